@@ -1,0 +1,1 @@
+"""Haloscope's engine."""

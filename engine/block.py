@@ -1,0 +1,59 @@
+"""Blocks of threads, and what a device allows them to be. No Numba in here."""
+
+import re
+from dataclasses import dataclass
+
+from engine.errors import BadValue
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Threads of a CUDA block: x across (columns), y down (rows)."""
+
+    x: int
+    y: int
+
+    @property
+    def threads(self) -> int:
+        """Threads in the block."""
+        return self.x * self.y
+
+    def __str__(self) -> str:
+        return f"{self.x} x {self.y}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Block":
+        """Read a block such as "16x16" or "32 x 8".
+
+        Raises
+        ------
+        BadValue
+            The text is not two whole numbers with an x between them. Whether a device allows the block is not
+            decided here.
+        """
+        match = re.fullmatch(r"\s*(-?\d{1,9})\s*[xX×*,]\s*(-?\d{1,9})\s*", text)
+        if not match:
+            raise BadValue(
+                f"block '{text}'", "it is not two whole numbers with an x between them", "Write it as 16x16."
+            )
+        return cls(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a device allows a block to be.
+
+    Parameters
+    ----------
+    max_threads : int
+        Threads a block may have.
+    max_block_x, max_block_y : int
+        Threads along each side.
+    shared_bytes : int
+        Static shared memory that a block may use, bytes.
+    """
+
+    max_threads: int = 1024
+    max_block_x: int = 1024
+    max_block_y: int = 1024
+    shared_bytes: int = 48 * 1024

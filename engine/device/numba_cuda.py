@@ -1,0 +1,21 @@
+"""The one import of Numba's CUDA target.
+
+numba-cuda is in maintenance mode; whatever replaces it has to be changed here and in `cuda_runtime.py`, nowhere
+else. Where the package is missing (macOS) `cuda` is None and `missing` says why.
+"""
+
+import os
+
+from engine.device.compiled_code import keep_compiled_code
+
+keep_compiled_code()
+
+missing = ""
+try:
+    from numba import cuda
+except ImportError as error:
+    cuda = None
+    missing = f"numba-cuda is not installed ({error})"
+
+SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+"""Whether `cuda` is the simulator: Numba decides that for the whole process when it is first imported."""

@@ -1,0 +1,82 @@
+"""The errors that people meet: what happened, why, and what would do.
+
+Library exceptions are translated at the door (`raise ... from`), so that a caller of the engine needs to know
+only `EngineError`. Every error travels between processes unchanged (its arguments are its three sentences).
+"""
+
+
+class EngineError(Exception):
+    """A request that cannot be done, told in words.
+
+    Parameters
+    ----------
+    what : str
+        What failed, with the name of the thing ("photo.png cannot be opened").
+    why : str
+        The cause, without blame ("the file ends after 120 of 4,096 bytes").
+    remedy : str
+        What the person can do ("Save it again from the program that made it.").
+    """
+
+    def __init__(self, what: str, why: str = "", remedy: str = "") -> None:
+        super().__init__(what, why, remedy)
+        self.what = what
+        self.why = why
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        head = f"{self.what}: {self.why}" if self.why else self.what
+        line = f"{head.rstrip('.')}. {self.remedy}" if self.remedy else head
+        return " ".join(line.split())
+
+
+class ImageReadError(EngineError):
+    """A picture cannot be opened: missing, unreadable, not a picture, damaged or too large."""
+
+
+class ImageWriteError(EngineError):
+    """A picture cannot be saved in that place or in that format."""
+
+
+class FileWriteError(EngineError):
+    """A file (results, session, settings) cannot be written."""
+
+
+class MaskError(EngineError):
+    """A mask is not one: a word in it, ragged rows, no numbers, NaN, too large."""
+
+
+class UnknownName(EngineError):
+    """No variant, preset, border or other named thing is called that."""
+
+
+class BadValue(EngineError):
+    """A value of the right kind but out of range, or several that do not fit together."""
+
+
+class UnsupportedVariant(EngineError):
+    """A variant cannot do this problem with this block; the remedy names the nearest legal one."""
+
+
+class DeviceUnavailable(EngineError):
+    """No such device here, or it cannot be used now."""
+
+
+class OutOfDeviceMemory(DeviceUnavailable):
+    """The device has less free memory than the request needs; the device itself is well."""
+
+
+class DeviceFault(DeviceUnavailable):
+    """The device failed in the middle of work; the process that used it is lost for CUDA."""
+
+
+class VerificationFailed(EngineError):
+    """A result is further from the float64 oracle than rounding can explain."""
+
+
+class HostLost(EngineError):
+    """The engine's process ended in the middle of a request (crash, kill, out of memory)."""
+
+
+class Cancelled(EngineError):
+    """The person stopped the request."""

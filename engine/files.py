@@ -1,0 +1,98 @@
+"""Writing a file whole or not at all: the one way in which pictures, sessions, settings and results are saved."""
+
+import errno
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from engine.errors import FileWriteError
+
+_CHOOSE_ANOTHER = "Choose another folder or name."
+
+# What the operating system's number means to a person, and what would do.
+_REASONS: dict[int, tuple[str, str]] = {
+    errno.ENOENT: ("its folder does not exist", "Create the folder first, or choose another one."),
+    errno.ENOTDIR: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
+    errno.EACCES: ("you may not write in that folder", "Choose another folder or change its permissions."),
+    errno.EPERM: ("you may not write in that folder", "Choose another folder or change its permissions."),
+    errno.EROFS: ("the disk can only be read", "Choose another folder."),
+    errno.ENOSPC: ("the disk is full", "Free some space or choose another disk."),
+    errno.EDQUOT: ("your share of the disk is used up", "Free some space or choose another disk."),
+    errno.EFBIG: ("it is larger than this disk allows a file to be", "Choose another disk."),
+    errno.EISDIR: ("there is a folder of that name", "Add a file name."),
+    errno.ENAMETOOLONG: ("its name is too long", "Choose a shorter name."),
+}
+
+
+def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
+    """Write `data` to `path` so that the file holds either its old content or all of the new.
+
+    The bytes go to a temporary file in the same folder, reach the disk, and then take the name in one step.
+    A failure or a kill at any moment leaves the old file as it was. A symbolic link stays a link: the file
+    that it points to is replaced. The permissions of a replaced file are kept.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to create or to replace. Its folder must exist.
+    data : bytes
+        The whole content.
+
+    Raises
+    ------
+    FileWriteError
+        The folder does not exist or cannot be written, the disk is full, `path` is a folder, and the like.
+    """
+    try:
+        # A link is followed, as every other program does that saves over it.
+        target = Path(os.path.realpath(path))
+        if not os.path.basename(os.fspath(path)) or target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder")
+        if target.exists() and not target.is_file():
+            raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
+        _write_beside_and_replace(target, data)
+    except OSError as error:
+        why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
+        raise FileWriteError(f"{path} cannot be written", why, remedy) from error
+    except ValueError as error:  # a NUL in the path
+        raise FileWriteError(
+            f"{path!r} cannot be written", "it is not a possible path", _CHOOSE_ANOTHER
+        ) from error
+
+
+def _write_beside_and_replace(target: Path, data: bytes | memoryview) -> None:
+    descriptor, temporary = tempfile.mkstemp(prefix=".haloscope-", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes files that only their owner can read.
+        os.chmod(temporary, _permissions(target))
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(target.parent)
+
+
+def _permissions(target: Path) -> int:
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    # The mask can only be read by setting it; 0o022 is restored at once.
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name survive a power failure; not every system can, and the file itself is safe already."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

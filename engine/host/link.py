@@ -1,0 +1,138 @@
+"""One host process and the pipe to it.
+
+A thread waits for the pipe and for the process's end together: with a queue, the last words of a dying child are
+lost and the parent waits out its whole timeout; with a pipe and the sentinel it knows in well under half a second.
+"""
+
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from engine.host.options import HostOptions
+from engine.host.process import serve
+
+Message = object
+
+
+class HostLink:
+    """Starts a host, sends to it, and tells what comes back.
+
+    Parameters
+    ----------
+    options : HostOptions
+    on_message : callable of (HostLink, message)
+        Called on: the link's thread.
+    on_end : callable of (HostLink, reason)
+        The process has ended; called once, on the link's thread, after every message that it had sent.
+    next_deadline : callable of () -> float or None
+        Seconds until the host has to be given up, asked before each wait.
+    """
+
+    def __init__(
+        self,
+        options: HostOptions,
+        on_message: Callable[["HostLink", Message], None],
+        on_end: Callable[["HostLink", str], None],
+        next_deadline: Callable[[], float | None] = lambda: None,
+    ) -> None:
+        self.options = options
+        self._on_message = on_message
+        self._on_end = on_end
+        self._next_deadline = next_deadline
+        self._process: SpawnProcess | None = None
+        self._connection: Connection | None = None
+        self._outbox: list[Message] = []
+        self._wake, self._wake_sender = multiprocessing.Pipe(duplex=False)
+        self._lock = threading.Lock()
+        self._killed_because = ""
+        self._thread = threading.Thread(target=self._run, name="engine-link", daemon=True)
+
+    def start(self) -> None:
+        """Start the process in the background and return at once."""
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the host, once it has been started."""
+        return self._process.pid if self._process else None
+
+    def send(self, message: Message) -> None:
+        """Send now, or as soon as the process has been started. A host that is gone is told by `on_end`."""
+        with self._lock:
+            if self._connection is None:
+                self._outbox.append(message)
+                return
+            try:
+                self._connection.send(message)
+            except (BrokenPipeError, ConnectionError, OSError):
+                return
+
+    def look_again(self) -> None:
+        """Ask for the deadline anew."""
+        self._wake_sender.send(None)
+
+    def kill(self, reason: str) -> None:
+        """End the process at once; `on_end` tells the reason given."""
+        with self._lock:
+            self._killed_because = reason
+            if self._process is not None:
+                self._process.kill()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the end of the process and of the thread; True if both are over."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe(duplex=True)
+        process = context.Process(target=serve, args=(theirs, self.options), name="haloscope-engine", daemon=True)
+        process.start()
+        theirs.close()
+        with self._lock:
+            self._process, self._connection = process, ours
+            for message in self._outbox:
+                ours.send(message)
+            self._outbox.clear()
+            if self._killed_because:
+                process.kill()
+        self._listen(process, ours)
+        process.join()
+        with self._lock:
+            ours.close()
+            reason = self._killed_because or _ended_how(process.exitcode)
+        self._on_end(self, reason)
+        process.close()
+        self._wake.close()
+        self._wake_sender.close()
+
+    def _listen(self, process: SpawnProcess, connection: Connection) -> None:
+        while True:
+            ready = wait([connection, process.sentinel, self._wake], self._next_deadline())
+            if self._wake in ready:
+                self._wake.recv()
+            if connection in ready:
+                try:
+                    message = connection.recv()
+                except (EOFError, ConnectionError, OSError):
+                    return
+                self._on_message(self, message)
+            elif process.sentinel in ready:
+                return
+            elif not ready:
+                self.kill("it did not answer for more than ten times the time that the work was expected to take")
+
+
+def _ended_how(exit_code: int | None) -> str:
+    if exit_code is None or exit_code >= 0:
+        return f"it ended with exit code {exit_code}"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    if name == "SIGKILL":
+        return "it was killed (SIGKILL), by somebody or by the system for want of memory"
+    return f"it crashed ({name})"

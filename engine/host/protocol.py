@@ -1,0 +1,323 @@
+"""What travels between the window and the engine's process: frozen requests and replies with an id, pixels by name.
+
+Pixels lie in shared memory and are never pickled; a `SharedArray` names a block of it. No Numba and no Qt in here.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from engine.block import Block
+from engine.border import Border
+from engine.errors import EngineError
+from engine.machine import DeviceInfo
+from engine.mask.mask import Mask
+from engine.results import RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray:
+    """An array in shared memory: the name of the block, where the array begins in it, its shape and type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    first_byte: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenLevels:
+    """A picture ready to be painted: level 0 in full size, each further one half as large, halves averaged.
+
+    Every level is H x W x 4, uint8, in the order blue, green, red, alpha (Qt's premultiplied ARGB32 on
+    little-endian machines).
+    """
+
+    levels: tuple[SharedArray, ...]
+    opaque: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PictureHandle:
+    """A picture that lies in shared memory.
+
+    Parameters
+    ----------
+    pixels : SharedArray
+        H x W x C in the picture's own type.
+    alpha : SharedArray, optional
+        H x W, straight alpha, carried along and not filtered.
+    screen : ScreenLevels
+    title : str
+        File or sample name.
+    description : str
+        One line: name, size, colours, depth.
+    path : str
+        Where it came from; empty for a sample.
+    sample : str
+        Key of the sample; empty for a file.
+    notes : tuple of str
+        Sentences for the person (damage, NaN, further pages).
+    icc_profile : bytes, optional
+    """
+
+    pixels: SharedArray
+    alpha: SharedArray | None
+    screen: ScreenLevels
+    title: str
+    description: str
+    path: str = ""
+    sample: str = ""
+    notes: tuple[str, ...] = ()
+    icc_profile: bytes | None = None
+
+    @property
+    def height(self) -> int:
+        """Rows of the picture."""
+        return self.pixels.shape[0]
+
+    @property
+    def width(self) -> int:
+        """Columns of the picture."""
+        return self.pixels.shape[1]
+
+    @property
+    def channels(self) -> int:
+        """Colour channels: 1 or 3, alpha not counted."""
+        return self.pixels.shape[2]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterJob:
+    """Everything that one filtering depends on.
+
+    Parameters
+    ----------
+    picture : PictureHandle
+    mask : Mask
+        As it is to be applied: flipped and normalised already where the person asked for that.
+    variant : str
+        Key, or "auto".
+    block : Block, optional
+        None: the variant's default.
+    device : str
+        "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works.
+    range_mode : str
+        How results outside the picture's range are shown: a key of `engine.image.convert.RANGE_MODES`.
+    """
+
+    picture: PictureHandle
+    mask: Mask
+    border: Border = Border.ZERO
+    cval: float = 0.0
+    variant: str = "auto"
+    block: Block | None = None
+    device: str = "auto"
+    range_mode: str = "clip"
+
+
+class Lane(StrEnum):
+    """How requests wait: in a preview lane only the newest one counts; others are done in order."""
+
+    NEWEST = "newest"
+    QUEUE = "queue"
+    AT_ONCE = "at once"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPicture:
+    """Open a picture file, or a sample by key. Reply: PictureHandle."""
+
+    path: str = ""
+    sample: str = ""
+    lane: ClassVar[Lane] = Lane.QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Filter once, as fast as the device allows, unverified and untimed. Reply: Filtered."""
+
+    job: FilterJob
+    lane: ClassVar[Lane] = Lane.NEWEST
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Verify, warm up, sample. Reply: Filtered, with `result`. Progress arrives on the way.
+
+    Parameters
+    ----------
+    job : FilterJob
+    budget_s : float
+        Time to spend on samples, seconds.
+    """
+
+    job: FilterJob
+    budget_s: float = 0.5
+    lane: ClassVar[Lane] = Lane.QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class CheckVariants:
+    """Ask which variants can do a job, answered at once even while something runs. Reply: tuple of Availability."""
+
+    job: FilterJob
+    lane: ClassVar[Lane] = Lane.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class SaveResult:
+    """Write a result (or a picture) to a file. Reply: the path that was written.
+
+    Parameters
+    ----------
+    picture : PictureHandle
+        Gives type, alpha and colour profile.
+    values : SharedArray, optional
+        float32 result; None saves the picture itself.
+    depth : str
+        "keep", "8", "16" or "float32", as `engine.image.save.save_image` takes it.
+    """
+
+    picture: PictureHandle
+    values: SharedArray | None
+    path: str
+    range_mode: str = "clip"
+    depth: str = "keep"
+    lane: ClassVar[Lane] = Lane.QUEUE
+
+
+Request = OpenPicture | Preview | Run | CheckVariants | SaveResult
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """A filtered picture: float32 values for the cursor, levels for the screen, and of a `Run` its result.
+
+    Parameters
+    ----------
+    values : SharedArray, optional
+        H x W x C float32; None where the run failed.
+    screen : ScreenLevels, optional
+    variant, device : str
+        What really ran.
+    elapsed_ms : float
+        Filtering and preparing for the screen, host's clock.
+    result : RunResult, optional
+    """
+
+    values: SharedArray | None
+    screen: ScreenLevels | None
+    variant: str
+    device: str
+    elapsed_ms: float
+    result: RunResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether one variant can do a job on a device.
+
+    Parameters
+    ----------
+    variant : str
+    reason : str
+        Why not, in words; empty if it can.
+    nearest_block : Block, optional
+        The nearest legal block where the block is the reason.
+    """
+
+    variant: str
+    reason: str = ""
+    nearest_block: Block | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VariantInfo:
+    """A variant, as the window shows it."""
+
+    key: str
+    title: str
+    kind: str
+    idea: str
+    default_block: Block
+    uses_block: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The host is up: what it can do."""
+
+    variants: tuple[VariantInfo, ...]
+    devices: tuple[DeviceInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step of a request begins.
+
+    Parameters
+    ----------
+    stage : str
+        In words: "compiling", "verifying", "sampling 12 of 30".
+    fraction : float
+        Done so far, 0 to 1.
+    expected_s : float
+        Estimate of this step; the client gives up on the host after ten times that, and never before 5 s.
+    """
+
+    stage: str
+    fraction: float
+    expected_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToHost:
+    """The envelope of a request."""
+
+    id: int
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop request `id` between two launches or samples."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The window needs these blocks of shared memory no longer."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the process in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Request `id` succeeded."""
+
+    id: int
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Request `id` failed, in words. `fatal`: the host is lost for CUDA and ends itself after this message."""
+
+    id: int
+    error: EngineError
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Request `id` goes on."""
+
+    id: int
+    progress: Progress

@@ -1,0 +1,10 @@
+"""Pictures: opening, saving, colour and depth, samples.
+
+- `picture`: `Picture`, an image with what belongs to it (alpha, colour profile, where it came from)
+- `open`: `open_image`, and one file for each decoder behind it (`png`, `tiff`, `pillow`)
+- `save`: `save_image`
+- `convert`: how a float result becomes 8 or 16 bit
+- `samples`: the pictures that come with the program
+
+Importing any of these costs little: the libraries that decode are imported when a file needs them.
+"""

@@ -1,0 +1,113 @@
+"""From other colour models to RGB, and from premultiplied to straight alpha."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# White of Lab in TIFF (D50), and from XYZ of D50 to linear sRGB with the Bradford adaptation to D65.
+_D50 = np.array([0.96422, 1.0, 0.82521])
+_XYZ_TO_SRGB = np.array(
+    [
+        [3.1338561, -1.6168667, -0.4906146],
+        [-0.9787684, 1.9161415, 0.0334540],
+        [0.0719453, -0.2289914, 1.4052427],
+    ]
+)
+
+# Y, Cb, Cr of ITU-R BT.601, the default of TIFF and the rule of JPEG.
+_YCBCR_TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]])
+
+
+def full_scale_of(dtype: np.dtype[Any]) -> float:
+    """Return the value of white: 255, 65535, or 1 for float."""
+    return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
+
+
+def cmyk_to_rgb(inks: NDArray[Any]) -> NDArray[Any]:
+    """RGB of ink amounts by the plain rule (1 - ink)(1 - black), without a colour profile.
+
+    Parameters
+    ----------
+    inks : ndarray of shape (H, W, 4), uint8, uint16 or float32
+        Cyan, magenta, yellow, black; full scale is full ink.
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), dtype of `inks`
+    """
+    full = full_scale_of(inks.dtype)
+    paper = full - inks.astype(np.float64)
+    return _rounded(paper[..., :3] * paper[..., 3:] / full, inks.dtype)
+
+
+def ycbcr_to_rgb(values: NDArray[Any]) -> NDArray[Any]:
+    """RGB of luma and colour differences (ITU-R BT.601, full range).
+
+    Parameters
+    ----------
+    values : ndarray of shape (H, W, 3), uint8, uint16 or float32
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), dtype of `values`
+    """
+    full = full_scale_of(values.dtype)
+    middle = 0.5 if full == 1.0 else (full + 1) / 2
+    centred = values.astype(np.float64)
+    centred[..., 1:] -= middle
+    return _rounded(centred @ _YCBCR_TO_RGB.T, values.dtype)
+
+
+def lab_to_rgb(values: NDArray[Any], *, signed: bool) -> NDArray[Any]:
+    """Convert to sRGB from CIE L*a*b* (white D50) as TIFF stores it.
+
+    Parameters
+    ----------
+    values : ndarray of shape (H, W, 3), uint8 or uint16
+        L over the full scale for 0 to 100; a and b with 1 (8 bit) or 256 (16 bit) steps a unit.
+    signed : bool
+        Whether a and b are two's complement (CIELab) or offset by half (ICCLab).
+
+    Returns
+    -------
+    ndarray of shape (H, W, 3), dtype of `values` without its sign
+    """
+    dtype: np.dtype[Any] = np.dtype(f"u{values.dtype.itemsize}")
+    stored = values.view(dtype)
+    full = full_scale_of(dtype)
+    lightness = stored[..., 0] * (100.0 / full)
+    steps = 1.0 if dtype == np.uint8 else 256.0
+    differences = stored[..., 1:]
+    ab = differences.view(f"i{dtype.itemsize}") / steps if signed else differences / steps - 128.0
+    y = (lightness + 16.0) / 116.0
+    cube_roots = np.stack([y + ab[..., 0] / 500.0, y, y - ab[..., 1] / 200.0], axis=-1)
+    small = 6.0 / 29.0
+    xyz = _D50 * np.where(cube_roots > small, cube_roots**3, 3 * small**2 * (cube_roots - 4.0 / 29.0))
+    linear = np.clip(xyz @ _XYZ_TO_SRGB.T, 0.0, 1.0)
+    encoded = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return _rounded(encoded * full, dtype)
+
+
+def unpremultiplied(pixels: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
+    """Colours divided by their alpha; a clear pixel (alpha 0) keeps what it has.
+
+    Parameters
+    ----------
+    pixels : ndarray of shape (H, W, C), uint8, uint16 or float32
+    alpha : ndarray of shape (H, W), dtype of `pixels`
+
+    Returns
+    -------
+    ndarray of the shape and dtype of `pixels`
+    """
+    opacity = alpha.astype(np.float64)[..., np.newaxis] / full_scale_of(pixels.dtype)
+    straight = pixels.astype(np.float64)
+    np.divide(straight, opacity, out=straight, where=opacity > 0)
+    return _rounded(straight, pixels.dtype)
+
+
+def _rounded(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if dtype.kind == "f":
+        return values.astype(dtype)
+    return np.rint(np.clip(values, 0, np.iinfo(dtype).max)).astype(dtype)

@@ -1,0 +1,176 @@
+"""A picture: an image (array) with what belongs to it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import BadValue
+
+_DEPTH_TEXTS = {
+    np.dtype(np.uint8): "8 bit",
+    np.dtype(np.uint16): "16 bit",
+    np.dtype(np.float32): "32-bit float",
+}
+
+# Channels of an array -> (colour channels, is there alpha), for arrays that carry both in one.
+_CHANNEL_LAYOUTS = {1: (1, False), 2: (1, True), 3: (3, False), 4: (3, True)}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Picture:
+    """An image with its alpha, colour profile and origin.
+
+    Parameters
+    ----------
+    pixels : ndarray of shape (H, W) or (H, W, 3), uint8, uint16 or float32
+        Grey or RGB, row by row from the top left, as a person sees the picture. Always C contiguous.
+    alpha : ndarray of shape (H, W), dtype of `pixels`, optional
+        Straight (not premultiplied) opacity: 0 is clear; 255, 65535 or 1.0 is opaque. Carried, not filtered.
+    icc_profile : bytes, optional
+        The colour profile that says what the numbers look like; kept for saving.
+    source : Path, optional
+        The file that the picture was read from.
+    format : str, optional
+        The format of that file: "PNG", "JPEG", "TIFF", "BMP", "WebP" or "GIF".
+    notes : tuple of str
+        Sentences for the person: what was special about the file or was changed while it was read.
+
+    Raises
+    ------
+    BadValue
+        The arrays are not of these shapes and dtypes, or there is no pixel.
+    """
+
+    pixels: NDArray[Any]
+    alpha: NDArray[Any] | None = None
+    icc_profile: bytes | None = None
+    source: Path | None = None
+    format: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pixels", _checked_pixels(self.pixels))
+        if self.alpha is not None:
+            object.__setattr__(self, "alpha", _checked_alpha(self.alpha, self.pixels))
+
+    @classmethod
+    def from_array(cls, array: NDArray[Any]) -> "Picture":
+        """Picture of an array that a script has.
+
+        Parameters
+        ----------
+        array : ndarray of shape (H, W) or (H, W, C), C from 1 to 4
+            Grey, grey and alpha, RGB, or RGB and alpha. uint8, uint16 and float32 are kept, float64 becomes
+            float32, bool becomes 0 and 255.
+
+        Returns
+        -------
+        Picture
+            Shares memory with `array` where nothing had to be changed.
+
+        Raises
+        ------
+        BadValue
+            Another shape or dtype.
+        """
+        array = _known_dtype(np.asarray(array))
+        if array.ndim == 2:
+            return cls(array)
+        if array.ndim != 3 or array.shape[2] not in _CHANNEL_LAYOUTS:
+            raise _bad_shape(array.shape)
+        colours, has_alpha = _CHANNEL_LAYOUTS[array.shape[2]]
+        pixels = array[..., 0] if colours == 1 else array[..., :3]
+        return cls(pixels, array[..., -1] if has_alpha else None)
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return int(self.pixels.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.pixels.shape[1])
+
+    @property
+    def channels(self) -> int:
+        """1 (grey) or 3 (RGB); alpha is not counted."""
+        return 1 if self.pixels.ndim == 2 else int(self.pixels.shape[2])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of each value: uint8, uint16 or float32."""
+        return self.pixels.dtype
+
+    @property
+    def depth_text(self) -> str:
+        """The depth in words: "8 bit", "16 bit" or "32-bit float"."""
+        return _DEPTH_TEXTS[self.pixels.dtype]
+
+    @property
+    def colour_text(self) -> str:
+        """The channels in words: "grey" or "RGB", and whether there is alpha."""
+        colour = "grey" if self.channels == 1 else "RGB"
+        return colour if self.alpha is None else f"{colour} + alpha"
+
+    def title(self) -> str:
+        """One line that tells what this is: "astronaut.png  512 x 512  RGB  8 bit" (width x height)."""
+        size = f"{self.width} x {self.height}"
+        name = (self.source.name,) if self.source is not None else ()
+        return "  ".join((*name, size, self.colour_text, self.depth_text))
+
+
+def _checked_pixels(pixels: NDArray[Any]) -> NDArray[Any]:
+    if not isinstance(pixels, np.ndarray):
+        raise BadValue(
+            "This is not a picture", f"its pixels are a {type(pixels).__name__}, not a NumPy array"
+        )
+    if pixels.dtype.newbyteorder("=") not in _DEPTH_TEXTS:
+        raise _bad_dtype(pixels.dtype)
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
+        raise _bad_shape(pixels.shape)
+    if pixels.size == 0:
+        raise BadValue("This is not a picture", f"an array of shape {pixels.shape} has no pixel")
+    return np.ascontiguousarray(pixels, dtype=pixels.dtype.newbyteorder("="))
+
+
+def _checked_alpha(alpha: NDArray[Any], pixels: NDArray[Any]) -> NDArray[Any]:
+    if alpha.shape != pixels.shape[:2] or alpha.dtype.newbyteorder("=") != pixels.dtype:
+        raise BadValue(
+            "The alpha does not fit the picture",
+            f"it is {alpha.dtype} of shape {alpha.shape}, the pixels are {pixels.dtype} of shape {pixels.shape}",
+            "Give one alpha value of the same type for each pixel.",
+        )
+    return np.ascontiguousarray(alpha, dtype=pixels.dtype)
+
+
+def _known_dtype(array: NDArray[Any]) -> NDArray[Any]:
+    """Bring the two dtypes that scripts have most often to ours; refuse those that would need a choice."""
+    if array.dtype == np.bool_:
+        return array.astype(np.uint8) * np.uint8(255)
+    if array.dtype == np.float64:
+        # Values beyond the range of float32 become infinite, which is what the type can say of them.
+        with np.errstate(over="ignore"):
+            return array.astype(np.float32)
+    if array.dtype.newbyteorder("=") not in _DEPTH_TEXTS:
+        raise _bad_dtype(array.dtype)
+    return array
+
+
+def _bad_dtype(dtype: np.dtype[Any]) -> BadValue:
+    return BadValue(
+        "This array is not a picture",
+        f"its values are {dtype}; a picture has uint8, uint16 or float32",
+        "Scale it to the range that you want and convert it, for example with .astype(np.float32).",
+    )
+
+
+def _bad_shape(shape: tuple[int, ...]) -> BadValue:
+    return BadValue(
+        "This array is not a picture",
+        f"its shape is {shape}; a picture is rows x columns (grey) or rows x columns x 3 (RGB)",
+        "Put the channels last, and pass one picture at a time.",
+    )

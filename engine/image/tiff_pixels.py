@@ -1,0 +1,169 @@
+"""From the samples of a TIFF to grey or RGB, in one of our dtypes, with straight alpha."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.colour import cmyk_to_rgb, lab_to_rgb, unpremultiplied, ycbcr_to_rgb
+from engine.image.faults import Refused
+
+if TYPE_CHECKING:
+    from tifffile import TiffPage
+
+_MIN_IS_WHITE, _MIN_IS_BLACK, _RGB, _PALETTE, _MASK, _SEPARATED, _YCBCR = range(7)
+_CIELAB, _ICCLAB = 8, 9
+_PREMULTIPLIED, _STRAIGHT = 1, 2
+
+# Photometric interpretation -> samples that carry colour. Others (raw sensor data, LogLuv) are refused.
+_COLOUR_SAMPLES = {
+    _MIN_IS_WHITE: 1,
+    _MIN_IS_BLACK: 1,
+    _RGB: 3,
+    _PALETTE: 1,
+    _MASK: 1,
+    _SEPARATED: 4,
+    _YCBCR: 3,
+    _CIELAB: 3,
+    _ICCLAB: 3,
+}
+
+# Whole numbers up to this size are exact in float32.
+_EXACT_LIMIT = 2**24
+
+_AS_RGB = "Save it as an RGB or grey TIFF."
+
+Interpreted = tuple[NDArray[Any], NDArray[Any] | None, list[str]]
+
+
+def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
+    """Interpret the samples of one page.
+
+    Parameters
+    ----------
+    samples : ndarray of shape (H, W, S)
+        As tifffile decoded them.
+    page : TiffPage
+        Its tags say what they mean.
+
+    Returns
+    -------
+    pixels : ndarray of shape (H, W) or (H, W, 3), uint8, uint16 or float32
+    alpha : ndarray of shape (H, W) or None
+    notes : list of str
+        What was changed on the way.
+
+    Raises
+    ------
+    Refused
+        A colour model or number type that has no sensible picture here.
+    """
+    photometric = int(page.photometric)
+    if photometric not in _COLOUR_SAMPLES:
+        name = getattr(page.photometric, "name", str(photometric))
+        raise Refused(f"its pixels are of a kind that is not read here ({name})", _AS_RGB)
+    if photometric == _SEPARATED and page.tags.valueof(332, 1) != 1:  # InkSet
+        raise Refused("its inks are not cyan, magenta, yellow and black", _AS_RGB)
+    colour_count = _COLOUR_SAMPLES[photometric]
+    if samples.shape[2] < colour_count:
+        raise Refused(f"it has {samples.shape[2]} samples a pixel, its colour model needs {colour_count}")
+
+    notes: list[str] = []
+    colours, extra = samples[..., :colour_count], samples[..., colour_count:]
+    alpha, premultiplied = _alpha(extra, page, notes)
+
+    if photometric == _PALETTE:
+        pixels = _looked_up(colours[..., 0], page)
+        alpha = None if alpha is None else _our_dtype(alpha, page, []).astype(np.uint8)
+        return pixels, alpha, notes
+    if photometric in (_CIELAB, _ICCLAB):
+        notes.append("It was converted from Lab to RGB.")
+        pixels = lab_to_rgb(colours, signed=photometric == _CIELAB)
+        return pixels, None if alpha is None else _our_dtype(alpha, page, []), notes
+
+    pixels = _our_dtype(colours, page, notes)
+    if alpha is not None:
+        alpha = _our_dtype(alpha, page, [])
+    if premultiplied and alpha is not None:
+        pixels = unpremultiplied(pixels, alpha)
+    if photometric == _MIN_IS_WHITE:
+        pixels = _inverted(pixels, notes)
+    elif photometric == _SEPARATED:
+        notes.append("It was converted from CMYK to RGB without its colour profile.")
+        pixels = cmyk_to_rgb(pixels)
+    elif photometric == _YCBCR and int(page.compression) not in (6, 7):  # the JPEG decoder converts by itself
+        pixels = ycbcr_to_rgb(pixels)
+    return (pixels[..., 0] if pixels.shape[2] == 1 else pixels), alpha, notes
+
+
+def _alpha(extra: NDArray[Any], page: "TiffPage", notes: list[str]) -> tuple[NDArray[Any] | None, bool]:
+    """Alpha samples, and whether the colours are multiplied with them."""
+    alpha, premultiplied, unknown = None, False, 0
+    kinds = [int(kind) for kind in page.extrasamples]
+    for position in range(extra.shape[2]):
+        kind = kinds[position] if position < len(kinds) else 0
+        if kind in (_PREMULTIPLIED, _STRAIGHT) and alpha is None:
+            alpha, premultiplied = extra[..., position], kind == _PREMULTIPLIED
+        else:
+            unknown += 1
+    if unknown:
+        notes.append(
+            f"{unknown} more {'value' if unknown == 1 else 'values'} a pixel, of unknown meaning, left out."
+        )
+    return alpha, premultiplied
+
+
+def _our_dtype(samples: NDArray[Any], page: "TiffPage", notes: list[str]) -> NDArray[Any]:
+    """Values as uint8, uint16 or float32; packed depths are scaled to the full range of the next one."""
+    bits = int(page.bitspersample)
+    kind = samples.dtype.kind
+    if kind == "b":
+        return samples.astype(np.uint8) * np.uint8(255)
+    if kind == "u" and bits <= 16:
+        full_scale = int(np.iinfo(samples.dtype).max)
+        top = 2**bits - 1
+        if top >= full_scale:
+            return samples
+        notes.append(f"Its {bits}-bit values were scaled to {8 * samples.itemsize} bit.")
+        # (v full + top / 2) / top in whole numbers: to the nearest.
+        scaled = (samples.astype(np.uint32) * np.uint32(full_scale) + np.uint32(top // 2)) // np.uint32(top)
+        return scaled.astype(samples.dtype)
+    if kind not in "uif":
+        raise Refused(
+            f"its values are {samples.dtype}, which no picture here has", "Save it as 32-bit float."
+        )
+    if samples.dtype == np.float32:
+        return samples
+    notes.append(f"Its {_words(samples.dtype)} were opened as 32-bit float.")
+    if (
+        kind != "f"
+        and samples.itemsize > 2
+        and max(abs(int(samples.min())), abs(int(samples.max()))) > _EXACT_LIMIT
+    ):
+        notes.append(f"Values beyond {_EXACT_LIMIT:,} were rounded to 24 significant bits.")
+    with np.errstate(over="ignore"):
+        return samples.astype(np.float32)
+
+
+def _words(dtype: np.dtype[Any]) -> str:
+    kinds = {"i": "signed integers", "u": "integers", "f": "float values"}
+    return f"{8 * dtype.itemsize}-bit {kinds[dtype.kind]}"
+
+
+def _inverted(pixels: NDArray[Any], notes: list[str]) -> NDArray[Any]:
+    if pixels.dtype == np.float32:
+        # Float values have no full scale to turn about.
+        notes.append("Its values count darkness (white is the smallest); they were kept as they are.")
+        return pixels
+    return np.iinfo(pixels.dtype).max - pixels
+
+
+def _looked_up(indices: NDArray[Any], page: "TiffPage") -> NDArray[np.uint8]:
+    colormap = page.colormap
+    if colormap is None or indices.dtype.kind not in "bu":
+        raise Refused("it has a palette picture without its palette")
+    if int(indices.max()) >= colormap.shape[1]:
+        raise Refused(f"it names colour {int(indices.max())} of a palette of {colormap.shape[1]}")
+    # The palette has 16 bits a value; writers fill them from 8 as v x 256 or v x 257, and some forget to.
+    palette = colormap if colormap.max() < 256 else colormap >> 8
+    return palette.astype(np.uint8).T[indices.astype(np.intp)]

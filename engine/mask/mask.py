@@ -1,0 +1,330 @@
+"""`Mask`: the weights of a filter, which of them lies on the pixel, and what is added at the end.
+
+A mask cannot be changed; every method returns a new one. The turn by 180 degrees that makes a correlation a
+convolution is `Mask.flipped` and stands nowhere else in the program.
+"""
+
+import math
+import operator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.errors import MaskError
+
+MAX_SIDE = 63
+
+Weights = npt.NDArray[np.float64]
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+_FLOAT64_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Mask:
+    """Weights of a filter, 1 x 1 to 63 x 63 cells, odd or even, square or not.
+
+    Two masks are equal when their weights, anchor and offset are; the name is a label and does not count.
+
+    Parameters
+    ----------
+    weights : array_like of shape (rows, columns)
+        Finite numbers, finite as float32 too. Copied to a read-only float64 array; -0.0 becomes 0.0.
+    anchor : (int, int), optional
+        Row and column of the cell that lies on the pixel; by default `(rows // 2, columns // 2)`.
+    offset : float
+        Added to each result, in the units of the pixels.
+    name : str
+        What people call it; may be empty.
+
+    Raises
+    ------
+    MaskError
+        The weights are no such table, or the anchor lies outside it, or the offset is not finite.
+    """
+
+    weights: Weights
+    anchor: tuple[int, int]
+    offset: float
+    name: str
+
+    # Written by hand because what a caller may give (lists, None) is wider than what the mask holds.
+    def __init__(
+        self,
+        weights: npt.ArrayLike,
+        anchor: tuple[int, int] | None = None,
+        offset: float = 0.0,
+        name: str = "",
+    ) -> None:
+        table = _table(weights)
+        object.__setattr__(self, "weights", table)
+        object.__setattr__(self, "anchor", _cell_on_pixel(anchor, table.shape[0], table.shape[1]))
+        object.__setattr__(self, "offset", _finite_offset(offset))
+        object.__setattr__(self, "name", str(name))
+
+    # Through the constructor, because an array comes back from a pickle writable.
+    def __reduce__(self) -> tuple[type["Mask"], tuple[Weights, tuple[int, int], float, str]]:
+        return Mask, (self.weights, self.anchor, self.offset, self.name)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mask):
+            return NotImplemented
+        return (
+            self.anchor == other.anchor
+            and self.offset == other.offset
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.weights.tobytes(), self.anchor, self.offset))
+
+    def __repr__(self) -> str:
+        label = f"{self.name!r}, " if self.name else ""
+        return f"Mask({label}{self.rows} x {self.columns}, anchor {self.anchor}, offset {self.offset:g})"
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.weights.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """Number of columns."""
+        return int(self.weights.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, then columns."""
+        return self.rows, self.columns
+
+    @property
+    def taps(self) -> int:
+        """Number of cells, zeros included: the multiply-adds a pixel of a direct filter."""
+        return self.rows * self.columns
+
+    @cached_property
+    def weights32(self) -> npt.NDArray[np.float32]:
+        """The weights as kernels get them: float32, C-contiguous, read-only."""
+        rounded = np.ascontiguousarray(self.weights, dtype=np.float32)
+        rounded.setflags(write=False)
+        return rounded
+
+    @cached_property
+    def total(self) -> float:
+        """Sum of the weights, rounded once: what an even area is multiplied by."""
+        return math.fsum(self.weights.flat)
+
+    @cached_property
+    def magnitude(self) -> float:
+        """Sum of the weights without their signs: the most that a pixel of 1 can become."""
+        return math.fsum(np.abs(self.weights).flat)
+
+    def flipped(self) -> "Mask":
+        """Return the mask turned by 180 degrees, its anchor with it.
+
+        Correlating with the flipped mask is convolving with this one.
+        """
+        row, column = self.anchor
+        anchor = (self.rows - 1 - row, self.columns - 1 - column)
+        return Mask(self.weights[::-1, ::-1], anchor, self.offset, self.name)
+
+    def normalised(self) -> "Mask":
+        """Return the mask divided by the sum of its weights, so that an even area keeps its brightness.
+
+        Raises
+        ------
+        MaskError
+            The sum is zero within the rounding of the weights.
+        """
+        if abs(self.total) <= self.taps * _FLOAT64_EPS * self.magnitude:
+            remedy = "Use it as it is, without normalising."
+            if self.magnitude > 0.0:
+                remedy = (
+                    "Use it as it is, or divide it by the sum of its weights without signs "
+                    f"({self.magnitude:.6g})."
+                )
+            raise MaskError("The mask cannot be normalised", "its weights add up to 0", remedy)
+        return self._divided(self.total)
+
+    def divided_by(self, divisor: float) -> "Mask":
+        """Return the mask with every weight divided by one number.
+
+        Raises
+        ------
+        MaskError
+            The divisor is 0 or not finite, or a quotient is too large for float32.
+        """
+        if divisor == 0.0 or not math.isfinite(divisor):
+            raise MaskError(
+                f"The mask cannot be divided by {divisor:g}",
+                "that gives no finite weights",
+                "Take another divisor, such as the sum of the weights.",
+            )
+        return self._divided(divisor)
+
+    def with_offset(self, offset: float) -> "Mask":
+        """Return the mask with another number added to each result."""
+        return Mask(self.weights, self.anchor, offset, self.name)
+
+    def with_anchor(self, anchor: tuple[int, int] | None) -> "Mask":
+        """Return the mask with another cell on the pixel; None is the middle."""
+        return Mask(self.weights, anchor, self.offset, self.name)
+
+    def with_name(self, name: str) -> "Mask":
+        """Return the mask under another name."""
+        return Mask(self.weights, self.anchor, self.offset, name)
+
+    def with_weight(self, row: int, column: int, value: float) -> "Mask":
+        """Return the mask with one other weight, and without its name, which it is no longer.
+
+        Raises
+        ------
+        MaskError
+            There is no such cell, or the value is not finite.
+        """
+        _check_inside("The weight cannot be set", row, column, self.shape)
+        weights = self.weights.copy()
+        weights[row, column] = value
+        return Mask(weights, self.anchor, self.offset)
+
+    def resized(self, rows: int, columns: int) -> "Mask":
+        """Return the mask with more or fewer cells around its anchor; new cells are 0.
+
+        An anchor in the middle stays in the middle. Growing and shrinking back gives the same mask.
+
+        Raises
+        ------
+        MaskError
+            A side is below 1 or above 63.
+        """
+        _check_sides(rows, columns)
+        weights = np.zeros((rows, columns))
+        row_shift = _shift(self.anchor[0], self.rows, rows)
+        column_shift = _shift(self.anchor[1], self.columns, columns)
+        top, left = max(0, row_shift), max(0, column_shift)
+        kept = self.weights[
+            max(0, -row_shift) : rows - row_shift,
+            max(0, -column_shift) : columns - column_shift,
+        ]
+        weights[top : top + kept.shape[0], left : left + kept.shape[1]] = kept
+        anchor = (self.anchor[0] + row_shift, self.anchor[1] + column_shift)
+        return Mask(weights, anchor, self.offset)
+
+    def transposed(self) -> "Mask":
+        """Return the mask with rows and columns exchanged, its anchor with them."""
+        row, column = self.anchor
+        return Mask(self.weights.T, (column, row), self.offset)
+
+    def rotated(self, quarter_turns: int) -> "Mask":
+        """Return the mask turned by quarter turns, counter-clockwise for positive ones, its anchor with it."""
+        row, column = self.anchor
+        rows, columns = self.shape
+        for _ in range(quarter_turns % 4):
+            row, column = columns - 1 - column, row
+            rows, columns = columns, rows
+        return Mask(np.rot90(self.weights, quarter_turns), (row, column), self.offset)
+
+    def _divided(self, divisor: float) -> "Mask":
+        # A quotient beyond float64 is refused in words by the constructor, not by a warning of NumPy's.
+        with np.errstate(over="ignore"):
+            weights = self.weights / divisor
+        return Mask(weights, self.anchor, self.offset, self.name)
+
+
+def _table(weights: npt.ArrayLike) -> Weights:
+    """Copy what a caller gave to a checked, read-only table."""
+    what = "These weights are no mask"
+    try:
+        given = np.asarray(weights)
+    except ValueError as error:
+        raise MaskError(
+            what, "its rows differ in length", "Give every row the same number of cells."
+        ) from error
+    if given.ndim != 2:
+        raise MaskError(
+            what,
+            f"a mask has 2 dimensions, rows and columns, and this has {given.ndim}",
+            "Write a single row as [[1, 2, 1]].",
+        )
+    if given.dtype.kind not in "biuf":
+        raise MaskError(what, "not every cell is a number", "Give numbers only.")
+    _check_sides(*given.shape)
+    # The constructor promises weights that nobody else can change, and one kind of zero (equal masks, equal hashes).
+    table: Weights = np.array(given, dtype=np.float64, order="C") + 0.0
+    # Everything above the largest float32 fails this comparison, and NaN does too.
+    fits = np.abs(table) <= _FLOAT32_MAX
+    if not fits.all():
+        row, column = (int(index) for index in np.argwhere(~fits)[0])
+        value = table[row, column]
+        cause = (
+            f"is {value:g}, beyond float32" if math.isfinite(value) else f"is {value}, not a finite number"
+        )
+        raise MaskError(
+            what,
+            f"the weight in row {row + 1}, column {column + 1} {cause}",
+            f"Keep weights between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.",
+        )
+    table.setflags(write=False)
+    return table
+
+
+def _check_sides(rows: int, columns: int) -> None:
+    if 1 <= rows <= MAX_SIDE and 1 <= columns <= MAX_SIDE:
+        return
+    what = f"A mask of {rows} x {columns} cells cannot be used"
+    if rows < 1 or columns < 1:
+        raise MaskError(what, "it has no cells", "Give it at least one row and one column.")
+    raise MaskError(
+        what,
+        f"a side may have 1 to {MAX_SIDE} cells",
+        f"Make it {min(rows, MAX_SIDE)} x {min(columns, MAX_SIDE)} or smaller.",
+    )
+
+
+def _cell_on_pixel(anchor: tuple[int, int] | None, rows: int, columns: int) -> tuple[int, int]:
+    if anchor is None:
+        return rows // 2, columns // 2
+    try:
+        row, column = (operator.index(part) for part in anchor)
+    except (TypeError, ValueError) as error:
+        raise MaskError(
+            f"The anchor {anchor!r} is no cell",
+            "an anchor is two whole numbers",
+            "Give the row and the column, counted from 0, such as (1, 1).",
+        ) from error
+    _check_inside(f"The anchor ({row}, {column}) cannot be used", row, column, (rows, columns))
+    return row, column
+
+
+def _check_inside(what: str, row: int, column: int, shape: tuple[int, int]) -> None:
+    rows, columns = shape
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise MaskError(
+            what,
+            f"the mask has {rows} x {columns} cells, counted from 0, and ({row}, {column}) is not among them",
+            f"Take a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
+        )
+
+
+def _finite_offset(offset: float) -> float:
+    try:
+        value = float(offset)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MaskError(
+            f"The offset {offset!r} cannot be used", "it is not a number", "Give a number."
+        ) from error
+    if not abs(value) <= _FLOAT32_MAX:
+        raise MaskError(
+            f"The offset {value:g} cannot be used",
+            "it is not a finite number of float32",
+            f"Keep it between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.",
+        )
+    return value + 0.0
+
+
+def _shift(anchor: int, old_side: int, new_side: int) -> int:
+    """How far cells move along one side when it changes, so that the anchor is still inside."""
+    moved = anchor + new_side // 2 - old_side // 2
+    return min(max(moved, 0), new_side - 1) - anchor

@@ -1,0 +1,54 @@
+"""What a person means by `--mask`: a preset, a generator's spelling, a file, or the weights themselves."""
+
+import os
+
+from engine.errors import MaskError, UnknownName
+from engine.mask.files import load_mask
+from engine.mask.generators import generate
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.mask.text import parse_mask
+from engine.mask.text_cells import quoted
+
+
+def resolve_mask(spec: str) -> Mask:
+    """Return the mask that a word, a file name or a text stands for, tried in this order.
+
+    1. the key of a preset (`sobel-x`);
+    2. a generator's spelling (`gaussian:9:1.5`, `box:7x3`, `motion:9:45`, `log:9:1.4`, `disk:7`);
+    3. a file that exists;
+    4. the weights (`1 0 -1; 2 0 -2; 1 0 -1`).
+
+    Raises
+    ------
+    MaskError
+        It is none of them (the error tells all readings), or the file holds no mask.
+    BadValue
+        A generator's numbers are out of range.
+    """
+    try:
+        return preset(spec)
+    except UnknownName as error:
+        no_preset = error.why
+    generated = generate(spec)
+    if generated is not None:
+        return generated
+    if _exists(spec):
+        return load_mask(spec)
+    try:
+        return parse_mask(spec)
+    except MaskError as error:
+        raise MaskError(
+            f"{quoted(spec)} is no mask",
+            f"no preset has that name ({no_preset}), there is no such file, and read as weights: {error.why}",
+            "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'. "
+            + error.remedy,
+        ) from error
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.exists(path)
+    except ValueError:
+        # A NUL character in the text, which no file name can have.
+        return False

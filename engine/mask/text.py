@@ -1,0 +1,116 @@
+"""Masks as text: `parse_mask` reads what people type and paste, `format_mask` writes it.
+
+Read are
+
+- rows of numbers, separated by `;` or new lines, with cells separated by spaces, commas or tabs;
+- NumPy, C and MATLAB literals, with a declaration, a call or a `dtype` around them (`text_literals`);
+- Haloscope's own JSON (`json_form`), the only form that keeps the anchor and the offset.
+
+A cell is a number or a fraction (`1/9`). A factor of the whole mask may stand before it (`1/16 *`) or after it, with
+a blank before the sign (`... 1 2 1 /16`), also on its own line (`/ 256`). `#`, `//` and `/* */` begin comments.
+"""
+
+import re
+
+import numpy as np
+
+from engine.errors import MaskError
+from engine.mask.json_form import looks_like_json, mask_from_json
+from engine.mask.mask import Mask
+from engine.mask.text_cells import FRACTION, NUMBER, WHAT, Scale, check_rectangle, read_cells, read_scale
+from engine.mask.text_literals import read_literal
+from engine.mask.text_styles import STYLES, format_mask
+
+__all__ = ["MAX_CHARACTERS", "STYLES", "format_mask", "parse_mask"]
+
+# 63 x 63 cells of 25 characters are 99,225; the rest is for blanks, fractions and comments.
+MAX_CHARACTERS = 262_144
+
+# What documents and web pages put in place of the plain characters.
+_PLAIN = str.maketrans(
+    dict.fromkeys("\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{FULLWIDTH HYPHEN-MINUS}", "-")
+    | dict.fromkeys("\N{MULTIPLICATION SIGN}\N{DOT OPERATOR}\N{MIDDLE DOT}", "*")
+    | {"\N{DIVISION SIGN}": "/", "\N{ZERO WIDTH NO-BREAK SPACE}": "", "\r": "\n"}
+)
+
+_LEADING_FACTOR = re.compile(rf"({FRACTION})\s*\*")
+_TRAILING = re.compile(rf"(?:^|[\s;])(?:/\s*(?P<over>{NUMBER})|\*\s*(?P<times>{FRACTION}))$")
+
+
+def parse_mask(text: str) -> Mask:
+    """Return the mask that a text describes.
+
+    Parameters
+    ----------
+    text : str
+        At most `MAX_CHARACTERS` characters in one of the forms of this module.
+
+    Returns
+    -------
+    Mask
+        With the anchor in the middle and no offset, unless the text is JSON that says otherwise.
+
+    Raises
+    ------
+    MaskError
+        The text is too long or no mask: the error names the row, the column and the word.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise MaskError(
+            WHAT,
+            f"the text has {len(text):,} characters, and more than {MAX_CHARACTERS:,} are not read",
+            "Check that this is a mask.",
+        )
+    if looks_like_json(text):
+        return mask_from_json(text)
+    text = _without_comments(text.replace("\r\n", "\n").translate(_PLAIN)).strip(" \t\n;")
+    rows, scale = read_literal(text) if "[" in text or "{" in text else _read_rows(text)
+    if scale.over == 0.0:
+        raise MaskError(WHAT, "its divisors multiply to zero", "Divide by a larger number.")
+    # Quotients beyond float64 are refused in words by Mask, not by a warning of NumPy's.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return Mask(np.array(rows) * scale.times / scale.over)
+
+
+def _without_comments(text: str) -> str:
+    kept: list[str] = []
+    at = 0
+    while (start := text.find("/*", at)) >= 0:
+        end = text.find("*/", start + 2)
+        if end < 0:
+            raise MaskError(WHAT, "a comment begins with /* and does not end", "End it with */.")
+        kept.append(text[at:start])
+        at = end + 2
+    whole = " ".join([*kept, text[at:]])
+    return "\n".join(re.split("#|//", line, maxsplit=1)[0] for line in whole.split("\n"))
+
+
+def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
+    """Return the rows of a text without brackets, and the factors that stand before and after them."""
+    scale = Scale()
+    if leading := _LEADING_FACTOR.match(text):
+        scale *= read_scale(leading[1], "the factor before the mask")
+        text = text[leading.end() :]
+    if trailing := _TRAILING.search(text):
+        if trailing["over"]:
+            scale *= read_scale(f"1/{trailing['over']}", "the divisor after the mask")
+        else:
+            scale *= read_scale(trailing["times"], "the factor after the mask")
+        text = text[: trailing.start()]
+    lines = [[piece.strip() for piece in line.split(";") if piece.strip()] for line in text.split("\n")]
+    _refuse_semicolons_as_commas([line for line in lines if line])
+    pieces = [piece for line in lines for piece in line]
+    rows = [read_cells(piece, number) for number, piece in enumerate(pieces, start=1)]
+    check_rectangle(rows)
+    return rows, scale
+
+
+def _refuse_semicolons_as_commas(lines: list[list[str]]) -> None:
+    """Refuse the CSV of a spreadsheet that separates cells by semicolons, which would be read as one column."""
+    has_single_cells = all(not re.search(r"[\s,]", piece) for line in lines for piece in line)
+    if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
+        raise MaskError(
+            WHAT,
+            "semicolons stand between single numbers, and a semicolon ends a row here",
+            "Separate cells with commas, tabs or spaces.",
+        )

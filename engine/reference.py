@@ -1,0 +1,127 @@
+"""The oracle: correlation in float64 by an explicit index map; slow, obvious, sharing no line with any variant.
+
+The weights and the offset are taken as the kernels get them, rounded to float32; from there on every product and sum is float64.
+Only the border's index rule is shared with the variants, because it *is* the definition of the border.
+
+    result[r, c] = offset + sum over (m, n) of weights[m, n] * image[r + m - anchor_row, c + n - anchor_column]
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.border import Border
+from engine.mask.mask import Mask
+
+Float64Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A rectangle of result pixels: rows top .. bottom - 1, columns left .. right - 1."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+    @property
+    def pixels(self) -> int:
+        """Pixels in the rectangle."""
+        return (self.bottom - self.top) * (self.right - self.left)
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """The rectangle as (row, column) slices of an array."""
+        return slice(self.top, self.bottom), slice(self.left, self.right)
+
+
+def _indices(first: int, last: int, before: int, after: int, length: int, border: Border) -> NDArray[np.intp]:
+    """Source index (or -1 for a ghost cell) of every row or column that results first .. last - 1 read."""
+    wanted = range(first - before, last + after)
+    return np.array([border.rule(index, length) for index in wanted], dtype=np.intp)
+
+
+def gather(image: np.ndarray, mask: Mask, border: Border, cval: float, region: Region) -> Float64Array:
+    """Return the input cells that the results of `region` read, ghost cells filled in.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C)
+    mask : Mask
+    border : Border
+    cval : float
+        Value of ghost cells where the border has them.
+    region : Region
+
+    Returns
+    -------
+    ndarray of shape (rows + mask rows - 1, columns + mask columns - 1[, C]), float64
+    """
+    up, left = mask.anchor
+    rows = _indices(region.top, region.bottom, up, mask.rows - 1 - up, image.shape[0], border)
+    columns = _indices(region.left, region.right, left, mask.columns - 1 - left, image.shape[1], border)
+    cells = image[np.ix_(rows, columns)].astype(np.float64)
+    cells[rows < 0] = cval
+    cells[:, columns < 0] = cval
+    return cells
+
+
+def correlate(
+    image: np.ndarray,
+    mask: Mask,
+    border: Border = Border.ZERO,
+    cval: float = 0.0,
+    region: Region | None = None,
+) -> Float64Array:
+    """Correlate in float64.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C), any real dtype
+    mask : Mask
+        Its `weights32` and `offset` are used, rounded to float32 as the kernels get them.
+    border : Border, default zero
+    cval : float, default 0
+        Value of ghost cells for `Border.CONSTANT`, rounded to float32 as the kernels get it.
+    region : Region, optional
+        The results wanted; all of them by default.
+
+    Returns
+    -------
+    ndarray of the region's shape, float64
+    """
+    return _shifted_sum(image, mask, mask.weights32.astype(np.float64), float(np.float32(mask.offset)), border, cval, region)
+
+
+def magnitudes(
+    image: np.ndarray, mask: Mask, border: Border = Border.ZERO, cval: float = 0.0, region: Region | None = None
+) -> Float64Array:
+    """Return |weights| correlated with |image| plus |offset|: the S of the rounding bound.
+
+    Parameters and result as for `correlate`.
+    """
+    weights = np.abs(mask.weights32.astype(np.float64))
+    return _shifted_sum(np.abs(image), mask, weights, abs(float(np.float32(mask.offset))), border, abs(cval), region)
+
+
+def _shifted_sum(
+    image: np.ndarray,
+    mask: Mask,
+    weights: Float64Array,
+    offset: float,
+    border: Border,
+    cval: float,
+    region: Region | None,
+) -> Float64Array:
+    region = region or Region(0, image.shape[0], 0, image.shape[1])
+    ghost_value = float(np.float32(cval)) if border is Border.CONSTANT else 0.0
+    cells = gather(image, mask, border, ghost_value, region)
+    height, width = region.bottom - region.top, region.right - region.left
+    result = np.full((height, width, *image.shape[2:]), offset, dtype=np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):  # 0 x infinity is NaN, as in the variants
+        for row in range(mask.rows):
+            for column in range(mask.columns):
+                result += weights[row, column] * cells[row : row + height, column : column + width]
+    return result

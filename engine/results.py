@@ -1,0 +1,207 @@
+"""What a run leaves behind: raw samples, proof, and everything needed to believe them later. No Numba in here.
+
+A run that failed is a result too, with its reason in place of its times; it is never 0 and never missing.
+"""
+
+import dataclasses
+import statistics
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.block import Block
+from engine.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Raw samples of one duration, in milliseconds, and what can honestly be said of them."""
+
+    samples_ms: tuple[float, ...]
+
+    @property
+    def median_ms(self) -> float:
+        """The middle sample, ms."""
+        return statistics.median(self.samples_ms)
+
+    @property
+    def minimum_ms(self) -> float:
+        """The fastest sample, ms."""
+        return min(self.samples_ms)
+
+    @property
+    def p20_ms(self) -> float:
+        """A fifth of the samples are below this, ms."""
+        return self._quantile(0.2)
+
+    @property
+    def p80_ms(self) -> float:
+        """A fifth of the samples are above this, ms."""
+        return self._quantile(0.8)
+
+    def _quantile(self, fraction: float) -> float:
+        ordered = sorted(self.samples_ms)
+        position = fraction * (len(ordered) - 1)
+        below = int(position)
+        above = min(below + 1, len(ordered) - 1)
+        return ordered[below] + (position - below) * (ordered[above] - ordered[below])
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The durations of one run, each under its own name, in milliseconds.
+
+    Parameters
+    ----------
+    kernel : Spread
+        The filtering alone: device events on CUDA, the host's clock on the CPU.
+    end_to_end : Spread
+        From the picture in the host's memory to the result there: copies and kernel, nothing compiled or allocated.
+    compile_ms, allocate_ms : float
+        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
+    host_to_device, device_to_host : Spread, optional
+        The two copies; None on the CPU, which needs none.
+    clock : str
+        What measured `kernel`: "device events" or "host clock".
+    cache : str
+        "warm": the same buffers again and again, so the picture may lie in the device's cache.
+    """
+
+    kernel: Spread
+    end_to_end: Spread
+    compile_ms: float
+    allocate_ms: float
+    host_to_device: Spread | None = None
+    device_to_host: Spread | None = None
+    clock: str = "host clock"
+    cache: str = "warm"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How a result compares with the float64 oracle.
+
+    Parameters
+    ----------
+    passed : bool
+        Every checked sample lies within its own rounding bound.
+    max_error : float
+        Largest |result - oracle| among the checked samples.
+    bound : float
+        Rounding bound at that very sample.
+    checked_pixels, total_pixels : int
+        The whole picture where that is affordable; else the four edges, the corners and spread rectangles.
+    exact : bool
+        Whether every checked sample equals the oracle bit for bit (rounded to float32).
+    reason : str
+        Where it failed, in words; empty if it passed.
+    """
+
+    passed: bool
+    max_error: float
+    bound: float
+    checked_pixels: int
+    total_pixels: int
+    exact: bool
+    reason: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The verification in words for people."""
+        if not self.passed:
+            return self.reason
+        share = (
+            "every pixel"
+            if self.checked_pixels == self.total_pixels
+            else f"{self.checked_pixels:,} of {self.total_pixels:,} pixels"
+        )
+        if self.exact:
+            return f"verified on {share}, equal to the float64 oracle"
+        return f"verified on {share}, max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The machine and the versions behind a result."""
+
+    device: str
+    driver: str = ""
+    clocks: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One variant on one problem: its times and its proof, or why there are none.
+
+    Parameters
+    ----------
+    variant, title : str
+        Key and name of the variant that ran; never "auto".
+    chosen_because : str
+        The planner's reason where `auto` was asked for.
+    device : str
+        Key of the device: "cpu", "cuda:0", "simulator".
+    problem : Problem
+    mask_name : str
+    block : Block, optional
+        None where the variant has no block.
+    timing : Timing, optional
+        None where the run failed, was not verified, or where times mean nothing (the simulator).
+    verification : Verification, optional
+    failure : str
+        What, why and what to do, in one line; empty if the run succeeded.
+    seed : int
+        Of the rectangles that were verified.
+    """
+
+    variant: str
+    title: str
+    device: str
+    problem: Problem
+    mask_name: str
+    block: Block | None
+    environment: Environment
+    timing: Timing | None = None
+    verification: Verification | None = None
+    failure: str = ""
+    chosen_because: str = ""
+    seed: int = 0
+
+    @property
+    def kernel_ms(self) -> float | None:
+        """Median kernel time, ms, of a verified run; None otherwise: what is not verified has no speed."""
+        if self.timing is None or self.verification is None or not self.verification.passed:
+            return None
+        return self.timing.kernel.median_ms
+
+    @property
+    def status(self) -> str:
+        """Verified, or why not, in words."""
+        if self.failure:
+            return self.failure
+        return self.verification.sentence if self.verification else "not verified"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as plain data for JSON: raw samples, medians, proof, machine, versions, problem."""
+        data = dataclasses.asdict(self)
+        data["problem"]["border"] = str(self.problem.border)
+        if self.timing is not None:
+            for name in ("kernel", "end_to_end", "host_to_device", "device_to_host"):
+                spread = getattr(self.timing, name)
+                if spread is not None:
+                    data["timing"][name] |= {
+                        "median_ms": spread.median_ms,
+                        "p20_ms": spread.p20_ms,
+                        "p80_ms": spread.p80_ms,
+                        "minimum_ms": spread.minimum_ms,
+                    }
+        data["status"] = self.status
+        return data
+
+
+def speed_up(baseline: RunResult | None, result: RunResult) -> float | None:
+    """Return how many times faster a result's kernel is than the baseline's; None where either has no speed."""
+    if baseline is None or not baseline.kernel_ms or not result.kernel_ms:
+        return None
+    return baseline.kernel_ms / result.kernel_ms

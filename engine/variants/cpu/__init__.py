@@ -1,0 +1,1 @@
+"""CPU variants, one a file. Every compiled function releases the GIL."""

@@ -1,0 +1,202 @@
+"""`cpu-parallel`: all cores, register tiles, vectors of the machine's own width.
+
+Idea
+    The picture is cut into tiles. A task copies its input tile (with its halo, borders applied, samples made
+    float32) into a buffer that stays in the core's own cache, then forms the results in register tiles that walk
+    the whole mask before anything is stored.
+Who loads what
+    Each input cell is read from memory once a tile (plus the halo); the mask's reuse comes from the cache.
+What it saves
+    Against `cpu-serial`: the border's rule leaves the inner loop, eight to sixteen samples are computed at once,
+    and all cores work. Interleaved channels need nothing special: a mask column is `channels` samples further on.
+Limit
+    One load a multiply-add: a machine that can load two vectors a cycle reaches its multiply-add rate.
+
+Sums are formed as in `cpu-serial` (a partial sum a mask row), but each multiply-add rounds once (fused).
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+from numba import njit
+
+from engine.block import Block, Limits
+from engine.device.index_rules import cpu_code, source_index
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.variants.contract import DeviceKind, Launch, Refusal, Variant, Work
+from engine.variants.emit.cpu_tile import COLUMNS, ROWS, register_tile
+
+# Input tiles of 48 rows by 256 samples (plus the halo of a 5 x 5 mask) take 54 KB: they stay in a core's L2 cache.
+TILE_ROWS = 48
+TILE_SAMPLES = 256
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return no launches: the tiles are tasks of CPU threads."""
+    return ()
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work by tiles: input once a tile with its halo, cells from the tile's buffer after that."""
+    rows, columns = problem.mask_shape
+    tiles_down = -(-problem.height // TILE_ROWS)
+    tiles_across = -(-problem.width * problem.channels // TILE_SAMPLES)
+    halo_rows = problem.height + tiles_down * (rows - 1)
+    halo_samples = problem.width * problem.channels + tiles_across * (columns - 1) * problem.channels
+    return Work(
+        flops=2 * problem.multiply_adds,
+        global_load_bytes=halo_rows * halo_samples * problem.itemsize,
+        global_store_bytes=problem.samples * 4,
+        minimum_bytes=problem.samples * (problem.itemsize + 4),
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return None: every problem can be done."""
+    return None
+
+
+@njit(nogil=True, inline="always")
+def _load_tile(image, top, left, rows, samples, border, ghost_value, tile, pitch):
+    """Copy rows x samples input cells from (top, left) on into the tile; left counts interleaved samples."""
+    height, width, channels = image.shape
+    flat = image.reshape((height, width * channels))
+    inside_first = min(max(0, -left), samples)
+    inside_last = max(inside_first, min(samples, width * channels - left))
+    for row in range(rows):
+        source_row = source_index(top + row, height, border)
+        at = row * pitch
+        if source_row < 0:
+            tile[at : at + samples] = ghost_value
+            continue
+        source = flat[source_row]
+        for sample in range(inside_first, inside_last):
+            tile[at + sample] = np.float32(source[left + sample])
+        for part in range(2):
+            first = 0 if part == 0 else inside_last
+            last = inside_first if part == 0 else samples
+            for sample in range(first, last):
+                column = (left + sample) // channels
+                channel = left + sample - column * channels
+                source_column = source_index(column, width, border)
+                if source_column < 0:
+                    tile[at + sample] = ghost_value
+                else:
+                    tile[at + sample] = np.float32(source[source_column * channels + channel])
+
+
+@njit(nogil=True, cache=True)
+def correlate_band(image, weights, anchor_row, anchor_column, border, ghost_value, offset, out, band_top, band_bottom):
+    """Compute the results of rows band_top .. band_bottom - 1, tile by tile."""
+    height, width, channels = image.shape
+    mask_rows, mask_columns = weights.shape
+    flat_weights = weights.reshape(weights.size)
+    flat_out = out.reshape(out.size)
+    samples = width * channels
+    halo = (mask_columns - 1) * channels
+    # Register tiles may reach past the last result: the buffers are padded so that they always may.
+    pitch = TILE_SAMPLES + halo + COLUMNS
+    tile = np.zeros((TILE_ROWS + mask_rows - 1 + ROWS) * pitch, np.float32)
+    spill = np.empty(ROWS * COLUMNS, np.float32)
+    for top in range(band_top, band_bottom, TILE_ROWS):
+        rows = min(TILE_ROWS, band_bottom - top)
+        for left in range(0, samples, TILE_SAMPLES):
+            columns = min(TILE_SAMPLES, samples - left)
+            _load_tile(
+                image,
+                top - anchor_row,
+                left - anchor_column * channels,
+                rows + mask_rows - 1,
+                columns + halo,
+                border,
+                ghost_value,
+                tile,
+                pitch,
+            )
+            for row in range(0, rows, ROWS):
+                for column in range(0, columns, COLUMNS):
+                    at = row * pitch + column
+                    out_at = (top + row) * samples + left + column
+                    if row + ROWS <= rows and column + COLUMNS <= columns:
+                        register_tile(
+                            tile, at, pitch, flat_weights, mask_rows, mask_columns, channels, offset, flat_out, out_at, samples
+                        )
+                    else:
+                        register_tile(
+                            tile, at, pitch, flat_weights, mask_rows, mask_columns, channels, offset, spill, 0, COLUMNS
+                        )
+                        for r in range(min(ROWS, rows - row)):
+                            for c in range(min(COLUMNS, columns - column)):
+                                flat_out[out_at + r * samples + c] = spill[r * COLUMNS + c]
+
+
+def cores() -> int:
+    """Return the CPU cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="cpu-parallel")
+
+
+class Parallel:
+    """The tiles, ready for one problem and mask."""
+
+    def __init__(self, problem: Problem, mask: Mask) -> None:
+        self._height = problem.height
+        self._arguments = (
+            mask.weights32,
+            *problem.anchor,
+            cpu_code(problem.border),
+            np.float32(problem.ghost_value),
+            np.float32(mask.offset),
+        )
+        # Four bands a core: enough that a core that is held up costs little, few enough that starting them is free.
+        tiles = -(-problem.height // TILE_ROWS)
+        self._band = TILE_ROWS * max(1, -(-tiles // (4 * cores())))
+
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
+        """Filter `image` into `out` on all cores; returns when it is done."""
+        bands = range(0, self._height, self._band)
+        if len(bands) == 1:
+            self._filter_band(image, out, 0)
+            return
+        for _ in _threads().map(lambda top: self._filter_band(image, out, top), bands):
+            pass
+
+    def _filter_band(self, image: np.ndarray, out: np.ndarray, top: int) -> None:
+        correlate_band(image, *self._arguments, out, top, min(top + self._band, self._height))
+
+
+def prepare(problem: Problem, mask: Mask, block: Block) -> Parallel:
+    """Return the tiles for one problem and mask, compiled."""
+    prepared = Parallel(problem, mask)
+    tiny = np.zeros((1, 1, problem.channels), problem.dtype)
+    Parallel(_one_pixel(problem), mask).launch(tiny, np.empty(tiny.shape, np.float32))
+    return prepared
+
+
+def _one_pixel(problem: Problem) -> Problem:
+    from dataclasses import replace
+
+    return replace(problem, height=1, width=1)
+
+
+VARIANT = Variant(
+    key="cpu-parallel",
+    title="CPU, all cores",
+    device=DeviceKind.CPU,
+    idea="Tiles that fit a core's cache, sums kept in vector registers, every core at work.",
+    default_block=Block(1, 1),
+    plan=plan,
+    work=work,
+    prepare=prepare,
+    unsupported=unsupported,
+    uses_block=False,
+)

@@ -1,0 +1,103 @@
+"""`cpu-serial`: one thread, the textbook loops. The baseline of every course.
+
+Idea
+    For each pixel, for each mask cell: look the source pixel up by the border's rule, multiply, add.
+Who loads what
+    The one thread loads every input cell again for every mask cell; only the CPU's caches help.
+Limit
+    One multiply-add at a time. No tricks on purpose: no tiles, no vectors, no threads, no fast-math.
+
+The sum is formed as everywhere in Haloscope: one float32 partial sum for each mask row, then their sum, so that
+a large mask loses far less to rounding than one long sum would.
+
+Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial reference.
+"""
+
+import numpy as np
+from numba import njit
+
+from engine.block import Block, Limits
+from engine.device.index_rules import cpu_code, source_index
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.variants.contract import DeviceKind, Launch, Refusal, Variant, Work
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return no launches: this is one loop on the CPU."""
+    return ()
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work of the plain loops: every mask cell loads its input cell and its weight."""
+    return Work(
+        flops=2 * problem.multiply_adds,
+        global_load_bytes=problem.multiply_adds * (problem.itemsize + 4),
+        global_store_bytes=problem.samples * 4,
+        minimum_bytes=problem.samples * (problem.itemsize + 4),
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return None: the plain loops can do everything."""
+    return None
+
+
+@njit(nogil=True, cache=True)
+def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, out):
+    height, width, channels = image.shape
+    mask_rows, mask_columns = weights.shape
+    for row in range(height):
+        for column in range(width):
+            for channel in range(channels):
+                total = np.float32(0.0)
+                for m in range(mask_rows):
+                    source_row = source_index(row + m - anchor_row, height, border)
+                    partial = np.float32(0.0)
+                    for n in range(mask_columns):
+                        source_column = source_index(column + n - anchor_column, width, border)
+                        value = ghost_value
+                        if source_row >= 0 and source_column >= 0:
+                            value = np.float32(image[source_row, source_column, channel])
+                        partial += value * weights[m, n]
+                    total += partial
+                out[row, column, channel] = total + offset
+
+
+class Serial:
+    """The loops, ready for one problem and mask."""
+
+    def __init__(self, problem: Problem, mask: Mask) -> None:
+        self._arguments = (
+            mask.weights32,
+            *problem.anchor,
+            cpu_code(problem.border),
+            np.float32(problem.ghost_value),
+            np.float32(mask.offset),
+        )
+
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
+        """Filter `image` into `out` on the calling thread."""
+        correlate_serial(image, *self._arguments, out)
+
+
+def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:
+    """Return the loops for one problem and mask, compiled."""
+    prepared = Serial(problem, mask)
+    tiny = np.zeros((1, 1, problem.channels), problem.dtype)
+    prepared.launch(tiny, np.empty(tiny.shape, np.float32))
+    return prepared
+
+
+VARIANT = Variant(
+    key="cpu-serial",
+    title="CPU, one thread",
+    device=DeviceKind.CPU,
+    idea="The textbook loops on one thread: for each pixel and each mask cell one multiply-add. The baseline.",
+    default_block=Block(1, 1),
+    plan=plan,
+    work=work,
+    prepare=prepare,
+    unsupported=unsupported,
+    uses_block=False,
+)

@@ -1,0 +1,101 @@
+"""`naive`: one thread a result, everything in global memory.
+
+Idea
+    Thread (row, column) walks over the mask and reads each input cell and each weight from global memory.
+Who loads what
+    Every thread loads all of its taps itself. Neighbours in a warp read neighbouring cells (coalesced), and the
+    same cells are asked for again by the threads around: only L1 and L2 know.
+Limit
+    One load of a cell and one of a weight for each multiply-add: 2 operations for 8 bytes asked of global memory.
+
+Sources: CENG443, "2D Convolution Kernel" (convolution_2D_basic_kernel); Drexel ECEC-622, assignment 3,
+ConvolutionKernel. Theirs sum in int and double; here each mask row has a float32 partial sum.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+
+from engine.block import Block, Limits
+from engine.border import Border
+from engine.device.cuda_kernels import Kernel, filter_signature, float32
+from engine.device.index_rules import cuda_rule
+from engine.device.numba_cuda import cuda
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.variants.contract import DeviceKind, KernelSource, Launch, Refusal, Variant, Work
+from engine.variants.cuda.geometry import loads_by_taps, one_launch, refuse_grid
+from engine.variants.legality import refuse_block
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch, a thread a result, no shared memory."""
+    return one_launch(problem, block)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: a cell (ghost cells cost no load) and a weight from global memory for each tap."""
+    return Work(
+        flops=2 * problem.multiply_adds,
+        global_load_bytes=loads_by_taps(problem) * problem.itemsize + problem.multiply_adds * 4,
+        global_store_bytes=problem.samples * 4,
+        minimum_bytes=problem.samples * (problem.itemsize + 4),
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the block or the grid is illegal, or None."""
+    return refuse_block(block, limits) or refuse_grid(problem, block, limits)
+
+
+@lru_cache
+def kernel(border: Border):
+    """Return the kernel for a border; the size of picture and mask is known at run time."""
+    rule = cuda_rule(border)
+
+    @cuda.jit
+    def correlate_naive(image, weights, anchor_row, anchor_column, ghost_value, offset, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height, width = image.shape[0], image.shape[1]
+        if row >= height or column >= width:
+            return
+        total = float32(0.0)
+        for m in range(weights.shape[0]):
+            source_row = rule(row + m - anchor_row, height)
+            partial = float32(0.0)
+            for n in range(weights.shape[1]):
+                source_column = rule(column + n - anchor_column, width)
+                value = ghost_value
+                if source_row >= 0 and source_column >= 0:
+                    value = float32(image[source_row, source_column, channel])
+                partial += value * weights[m, n]
+            total += partial
+        out[row, column, channel] = total + offset
+
+    return correlate_naive
+
+
+def kernels(problem: Problem, mask: Mask, block: Block) -> tuple[KernelSource, ...]:
+    """Return the kernel as the compiler gets it."""
+    return (KernelSource("correlate_naive", kernel(problem.border).py_func, filter_signature(problem)),)
+
+
+def prepare(problem: Problem, mask: Mask, block: Block) -> Kernel:
+    """Compile for the problem's type and border, and upload the mask."""
+    arguments = (*problem.anchor, np.float32(problem.ghost_value), np.float32(mask.offset))
+    return Kernel(kernel(problem.border), plan(problem, block)[0], filter_signature(problem), mask, arguments)
+
+
+VARIANT = Variant(
+    key="naive",
+    title="Naive",
+    device=DeviceKind.CUDA,
+    idea="One thread a result; every thread reads all its cells and weights from global memory.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare,
+    unsupported=unsupported,
+    kernels=kernels,
+)

@@ -1,0 +1,64 @@
+"""Rules about blocks that every CUDA variant shares: what a device allows, and the nearest block that it allows."""
+
+from collections.abc import Callable
+
+from engine.block import Block, Limits
+from engine.variants.contract import Refusal
+
+SharedBytes = Callable[[Block], int]
+
+
+def refuse_block(block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0) -> Refusal | None:
+    """Return why a block is illegal on a device, with the nearest legal one; None if it is legal.
+
+    Parameters
+    ----------
+    block : Block
+    limits : Limits
+    shared_bytes : callable of Block -> int
+        Static shared memory that the variant uses with a block, bytes.
+    """
+    if reason := _reason(block, limits, shared_bytes):
+        return Refusal(reason, nearest_legal(block, limits, shared_bytes))
+    return None
+
+
+def nearest_legal(block: Block, limits: Limits, shared_bytes: SharedBytes) -> Block | None:
+    """Return the legal block whose sides differ least in ratio from those asked for; None if none is legal."""
+    wanted_x, wanted_y = max(block.x, 1), max(block.y, 1)
+    best: tuple[float, Block] | None = None
+    for y in range(1, min(limits.max_block_y, limits.max_threads) + 1):
+        for x in _candidates(wanted_x, min(limits.max_block_x, limits.max_threads // y)):
+            candidate = Block(x, y)
+            distance = _ratio(x, wanted_x) * _ratio(y, wanted_y)
+            if (best is None or distance < best[0]) and shared_bytes(candidate) <= limits.shared_bytes:
+                best = (distance, candidate)
+    return best[1] if best else None
+
+
+def _candidates(wanted: int, longest: int) -> range:
+    """Widths from the wanted one (or the longest allowed) downwards: shorter is further, so the first fit is best."""
+    return range(min(wanted, longest), 0, -1)
+
+
+def _ratio(a: int, b: int) -> float:
+    return max(a, b) / min(a, b)
+
+
+def _reason(block: Block, limits: Limits, shared_bytes: SharedBytes) -> str:
+    if block.x < 1 or block.y < 1:
+        return f"A block of {block} has no threads; each side must be at least 1."
+    if block.x > limits.max_block_x:
+        return f"A block of {block} is too wide; this device allows {limits.max_block_x} threads across."
+    if block.y > limits.max_block_y:
+        return f"A block of {block} is too high; this device allows {limits.max_block_y} threads down."
+    if block.threads > limits.max_threads:
+        return (
+            f"A block of {block} has {block.threads:,} threads; this device allows {limits.max_threads:,} a block."
+        )
+    if (needed := shared_bytes(block)) > limits.shared_bytes:
+        return (
+            f"A block of {block} needs {needed:,} bytes of shared memory for its tile; "
+            f"a block has {limits.shared_bytes:,}."
+        )
+    return ""

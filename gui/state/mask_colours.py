@@ -1,0 +1,56 @@
+"""The colours of a mask's cells: hue by the sign of the weight, strength by its size. No widgets in here."""
+
+import math
+
+from PySide6.QtGui import QColor
+
+from gui.style.theme import Theme
+
+# A full mix would hide the difference between a cell and the selection frame around it.
+_STRONGEST = 0.85
+# Cells far below the largest weight must still be told from zeros.
+_WEAKEST = 0.10
+_LOWEST_CONTRAST = 4.5
+
+
+def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
+    """Return the colour of a cell: the base colour for 0, up to the positive or negative colour for the largest."""
+    base = QColor(theme.base)
+    if weight == 0.0 or largest == 0.0:
+        return base
+    tint = QColor(theme.positive if weight > 0.0 else theme.negative)
+    # The square root keeps the tails of a Gaussian visible.
+    part = _WEAKEST + (_STRONGEST - _WEAKEST) * math.sqrt(min(abs(weight) / largest, 1.0))
+    return mixed(base, tint, part)
+
+
+def readable_text(background: QColor, theme: Theme) -> QColor:
+    """Return the theme's text colour where it has a contrast of 4.5, else black or white, whichever is clearer."""
+    text = QColor(theme.text)
+    if contrast(text, background) >= _LOWEST_CONTRAST:
+        return text
+    return max(QColor("#000000"), QColor("#ffffff"), key=lambda colour: contrast(colour, background))
+
+
+def mixed(first: QColor, second: QColor, part: float) -> QColor:
+    """Return a colour between two: `part` of the second, the rest of the first."""
+    return QColor.fromRgbF(
+        first.redF() + (second.redF() - first.redF()) * part,
+        first.greenF() + (second.greenF() - first.greenF()) * part,
+        first.blueF() + (second.blueF() - first.blueF()) * part,
+    )
+
+
+def contrast(first: QColor, second: QColor) -> float:
+    """Return the contrast of two colours as WCAG 2 defines it, 1 to 21."""
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: QColor) -> float:
+    red, green, blue = (_linear(part) for part in (colour.redF(), colour.greenF(), colour.blueF()))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(part: float) -> float:
+    return part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)

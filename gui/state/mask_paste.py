@@ -1,0 +1,66 @@
+"""What becomes of text that is pasted into the mask's table. No widgets in here.
+
+- One number fills the cells that are selected.
+- Plain rows of numbers (a spreadsheet's cells) that are smaller than the mask are put in at the current cell.
+- Everything else is a whole mask and replaces this one, its size too: rows of the mask's size or larger, NumPy, C
+  and MATLAB literals, JSON, and rows with a divisor (`1 2 1 /16`).
+"""
+
+import re
+
+from engine.errors import MaskError
+from engine.mask.mask import Mask
+from engine.mask.text import parse_mask
+
+Cell = tuple[int, int]
+
+# A bracket begins a literal; a slash or an asterisk with a blank before it is a factor of the whole mask.
+_WHOLE_MASK = re.compile(r"[\[{]|[\s;][/*]|\*")
+
+
+def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> tuple[Mask, str]:
+    """Return the mask after a paste, and the name of this step.
+
+    Parameters
+    ----------
+    mask
+        The mask before.
+    text
+        What was copied.
+    cells
+        Rows and columns that are selected, the current cell first.
+    whole
+        Take the text for a whole mask however small it is.
+
+    Raises
+    ------
+    MaskError
+        The text is no mask, or it does not fit at the current cell.
+    """
+    new = parse_mask(text)
+    if whole or _WHOLE_MASK.search(text.strip()) or not _is_smaller(new, mask):
+        return new, f"Paste a mask of {new.rows} x {new.columns}"
+    weights = mask.weights.copy()
+    if new.taps == 1:
+        for row, column in cells:
+            weights[row, column] = new.weights[0, 0]
+        return Mask(weights, mask.anchor, mask.offset), "Paste a weight"
+    row, column = cells[0] if len(cells) == 1 else _top_left(cells)
+    if row + new.rows > mask.rows or column + new.columns > mask.columns:
+        raise MaskError(
+            f"{new.rows} x {new.columns} cells were not pasted",
+            f"they do not fit at row {row + 1}, column {column + 1} of {mask.rows} x {mask.columns}",
+            "Choose a cell further up and left, make the mask larger, or use Paste as whole mask (Ctrl+Shift+V).",
+        )
+    weights[row : row + new.rows, column : column + new.columns] = new.weights
+    return Mask(weights, mask.anchor, mask.offset), f"Paste {new.rows} x {new.columns} cells"
+
+
+def _is_smaller(new: Mask, mask: Mask) -> bool:
+    """Whether the new cells leave some of the old ones in both directions or one, and stand out in neither."""
+    return new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape
+
+
+def _top_left(cells: list[Cell]) -> Cell:
+    rows, columns = zip(*cells, strict=True)
+    return min(rows), min(columns)

@@ -1,0 +1,49 @@
+"""Numbers as the window writes them: durations, ratios and errors with as many digits as they are worth."""
+
+import math
+
+MISSING = "–"
+
+
+def digits_text(value: float, digits: int) -> str:
+    """Write a number with `digits` significant digits and never with an exponent: 0.0412, 18.4, 8,013."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "infinite"
+    if value == 0:
+        return "0"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def ms_cell(duration_ms: float | None) -> str:
+    """Write a duration for a column whose header has the unit."""
+    return MISSING if duration_ms is None else digits_text(duration_ms, 4)
+
+
+def ms_text(duration_ms: float) -> str:
+    """Write a duration with its unit, in milliseconds, so that a list can be compared at a glance."""
+    return f"{digits_text(duration_ms, 3)} ms"
+
+
+def tick_text(duration_ms: float) -> str:
+    """Write a round duration of an axis in the unit that suits it: 20 µs, 5 ms, 2 s."""
+    for unit, in_ms in (("s", 1000.0), ("ms", 1.0), ("µs", 1e-3)):
+        if duration_ms >= in_ms * 0.999:
+            return f"{duration_ms / in_ms:,.4g} {unit}"
+    return f"{duration_ms * 1e6:,.4g} ns"
+
+
+def ratio_text(ratio: float | None) -> str:
+    """Write a speed-up: 1310×, 19.4×, 0.82×."""
+    if ratio is None:
+        return MISSING
+    return f"{digits_text(ratio, 4 if ratio >= 1000 else 3).replace(',', '')}×"
+
+
+def error_text(error: float | None) -> str:
+    """Write an error against the oracle: 0, 1.2e-07."""
+    if error is None:
+        return MISSING
+    if not math.isfinite(error):
+        return digits_text(error, 2)
+    return "0" if error == 0 else f"{error:.2g}"

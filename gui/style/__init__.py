@@ -1,0 +1,1 @@
+"""How everything looks: palettes, colours of variants, icons, the grid."""

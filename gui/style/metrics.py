@@ -1,0 +1,19 @@
+"""The 8-pixel grid and the font of numbers."""
+
+from PySide6.QtGui import QFont, QFontMetrics
+from PySide6.QtWidgets import QApplication
+
+GRID = 8
+HALF_GRID = GRID // 2
+
+
+def number_font() -> QFont:
+    """Return the application's font with figures of one width, so that columns of numbers line up."""
+    font = QFont(QApplication.font())
+    font.setFeature(QFont.Tag("tnum"), 1)
+    return font
+
+
+def digits_width(count: int) -> int:
+    """Return the width of so many figures in `number_font`, pixels."""
+    return QFontMetrics(number_font()).horizontalAdvance("0" * count)

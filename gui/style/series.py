@@ -1,0 +1,89 @@
+"""The colour and shape of each variant, the same on every page, so that a curve is known by sight.
+
+Colours are those of Okabe and Ito, which people with any colour vision can tell apart, darker on a light ground
+and lighter on a dark one where they would have less than 3 : 1 contrast. A shape goes with each, because colour
+alone never says anything here.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+from gui.style.theme import Theme, current_theme
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """How a variant is drawn.
+
+    Parameters
+    ----------
+    colour : str
+        "#rrggbb", for the theme that was asked for.
+    symbol : str
+        Marker of pyqtgraph.
+    glyph : str
+        The same shape as one character, for lists.
+    """
+
+    colour: str
+    symbol: str
+    glyph: str
+
+
+# (light theme, dark theme) of each hue.
+_ORANGE = ("#b87d00", "#e69f00")
+_SKY = ("#2b8fc9", "#56b4e9")
+_GREEN = ("#008a64", "#1fbf92")
+_YELLOW = ("#968c00", "#f0e442")
+_BLUE = ("#0072b2", "#4a9fe0")
+_VERMILION = ("#d55e00", "#f2783c")
+_PURPLE = ("#b85c92", "#cc79a7")
+_GREY = ("#4d5560", "#b4bcc8")
+_HUES = (_BLUE, _ORANGE, _GREEN, _VERMILION, _PURPLE, _SKY, _YELLOW, _GREY)
+
+_SHAPES = (
+    ("o", "●"),
+    ("s", "■"),
+    ("t1", "▲"),
+    ("d", "◆"),
+    ("star", "★"),
+    ("t", "▼"),
+    ("t2", "▶"),
+    ("t3", "◀"),
+    ("x", "✖"),
+    ("+", "✚"),
+)
+_CIRCLE, _SQUARE, _UP, _DIAMOND, _STAR, _DOWN, _RIGHT, _LEFT, _CROSS, _PLUS = _SHAPES
+
+_TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
+    "cpu-serial": (_GREY, _CIRCLE),
+    "cpu-parallel": (_SKY, _SQUARE),
+    "naive": (_ORANGE, _UP),
+    "constant": (_YELLOW, _DOWN),
+    "tiled": (_GREEN, _DIAMOND),
+    "cached": (_VERMILION, _STAR),
+    "separable-l0": (_BLUE, _RIGHT),
+    "separable-l1": (_PURPLE, _LEFT),
+    "separable-l2": (_GREEN, _PLUS),
+    "implicit-gemm": (_PURPLE, _CROSS),
+    "register-blocked": (_BLUE, _STAR),
+    "separable-fused": (_VERMILION, _SQUARE),
+    "row-naive": (_ORANGE, _CIRCLE),
+    "row-tiled": (_GREEN, _SQUARE),
+    "row-cached": (_VERMILION, _UP),
+    "matmul-naive": (_ORANGE, _DIAMOND),
+    "matmul-tiled": (_GREEN, _UP),
+}
+
+
+def series_for(variant_key: str, theme: Theme | None = None) -> Series:
+    """Return colour and shape of a variant, by its key alone; a key that is not known gets one by its letters."""
+    theme = theme or current_theme()
+    if variant_key in _TABLE:
+        (light, dark), (symbol, glyph) = _TABLE[variant_key]
+    else:
+        # crc32, because hash() of a text differs from process to process.
+        number = zlib.crc32(variant_key.encode())
+        light, dark = _HUES[number % len(_HUES)]
+        symbol, glyph = _SHAPES[number // len(_HUES) % len(_SHAPES)]
+    return Series(light if theme.name == "light" else dark, symbol, glyph)

@@ -1,0 +1,31 @@
+"""The little that Fusion and a palette cannot say: tooltips, dock titles, flat tool buttons. No Qt in here."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gui.style.theme import Theme
+
+_SHEET = """
+QToolTip {{ background: {raised}; color: {text}; border: 1px solid {line}; padding: 4px 6px; }}
+QMainWindow::separator {{ background: {line}; width: 1px; height: 1px; }}
+QMainWindow::separator:hover {{ background: {accent}; }}
+QDockWidget {{ color: {muted}; font-weight: 600; }}
+QDockWidget::title {{ background: {window}; padding: 6px 8px 4px 8px; text-align: left; }}
+QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 4px 8px; }}
+QStatusBar {{ background: {window}; color: {text}; }}
+QStatusBar::item {{ border: 0; }}
+QHeaderView::section {{ background: {window}; color: {muted}; border: 0; border-bottom: 1px solid {line};
+                        padding: 4px 8px; }}
+"""
+
+
+def sheet_for(theme: "Theme") -> str:
+    """Return the style sheet of the application for a theme."""
+    return _SHEET.format(
+        raised=theme.raised,
+        text=theme.text,
+        line=theme.line,
+        accent=theme.accent,
+        muted=theme.muted,
+        window=theme.window,
+    )

@@ -1,0 +1,52 @@
+import pytest
+from PySide6.QtGui import QPalette
+
+from gui.style import theme as themes
+from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, theme_notifier
+
+SURFACES = ("window", "base", "raised")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    darker, lighter = sorted((luminance(one), luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("role", ["text", "muted", "good", "warning", "error", "accent"])
+def test_that_words_can_be_read_on_every_surface(theme, surface, role):
+    assert contrast(getattr(theme, role), getattr(theme, surface)) >= 4.5
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_words_on_the_accent_can_be_read(theme):
+    assert contrast(theme.accent_text, theme.accent) >= 4.5
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_that_a_theme_reaches_the_palette_and_the_notifier(qapp, qtbot, name):
+    apply_theme(qapp, "dark" if name == "light" else "light")
+    with qtbot.waitSignal(theme_notifier().changed) as caught:
+        apply_theme(qapp, name)
+    assert caught.args == [current_theme()]
+    assert current_theme().name == name
+    assert qapp.palette().color(QPalette.ColorRole.Window).name() == current_theme().window
+
+
+def test_that_the_system_theme_is_one_of_the_two(qapp):
+    apply_theme(qapp, "system")
+    assert current_theme() in (LIGHT, DARK)
+    apply_theme(qapp, "light")
+
+
+def test_that_the_same_theme_again_is_no_change(qapp, qtbot):
+    apply_theme(qapp, "light")
+    with qtbot.assertNotEmitted(themes.theme_notifier().changed):
+        apply_theme(qapp, "light")
