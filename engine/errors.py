@@ -4,6 +4,11 @@ Library exceptions are translated at the door (`raise ... from`), so that a call
 only `EngineError`. Every error travels between processes unchanged (its arguments are its three sentences).
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.block import Block
+
 
 class EngineError(Exception):
     """A request that cannot be done, told in words.
@@ -55,7 +60,19 @@ class BadValue(EngineError):
 
 
 class UnsupportedVariant(EngineError):
-    """A variant cannot do this problem with this block; the remedy names the nearest legal one."""
+    """A variant cannot do this problem with this block; the remedy names the nearest legal one.
+
+    Parameters
+    ----------
+    what, why, remedy : str
+    nearest_block : Block, optional
+        The nearest legal block, where the block is the reason.
+    """
+
+    def __init__(self, what: str, why: str = "", remedy: str = "", nearest_block: "Block | None" = None) -> None:
+        super().__init__(what, why, remedy)
+        self.args = (what, why, remedy, nearest_block)
+        self.nearest_block = nearest_block
 
 
 class DeviceUnavailable(EngineError):

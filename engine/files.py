@@ -52,6 +52,9 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
             raise IsADirectoryError(errno.EISDIR, "is a folder")
         if target.exists() and not target.is_file():
             raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
+        if target.exists() and not os.access(target, os.W_OK):
+            # Replacing asks only the folder; a file that somebody protected stays.
+            raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
         _write_beside_and_replace(target, data)
     except OSError as error:
         why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))

@@ -6,6 +6,7 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
 from engine.problem import Problem
@@ -38,11 +39,12 @@ class Kernel:
     """
 
     def __init__(self, kernel: Any, launch: Launch, signature: tuple[Any, ...], mask: Mask, arguments: tuple[Any, ...]) -> None:
-        if not SIMULATED:
-            kernel.compile(signature)
+        with cuda_errors_in_words("compiling the kernel and uploading the mask"):
+            if not SIMULATED:
+                kernel.compile(signature)
+            self._weights = cuda.to_device(np.array(mask.weights32))
         self._kernel = kernel
         self._launch = launch
-        self._weights = cuda.to_device(np.array(mask.weights32))
         self._arguments = arguments
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:

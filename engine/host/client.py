@@ -32,6 +32,7 @@ from engine.host.protocol import (
     Stop,
     ToHost,
     Working,
+    blocks_of,
 )
 
 GRACE_S = 2.0
@@ -231,6 +232,8 @@ class EngineClient:
             pending = self._take(message.id)
             if pending is None:
                 return
+            if isinstance(message, Failed) and message.fatal:
+                link.note_end(str(message.error))
             if isinstance(message, Done):
                 _answer(pending.future, message.value, None)
             else:
@@ -308,6 +311,8 @@ class EngineClient:
 
 def _answer(future: Future[Any], value: object, error: EngineError | None) -> None:
     if not future.set_running_or_notify_cancel():
+        # Nobody will look at this result: its shared memory goes now.
+        shared.unlink(*blocks_of(value))
         return
     if error is not None:
         future.set_exception(error)

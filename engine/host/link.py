@@ -47,7 +47,7 @@ class HostLink:
         self._outbox: list[Message] = []
         self._wake, self._wake_sender = multiprocessing.Pipe(duplex=False)
         self._lock = threading.Lock()
-        self._killed_because = ""
+        self._end_reason = ""
         self._thread = threading.Thread(target=self._run, name="engine-link", daemon=True)
 
     def start(self) -> None:
@@ -77,9 +77,14 @@ class HostLink:
     def kill(self, reason: str) -> None:
         """End the process at once; `on_end` tells the reason given."""
         with self._lock:
-            self._killed_because = reason
+            self._end_reason = reason
             if self._process is not None:
                 self._process.kill()
+
+    def note_end(self, reason: str) -> None:
+        """Remember why the process is about to end by itself."""
+        with self._lock:
+            self._end_reason = reason
 
     def join(self, timeout_s: float) -> bool:
         """Wait for the end of the process and of the thread; True if both are over."""
@@ -97,13 +102,13 @@ class HostLink:
             for message in self._outbox:
                 ours.send(message)
             self._outbox.clear()
-            if self._killed_because:
+            if self._end_reason:
                 process.kill()
         self._listen(process, ours)
         process.join()
         with self._lock:
             ours.close()
-            reason = self._killed_because or _ended_how(process.exitcode)
+            reason = self._end_reason or _ended_how(process.exitcode)
         self._on_end(self, reason)
         process.close()
         self._wake.close()

@@ -20,4 +20,4 @@ def serve(connection: Connection, options: HostOptions) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     from engine.host.worker import Worker
 
-    Worker(connection, options).run()
+    Worker(connection).run()

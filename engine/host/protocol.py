@@ -321,3 +321,14 @@ class Working:
 
     id: int
     progress: Progress
+
+
+def blocks_of(reply: object) -> tuple[str, ...]:
+    """Return the names of the blocks of shared memory that a reply hands over."""
+    found: set[str] = set()
+    if isinstance(reply, PictureHandle):
+        found |= {a.name for a in (reply.pixels, reply.alpha, *reply.screen.levels) if a is not None}
+    if isinstance(reply, Filtered):
+        arrays: list[SharedArray | None] = [reply.values, *(reply.screen.levels if reply.screen else ())]
+        found |= {a.name for a in arrays if a is not None}
+    return tuple(found)

@@ -70,6 +70,8 @@ def read_tiff(file: BinaryIO, max_bytes: int) -> Decoded:
 
 
 def _check_header(page: "TiffPage", max_bytes: int) -> None:
+    if page.imagewidth < 1 or page.imagelength < 1:
+        raise Refused(f"its tags say {page.imagewidth} x {page.imagelength} pixels")
     if page.imagedepth > 1:
         raise Refused(f"it is a volume of {page.imagedepth} slices, not a picture", "Save one slice of it.")
     if page.dtype is None:

@@ -37,7 +37,7 @@ def load_mask(path: str | os.PathLike[str]) -> Mask:
     path = Path(path)
     what = f"The mask file {str(path)!r} cannot be opened"
     try:
-        text = _read(path, what).decode("utf-8-sig")
+        text = _read(path, what).decode("utf-8")
     except UnicodeDecodeError as error:
         raise MaskError(what, "it is not text in UTF-8", "Save the mask as text or as JSON.") from error
     except (OSError, ValueError) as error:

@@ -14,6 +14,7 @@ import numpy as np
 from engine.errors import BadValue
 from engine.mask.mask import MAX_SIDE, Mask, Weights
 
+# Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would underflow.
 _SIGMA_MIN, _SIGMA_MAX = 0.1, 100.0
 
 # Rounding of sine and cosine puts about 1e-16 into cells beside a line; no real weight is that small.
@@ -190,8 +191,7 @@ def _refuse_spelling(spelling: str, generator: _Generator, cause: Exception | No
 
 def _bell(side: int, sigma: float) -> Weights:
     squared = (np.arange(side) - (side - 1) / 2.0) ** 2
-    # Counted from the nearest cell: on an even side no cell is in the middle, and all could underflow to 0.
-    bell: Weights = np.exp(-(squared - squared.min()) / (2.0 * sigma**2))
+    bell: Weights = np.exp(-squared / (2.0 * sigma**2))
     return bell
 
 

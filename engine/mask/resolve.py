@@ -41,8 +41,7 @@ def resolve_mask(spec: str) -> Mask:
         raise MaskError(
             f"{quoted(spec)} is no mask",
             f"no preset has that name ({no_preset}), there is no such file, and read as weights: {error.why}",
-            "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'. "
-            + error.remedy,
+            "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
         ) from error
 
 

@@ -17,7 +17,16 @@ import numpy as np
 from engine.errors import MaskError
 from engine.mask.json_form import looks_like_json, mask_from_json
 from engine.mask.mask import Mask
-from engine.mask.text_cells import FRACTION, NUMBER, WHAT, Scale, check_rectangle, read_cells, read_scale
+from engine.mask.text_cells import (
+    FRACTION,
+    NUMBER,
+    WHAT,
+    Scale,
+    check_rectangle,
+    read_cells,
+    read_divisor,
+    read_scale,
+)
 from engine.mask.text_literals import read_literal
 from engine.mask.text_styles import STYLES, format_mask
 
@@ -30,7 +39,7 @@ MAX_CHARACTERS = 262_144
 _PLAIN = str.maketrans(
     dict.fromkeys("\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{FULLWIDTH HYPHEN-MINUS}", "-")
     | dict.fromkeys("\N{MULTIPLICATION SIGN}\N{DOT OPERATOR}\N{MIDDLE DOT}", "*")
-    | {"\N{DIVISION SIGN}": "/", "\N{ZERO WIDTH NO-BREAK SPACE}": "", "\r": "\n"}
+    | {"\N{DIVISION SIGN}": "/", "\r": "\n"}
 )
 
 _LEADING_FACTOR = re.compile(rf"({FRACTION})\s*\*")
@@ -61,9 +70,11 @@ def parse_mask(text: str) -> Mask:
             f"the text has {len(text):,} characters, and more than {MAX_CHARACTERS:,} are not read",
             "Check that this is a mask.",
         )
+    # Some editors put this mark before everything they save.
+    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     if looks_like_json(text):
         return mask_from_json(text)
-    text = _without_comments(text.replace("\r\n", "\n").translate(_PLAIN)).strip(" \t\n;")
+    text = _without_comments(text.translate(_PLAIN)).strip(" \t\n;")
     rows, scale = read_literal(text) if "[" in text or "{" in text else _read_rows(text)
     if scale.over == 0.0:
         raise MaskError(WHAT, "its divisors multiply to zero", "Divide by a larger number.")
@@ -93,7 +104,7 @@ def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
         text = text[leading.end() :]
     if trailing := _TRAILING.search(text):
         if trailing["over"]:
-            scale *= read_scale(f"1/{trailing['over']}", "the divisor after the mask")
+            scale *= read_divisor(trailing["over"])
         else:
             scale *= read_scale(trailing["times"], "the factor after the mask")
         text = text[: trailing.start()]

@@ -62,6 +62,20 @@ def read_scale(word: str, where: str) -> Scale:
     return scale
 
 
+def read_divisor(word: str) -> Scale:
+    """Return the divisor of the whole mask as the factor that it is.
+
+    Raises
+    ------
+    MaskError
+        It is not a finite number, or 0.
+    """
+    divisor = _read_float(word, "the divisor after the mask")
+    if divisor == 0.0:
+        raise MaskError(WHAT, "the divisor after the mask is 0", "Divide by another number than 0.")
+    return Scale(over=divisor)
+
+
 def read_cells(line: str, row: int) -> list[float]:
     """Return the numbers of one row; cells are separated by spaces, commas or tabs.
 

@@ -17,6 +17,7 @@ from engine.mask.text_cells import (
     check_rectangle,
     quoted,
     read_cells,
+    read_divisor,
     read_scale,
     slashes_without_blanks,
 )
@@ -68,7 +69,7 @@ def _read_around(before: str, after: str) -> tuple[list[int | None], Scale]:
         _refuse_around("after", after)
     scale = read_scale(matched_before[1], "the factor before the mask") if matched_before[1] else Scale()
     if matched_after["over"]:
-        scale *= read_scale(f"1/{matched_after['over']}", "the divisor after the mask")
+        scale *= read_divisor(matched_after["over"])
     if matched_after["times"]:
         scale *= read_scale(matched_after["times"], "the factor after the mask")
     sides = re.findall(r"\[([^\]]*)\]", declaration)

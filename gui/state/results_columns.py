@@ -79,10 +79,8 @@ def max_error(row: Row) -> float | None:
 def status_text(result: RunResult) -> str:
     """Return the proof, or why there is none, short enough for a cell; the tooltip has the whole."""
     verification = result.verification
-    if verification is None or result.failure:
-        return f"failed: {result.status}" if result.failure else "not verified"
-    if not verification.passed:
-        return f"not verified: {verification.reason}"
+    if result.failure or verification is None or not verification.passed:
+        return result.status or "not verified"
     return "verified, exact" if verification.exact else "verified"
 
 

@@ -4,9 +4,11 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from engine.results import RunResult, Spread
+from gui.state.comparison import kernel_speed_ms
 from gui.state.results_columns import COLUMNS, Key, Row
 
 Cell = str | float | int | None
@@ -15,35 +17,41 @@ FORMAT = "haloscope-results"
 VERSION = 1
 
 UNITS = {
-    "*_ms": "milliseconds",
+    "names that end in _ms": "milliseconds",
     "height, width, checked_pixels, total_pixels": "pixels",
     "max_error, bound, cval": "units of the picture's samples",
-    "block.x, block.y": "threads",
-    "speed_up": "baseline's median kernel time / this median kernel time, same problem",
+    "block": "threads across (x) and down (y)",
+    "speed_up": "median kernel time of the baseline over that of this result, same problem",
+    "numbers written as strings": "NaN, Infinity and -Infinity, which JSON does not have",
 }
 
 # What a spreadsheet would take for a formula, or strip to get at one.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
+# Columns of the table whose value to sort by is the number in the cell.
+_MEASURED = (Key.KERNEL, Key.SPEEDUP, Key.END_TO_END, Key.ERROR)
 
-def to_csv(rows: Sequence[Row], baseline: str) -> str:
+
+def to_csv(rows: Iterable[Row], baseline: str) -> str:
     """Return the results as CSV with units in the header; raw samples are in the JSON only.
 
-    Cells without a value are empty; text that a spreadsheet could take for a formula gets a leading '.
+    Times stand only where they are a speed (verified, not simulated); a cell without a value is empty, and `status`
+    says why. Text that a spreadsheet could take for a formula gets a leading '.
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    records = [_record(row, baseline) for row in rows]
-    writer.writerow(_record(None, baseline))
-    writer.writerows([_plain(cell) for cell in record.values()] for record in records)
+    writer.writerow([header for header, _ in _CSV_COLUMNS])
+    for row in rows:
+        cells = {header: value(row) for header, value in _CSV_COLUMNS} | {"baseline": baseline}
+        writer.writerow([_harmless(cell) for cell in cells.values()])
     return text.getvalue()
 
 
-def to_json(rows: Sequence[Row], baseline: str) -> str:
+def to_json(rows: Iterable[Row], baseline: str) -> str:
     """Return the results as strict JSON: raw samples, proof, machine, versions.
 
-    JSON has no NaN and no infinity: such numbers are the strings "NaN", "Infinity" and "-Infinity", which Python's
-    and JavaScript's own number constructors read.
+    JSON has no NaN and no infinity: such numbers are the strings "NaN", "Infinity" and "-Infinity", which the
+    number constructors of Python and JavaScript read.
     """
     document = {
         "format": FORMAT,
@@ -52,30 +60,106 @@ def to_json(rows: Sequence[Row], baseline: str) -> str:
         "baseline": baseline,
         "results": [row.result.as_json() | {"speed_up": row.speed_up} for row in rows],
     }
-    return json.dumps(_finite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json.dumps(_without_nan(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def to_clipboard_text(rows: Sequence[Row], baseline: str) -> str:
-    """Return the table's own columns as text with tabs, as spreadsheets and documents take it when pasted.
+def to_clipboard_text(rows: Iterable[Row], baseline: str) -> str:
+    """Return the table's own columns as lines with tabs, as spreadsheets and documents take them when pasted.
 
-    Numbers are not rounded to what the table shows: they have six significant digits and no unit.
+    Measured numbers have six significant digits, whatever the table shows.
     """
-    headers = [f"speed-up vs {baseline}" if c.key is Key.SPEEDUP else c.header for c in COLUMNS]
-    lines = [headers, *([_pasted(column.text(row), column.sort(row)) for column in COLUMNS] for row in rows)]
-    return "\n".join("\t".join(line) for line in lines) + "\n"
+    headers = [f"Speed-up vs {baseline}" if c.key is Key.SPEEDUP else c.header for c in COLUMNS]
+    lines = [headers]
+    for row in rows:
+        values = [column.sort(row) if column.key in _MEASURED else None for column in COLUMNS]
+        lines.append(
+            [
+                f"{value:.6g}" if isinstance(value, float) else _one_line(column.text(row))
+                for column, value in zip(COLUMNS, values, strict=True)
+            ]
+        )
+    return "".join("\t".join(line) + "\n" for line in lines)
 
 
-def _pasted(text: str, value: Cell) -> str:
-    if isinstance(value, float) and not any(letter.isalpha() or letter == "×" for letter in text.rstrip("×")):
-        return text if "–" in text else f"{value:.6g}"
-    return str(_plain(" ".join(text.split())))
+def _one_line(text: str) -> str:
+    return str(_harmless(" ".join(text.split())))
 
 
-def _record(row: Row | None, baseline: str) -> dict[str, Cell]:
-    raise NotImplementedError
-
-
-def _plain(cell: Cell) -> Cell:
+def _harmless(cell: Cell) -> Cell:
     if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS):
         return f"'{cell}"
     return cell
+
+
+def _without_nan(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, dict):
+        return {str(key): _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _timed(value: Callable[[RunResult], Cell]) -> Callable[[Row], Cell]:
+    """Return the value for results with a speed only."""
+    return lambda row: value(row.result) if kernel_speed_ms(row.result) is not None else None
+
+
+def _spread_columns(
+    name: str, spread: Callable[[RunResult], Spread | None]
+) -> tuple[tuple[str, Callable[[Row], Cell]], ...]:
+    def value(read: Callable[[Spread], float]) -> Callable[[Row], Cell]:
+        return _timed(lambda result: read(found) if (found := spread(result)) else None)
+
+    return (
+        (f"{name}_median_ms", value(lambda s: s.median_ms)),
+        (f"{name}_p20_ms", value(lambda s: s.p20_ms)),
+        (f"{name}_p80_ms", value(lambda s: s.p80_ms)),
+        (f"{name}_minimum_ms", value(lambda s: s.minimum_ms)),
+    )
+
+
+def _versions(row: Row) -> str:
+    return ", ".join(f"{name} {version}" for name, version in row.result.environment.versions.items())
+
+
+_CSV_COLUMNS: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
+    ("variant", lambda row: row.result.variant),
+    ("device", lambda row: row.result.device),
+    ("block_x_threads", lambda row: row.result.block.x if row.result.block else None),
+    ("block_y_threads", lambda row: row.result.block.y if row.result.block else None),
+    ("width_px", lambda row: row.result.problem.width),
+    ("height_px", lambda row: row.result.problem.height),
+    ("channels", lambda row: row.result.problem.channels),
+    ("dtype", lambda row: row.result.problem.dtype),
+    ("mask", lambda row: row.result.mask_name),
+    ("mask_rows", lambda row: row.result.problem.mask_shape[0]),
+    ("mask_columns", lambda row: row.result.problem.mask_shape[1]),
+    ("border", lambda row: str(row.result.problem.border)),
+    *_spread_columns("kernel", lambda result: result.timing.kernel if result.timing else None),
+    *_spread_columns("end_to_end", lambda result: result.timing.end_to_end if result.timing else None),
+    *_spread_columns(
+        "host_to_device", lambda result: result.timing.host_to_device if result.timing else None
+    ),
+    *_spread_columns(
+        "device_to_host", lambda result: result.timing.device_to_host if result.timing else None
+    ),
+    ("compile_ms", _timed(lambda result: result.timing.compile_ms if result.timing else None)),
+    ("allocate_ms", _timed(lambda result: result.timing.allocate_ms if result.timing else None)),
+    ("samples", _timed(lambda result: len(result.timing.kernel.samples_ms) if result.timing else None)),
+    ("clock", _timed(lambda result: result.timing.clock if result.timing else None)),
+    ("cache", _timed(lambda result: result.timing.cache if result.timing else None)),
+    ("speed_up", lambda row: row.speed_up),
+    ("baseline", lambda row: None),
+    ("verified", lambda row: "yes" if row.result.verification and row.result.verification.passed else "no"),
+    ("max_error", lambda row: row.result.verification.max_error if row.result.verification else None),
+    ("error_bound", lambda row: row.result.verification.bound if row.result.verification else None),
+    ("status", lambda row: row.result.status),
+    ("seed", lambda row: row.result.seed),
+    ("device_name", lambda row: row.result.environment.device),
+    ("driver", lambda row: row.result.environment.driver),
+    ("clocks", lambda row: row.result.environment.clocks),
+    ("versions", _versions),
+    ("commit", lambda row: row.result.environment.commit),
+)

@@ -38,7 +38,9 @@ def _durations(timing: Timing) -> str:
         f"<tr><td>{escape(name)}&nbsp;&nbsp;</td><td align='right'>{text}</td></tr>" for name, text in rows
     )
     count = len(timing.kernel.samples_ms)
-    return f"<table>{cells}</table>{count} samples, cache {escape(timing.cache)}; median (p20 to p80; minimum)"
+    return (
+        f"<table>{cells}</table>{count} samples, cache {escape(timing.cache)}; median (p20 to p80; minimum)"
+    )
 
 
 def _spread(spread: Spread | None) -> str:

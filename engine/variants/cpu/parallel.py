@@ -15,14 +15,15 @@ Limit
 Sums are formed as in `cpu-serial` (a partial sum a mask row), but each multiply-add rounds once (fused).
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numba import njit
 
 from engine.block import Block, Limits
+from engine.device.cpu import cores
 from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
 from engine.problem import Problem
@@ -133,13 +134,6 @@ def correlate_band(image, weights, anchor_row, anchor_column, border, ghost_valu
                                 flat_out[out_at + r * samples + c] = spill[r * COLUMNS + c]
 
 
-def cores() -> int:
-    """Return the CPU cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="cpu-parallel")
@@ -176,16 +170,9 @@ class Parallel:
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> Parallel:
     """Return the tiles for one problem and mask, compiled."""
-    prepared = Parallel(problem, mask)
     tiny = np.zeros((1, 1, problem.channels), problem.dtype)
-    Parallel(_one_pixel(problem), mask).launch(tiny, np.empty(tiny.shape, np.float32))
-    return prepared
-
-
-def _one_pixel(problem: Problem) -> Problem:
-    from dataclasses import replace
-
-    return replace(problem, height=1, width=1)
+    Parallel(replace(problem, height=1, width=1), mask).launch(tiny, np.empty(tiny.shape, np.float32))
+    return Parallel(problem, mask)
 
 
 VARIANT = Variant(

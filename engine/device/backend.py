@@ -1,0 +1,61 @@
+"""What a device does for a run, CPU and CUDA alike: buffers, copies, launches, and a clock for launches."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.machine import DeviceInfo
+from engine.results import Environment
+from engine.variants.contract import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """The picture and the result on a device: arrays of shape (H, W, C), the result float32."""
+
+    image: Any
+    out: Any
+
+
+class LaunchClock(Protocol):
+    """Times launches of one prepared variant on fixed buffers."""
+
+    name: str
+
+    def sample_ms(self) -> float:
+        """Return the time of one launch, ms: the mean of as many as the clock needs to resolve it."""
+
+
+class Backend(Protocol):
+    """A device that variants can run on."""
+
+    info: DeviceInfo
+    copies: bool
+    """Whether pictures have to be copied to the device and back."""
+
+    def allocate(self, image: np.ndarray) -> Buffers:
+        """Return buffers for a picture of this shape and type; the contents are undefined.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+        """
+
+    def upload(self, image: np.ndarray, buffers: Buffers) -> None:
+        """Copy the picture to the device and wait for it."""
+
+    def poison(self, buffers: Buffers) -> None:
+        """Fill the result with NaN, so that a sample that nobody writes is seen."""
+
+    def run(self, prepared: Prepared, buffers: Buffers) -> None:
+        """Launch once and wait for the end."""
+
+    def download(self, buffers: Buffers) -> np.ndarray:
+        """Return the result in the host's memory (a copy, or on the CPU the buffer itself)."""
+
+    def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
+        """Return a clock for launches, calibrated."""
+
+    def environment(self) -> Environment:
+        """Return device, driver, clocks and versions for the record."""

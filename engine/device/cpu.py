@@ -1,0 +1,111 @@
+"""The CPU as a device: its buffers are the host's own memory, its clock is the host's."""
+
+import os
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.device.backend import Buffers
+from engine.device.versions import commit, versions
+from engine.machine import DeviceInfo
+from engine.results import Environment
+from engine.variants.contract import Prepared
+
+# Below this the host's clock (about 0.1 us a reading) would show in the result: several launches make one sample.
+SHORTEST_SAMPLE_S = 200e-6
+
+
+def cores() -> int:
+    """Return the CPU cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def cpu_info() -> DeviceInfo:
+    """Return the facts of the CPU."""
+    count = cores()
+    return DeviceInfo(
+        key="cpu",
+        kind="cpu",
+        title=f"CPU, {count} core{'s' if count != 1 else ''}",
+        available=True,
+        reason="",
+        times_mean_speed=True,
+        facts={"model": _model(), "cores": str(count)},
+    )
+
+
+@dataclass
+class HostClock:
+    """Times launches with the host's monotonic clock."""
+
+    prepared: Prepared
+    buffers: Buffers
+    launches: int = 1
+    name: str = "host clock"
+
+    def calibrate(self) -> None:
+        """Choose how many launches make one sample."""
+        once_s = self.sample_ms() / 1e3
+        self.launches = max(1, round(SHORTEST_SAMPLE_S / max(once_s, 1e-7)))
+
+    def sample_ms(self) -> float:
+        """Return the time of one launch, ms."""
+        begin = time.perf_counter()
+        for _ in range(self.launches):
+            self.prepared.launch(self.buffers.image, self.buffers.out)
+        return (time.perf_counter() - begin) * 1e3 / self.launches
+
+
+class CpuBackend:
+    """Runs CPU variants where the picture already lies."""
+
+    copies = False
+
+    def __init__(self) -> None:
+        self.info = cpu_info()
+
+    def allocate(self, image: np.ndarray) -> Buffers:
+        """Return the picture itself and a new array for the result."""
+        return Buffers(image, np.empty(image.shape, np.float32))
+
+    def upload(self, image: np.ndarray, buffers: Buffers) -> None:
+        """Do nothing: the picture is there."""
+
+    def poison(self, buffers: Buffers) -> None:
+        """Fill the result with NaN."""
+        buffers.out.fill(np.nan)
+
+    def run(self, prepared: Prepared, buffers: Buffers) -> None:
+        """Filter once."""
+        prepared.launch(buffers.image, buffers.out)
+
+    def download(self, buffers: Buffers) -> np.ndarray:
+        """Return the result's own array."""
+        result: np.ndarray = buffers.out
+        return result
+
+    def clock(self, prepared: Prepared, buffers: Buffers) -> HostClock:
+        """Return a host clock that resolves one launch."""
+        clock = HostClock(prepared, buffers)
+        clock.calibrate()
+        return clock
+
+    def environment(self) -> Environment:
+        """Return model, cores and versions."""
+        facts = self.info.facts
+        return Environment(f"{facts['model']}, {facts['cores']} cores", versions=versions(), commit=commit())

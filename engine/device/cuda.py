@@ -1,0 +1,154 @@
+"""A CUDA device, real or simulated: buffers, copies, launches."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.block import Limits
+from engine.device.backend import Buffers
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_graph import GraphClock
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.versions import commit, versions
+from engine.machine import DeviceInfo
+from engine.results import Environment
+from engine.variants.contract import Prepared
+
+SIMULATOR_SIDE = 64
+SIMULATOR_REASON = "its times mean nothing: Python threads play the GPU's"
+
+
+def simulator_info() -> DeviceInfo:
+    """Return the facts of the simulator, which needs no driver."""
+    return DeviceInfo(
+        key="simulator",
+        kind="cuda",
+        title="CUDA simulator",
+        available=True,
+        reason="",
+        times_mean_speed=False,
+        facts={
+            "what it is": "the real kernels, run by Python threads",
+            "times": "mean nothing and are never shown as speed",
+            "pictures": f"up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
+        },
+    )
+
+
+def cuda_info(number: int) -> DeviceInfo:
+    """Return the facts of a real CUDA device."""
+    from cuda.bindings import driver
+
+    with cuda_errors_in_words(f"asking CUDA device {number} for its properties"):
+        device = cuda.gpus[number]
+        name = device.name.decode() if isinstance(device.name, bytes) else str(device.name)
+        major, minor = device.compute_capability
+        with device:
+            _, total = cuda.current_context().get_memory_info()
+        status, driver_version = driver.cuDriverGetVersion()
+        return DeviceInfo(
+            key=f"cuda:{number}",
+            kind="cuda",
+            title=name,
+            available=True,
+            reason="",
+            times_mean_speed=True,
+            facts={
+                "compute capability": f"{major}.{minor}",
+                "multiprocessors": str(device.MULTIPROCESSOR_COUNT),
+                "memory": f"{total / 1e9:.0f} GB",
+                "L2 cache": f"{device.L2_CACHE_SIZE / 1e6:.0f} MB",
+                "clock": f"{device.CLOCK_RATE / 1e3:.0f} MHz",
+                "memory clock": f"{device.MEMORY_CLOCK_RATE / 1e3:.0f} MHz",
+                "shared memory a block": f"{device.MAX_SHARED_MEMORY_PER_BLOCK:,} bytes",
+                "driver API": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
+            },
+            limits=Limits(
+                max_threads=device.MAX_THREADS_PER_BLOCK,
+                max_block_x=device.MAX_BLOCK_DIM_X,
+                max_block_y=device.MAX_BLOCK_DIM_Y,
+                shared_bytes=device.MAX_SHARED_MEMORY_PER_BLOCK,
+            ),
+        )
+
+
+@dataclass
+class SimulatorClock:
+    """A clock that says nothing about speed; it exists so that the simulator runs the same code as a device."""
+
+    prepared: Prepared
+    buffers: Buffers
+    name: str = "none: simulated"
+
+    def sample_ms(self) -> float:
+        """Return the host's time of one simulated launch, ms; never shown as speed."""
+        begin = time.perf_counter()
+        self.prepared.launch(self.buffers.image, self.buffers.out)
+        return (time.perf_counter() - begin) * 1e3
+
+
+class CudaBackend:
+    """Runs CUDA variants on one device.
+
+    Parameters
+    ----------
+    info : DeviceInfo
+        Of a device that is available in this process.
+    """
+
+    copies = True
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        with cuda_errors_in_words(f"starting to use {info.title}"):
+            if not SIMULATED:
+                cuda.select_device(int(info.key.partition(":")[2]))
+            self._stream: Any = cuda.stream()
+
+    def allocate(self, image: np.ndarray) -> Buffers:
+        """Return device arrays for a picture of this shape and type and for its result."""
+        needed = image.nbytes + image.size * 4
+        with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
+            return Buffers(cuda.device_array(image.shape, image.dtype), cuda.device_array(image.shape, np.float32))
+
+    def upload(self, image: np.ndarray, buffers: Buffers) -> None:
+        """Copy the picture to the device."""
+        with cuda_errors_in_words("copying the picture to the device"):
+            buffers.image.copy_to_device(image, stream=self._stream)
+            self._stream.synchronize()
+
+    def poison(self, buffers: Buffers) -> None:
+        """Fill the result with NaN."""
+        with cuda_errors_in_words("filling the result with NaN"):
+            buffers.out.copy_to_device(np.full(buffers.out.shape, np.nan, np.float32), stream=self._stream)
+            self._stream.synchronize()
+
+    def run(self, prepared: Prepared, buffers: Buffers) -> None:
+        """Launch once and wait."""
+        with cuda_errors_in_words("running the kernel"):
+            prepared.launch(buffers.image, buffers.out, self._stream)
+            self._stream.synchronize()
+
+    def download(self, buffers: Buffers) -> np.ndarray:
+        """Copy the result to the host."""
+        with cuda_errors_in_words("copying the result to the host"):
+            result: np.ndarray = buffers.out.copy_to_host(stream=self._stream)
+            self._stream.synchronize()
+        return result
+
+    def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | SimulatorClock:
+        """Return a clock of device events around a replayed graph."""
+        if SIMULATED:
+            return SimulatorClock(prepared, buffers)
+        with cuda_errors_in_words("capturing launches"):
+            clock = GraphClock(prepared, buffers, self._stream)
+            clock.calibrate()
+        return clock
+
+    def environment(self) -> Environment:
+        """Return device, driver, clocks and versions."""
+        facts = self.info.facts
+        clocks = f"{facts['clock']} maximum, memory {facts['memory clock']}" if "clock" in facts else ""
+        return Environment(self.info.title, facts.get("driver API", ""), clocks, versions(), commit())

@@ -1,0 +1,90 @@
+"""Replays many launches as one: the queue cannot starve, so events measure the kernels and not the host's haste."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.device.backend import Buffers
+from engine.device.numba_cuda import cuda
+from engine.variants.contract import Prepared
+
+# A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs time.
+SHORTEST_SAMPLE_MS = 0.2
+MOST_LAUNCHES = 256
+
+
+def _check(answer: tuple[Any, ...]) -> Any:
+    """Return what a driver call answers, raising what Numba raises if it failed."""
+    from cuda.bindings import driver
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    status, *values = answer
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise CudaAPIError(int(status), status.name)
+    return values[0] if values else None
+
+
+class LaunchGraph:
+    """`launches` launches of one prepared variant, captured once and replayed as often as wanted."""
+
+    def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any, launches: int) -> None:
+        from cuda.bindings import driver
+
+        self._stream = stream
+        self._handle = driver.CUstream(int(stream.handle))
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        _check(driver.cuStreamBeginCapture(self._handle, mode))
+        try:
+            for _ in range(launches):
+                prepared.launch(buffers.image, buffers.out, stream)
+        finally:
+            graph = _check(driver.cuStreamEndCapture(self._handle))
+        self._executable = _check(driver.cuGraphInstantiate(graph, 0))
+        _check(driver.cuGraphDestroy(graph))
+
+    def replay(self) -> None:
+        """Enqueue all launches."""
+        from cuda.bindings import driver
+
+        _check(driver.cuGraphLaunch(self._executable, self._handle))
+
+    def close(self) -> None:
+        """Free the graph."""
+        from cuda.bindings import driver
+
+        _check(driver.cuGraphExecDestroy(self._executable))
+
+
+@dataclass
+class GraphClock:
+    """Times launches between two device events around a replayed graph."""
+
+    prepared: Prepared
+    buffers: Buffers
+    stream: Any
+    launches: int = 1
+    name: str = "device events around a replayed graph"
+    _graph: LaunchGraph | None = field(default=None, repr=False)
+
+    def calibrate(self) -> None:
+        """Choose how many launches make one sample, and capture them."""
+        self._capture(1)
+        self.sample_ms()
+        once_ms = self.sample_ms()
+        self.launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_MS / max(once_ms, 1e-4))))
+        self._capture(self.launches)
+
+    def _capture(self, launches: int) -> None:
+        if self._graph is not None:
+            self._graph.close()
+        self.launches = launches
+        self._graph = LaunchGraph(self.prepared, self.buffers, self.stream, launches)
+
+    def sample_ms(self) -> float:
+        """Return the time of one launch, ms."""
+        assert self._graph is not None
+        begin, end = cuda.event(timing=True), cuda.event(timing=True)
+        begin.record(self.stream)
+        self._graph.replay()
+        end.record(self.stream)
+        end.synchronize()
+        return float(begin.elapsed_time(end)) / self.launches

@@ -1,0 +1,91 @@
+"""Which devices there are, which can be used, and why another cannot."""
+
+from functools import cache
+
+from engine.device.backend import Backend
+from engine.device.cpu import CpuBackend, cpu_info
+from engine.device.cuda import SIMULATOR_SIDE, CudaBackend, cuda_info, simulator_info
+from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.errors import DeviceUnavailable, EngineError
+from engine.machine import DeviceInfo
+
+__all__ = ["SIMULATOR_SIDE", "backend", "devices", "device_named", "own_process_needed"]
+
+
+@cache
+def devices() -> tuple[DeviceInfo, ...]:
+    """Return every device: the CPU, each CUDA device (or one line why there is none), and the simulator."""
+    return (cpu_info(), *_cuda_devices(), simulator_info())
+
+
+def _cuda_devices() -> tuple[DeviceInfo, ...]:
+    if SIMULATED:
+        return ()
+    if cuda is None:
+        return (_no_cuda(f"{missing}. Install it with the other requirements."),)
+    from numba.cuda.cudadrv.error import CudaSupportError
+
+    try:
+        count = len(cuda.gpus)
+    except CudaSupportError as error:
+        reason = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :")
+        return (_no_cuda(f"{reason} An NVIDIA GPU and its driver are needed; the CPU and the simulator work without."),)
+    if count == 0:
+        return (_no_cuda("The NVIDIA driver is there, but it shows no GPU."),)
+    found = []
+    for number in range(count):
+        try:
+            found.append(cuda_info(number))
+        except EngineError as error:
+            found.append(_no_cuda(str(error), f"cuda:{number}"))
+    return tuple(found)
+
+
+def _no_cuda(reason: str, key: str = "cuda:0") -> DeviceInfo:
+    return DeviceInfo(
+        key=key, kind="cuda", title="CUDA device", available=False, reason=reason, times_mean_speed=True
+    )
+
+
+def device_named(key: str) -> DeviceInfo:
+    """Return the device of that key ("auto": a CUDA device if one works, else the CPU; "cuda": the first).
+
+    Raises
+    ------
+    DeviceUnavailable
+        No device is called so, or it cannot be used; the reason says which.
+    """
+    known = devices()
+    if key == "auto":
+        return next((d for d in known if d.key.startswith("cuda:") and d.available), known[0])
+    wanted = "cuda:0" if key == "cuda" else key
+    for device in known:
+        if device.key == wanted:
+            if not device.available:
+                raise DeviceUnavailable(f"device '{key}'", device.reason, "Use --device cpu, or auto.")
+            return device
+    usable = ", ".join(device.key for device in known if device.available)
+    raise DeviceUnavailable(f"device '{key}'", "there is no such device here", f"Choose one of auto, {usable}.")
+
+
+def own_process_needed(device: DeviceInfo) -> bool:
+    """Return whether the device needs another process: Numba simulates for a whole process or not at all."""
+    return device.key == "simulator" and not SIMULATED
+
+
+@cache
+def backend(key: str) -> Backend:
+    """Return the backend of a device of this process, made once.
+
+    Raises
+    ------
+    DeviceUnavailable
+    """
+    device = device_named(key)
+    if device.key == "cpu":
+        return CpuBackend()
+    if own_process_needed(device):
+        raise DeviceUnavailable(
+            "The CUDA simulator", "this process was not started for it", "Set NUMBA_ENABLE_CUDASIM=1 before the start."
+        )
+    return CudaBackend(device)

@@ -1,0 +1,196 @@
+"""What the host does for each request. Called on: the main thread of the host process, one job at a time."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from engine.device.backend import Backend
+from engine.device.devices import backend, device_named, devices
+from engine.device.screen import full_scale, level_shapes, render
+from engine.errors import EngineError, UnsupportedVariant
+from engine.host import shared
+from engine.host.protocol import (
+    Availability,
+    CheckVariants,
+    FilterJob,
+    Filtered,
+    OpenPicture,
+    PictureHandle,
+    Preview,
+    Progress,
+    Ready,
+    Run,
+    SaveResult,
+    ScreenLevels,
+    VariantInfo,
+)
+from engine.image.convert import to_depth
+from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.image.samples import open_sample
+from engine.image.save import save_image
+from engine.problem import Problem
+from engine.timing.plan import SamplingPlan
+from engine.timing.request import describe_problem
+from engine.timing.runner import Step, device_for, filter_once, measure, refuse_unsuitable
+from engine.variants.contract import Variant
+from engine.variants.planner import AUTO, Choice, choose
+from engine.variants.registry import VARIANTS, variant
+
+Report = Callable[[Progress], None]
+"""Tells progress; raises `Cancelled` where the person stopped the request."""
+
+
+def ready() -> Ready:
+    """Return what this host can do."""
+    variants = tuple(
+        VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block) for v in VARIANTS
+    )
+    return Ready(variants, devices())
+
+
+def open_picture(request: OpenPicture, report: Report) -> PictureHandle:
+    """Open a file or a sample into shared memory, with its levels for the screen."""
+    report(Progress("opening the picture", 0.0, 10.0))
+    picture = open_sample(request.sample) if request.sample else open_image(request.path)
+    pixels = picture.pixels if picture.pixels.ndim == 3 else picture.pixels[:, :, np.newaxis]
+    height, width, _ = pixels.shape
+    arrays = [(pixels.shape, pixels.dtype.name)]
+    if picture.alpha is not None:
+        arrays.append((picture.alpha.shape, picture.alpha.dtype.name))
+    levels = level_shapes(height, width)
+    blocks = shared.create(*arrays, *((shape, "uint8") for shape in levels))
+    pixel_block, *others = blocks
+    alpha_block = others.pop(0) if picture.alpha is not None else None
+    shared.attach(pixel_block)[...] = pixels
+    if alpha_block is not None:
+        shared.attach(alpha_block)[...] = picture.alpha
+    render(
+        shared.attach(pixel_block),
+        [shared.attach(level) for level in others],
+        full_scale(pixels.dtype),
+        alpha=None if alpha_block is None else shared.attach(alpha_block),
+    )
+    return PictureHandle(
+        pixels=pixel_block,
+        alpha=alpha_block,
+        screen=ScreenLevels(tuple(others), opaque=alpha_block is None),
+        title=Path(picture.source).name if picture.source else request.sample,
+        description=picture.title(),
+        path=str(Path(request.path).resolve()) if request.path else "",
+        sample=request.sample,
+        notes=tuple(picture.notes),
+        icc_profile=picture.icc_profile,
+    )
+
+
+def preview(request: Preview, report: Report) -> Filtered:
+    """Filter once and make the result ready for the screen."""
+    begin = time.perf_counter()
+    work = _Work(request.job)
+    report(Progress("filtering", 0.0, 2.0 + work.problem.multiply_adds / 3e8))
+    values = filter_once(work.choice, work.problem, request.job.mask, work.samples, work.backend)
+    return work.filtered(values, begin)
+
+
+def run(request: Run, report: Report) -> Filtered:
+    """Verify, warm up, sample; make the result ready for the screen."""
+    begin = time.perf_counter()
+    work = _Work(request.job)
+
+    def checkpoint(step: Step) -> None:
+        report(Progress(step.stage, step.fraction, step.expected_s))
+
+    outcome = measure(
+        work.choice,
+        work.problem,
+        request.job.mask,
+        work.samples,
+        work.backend,
+        SamplingPlan(budget_s=request.budget_s),
+        checkpoint=checkpoint,
+    )
+    if outcome.values is None:
+        return Filtered(None, None, work.choice.variant.key, work.backend.info.key, 0.0, outcome.result)
+    filtered = work.filtered(outcome.values, begin)
+    return Filtered(
+        filtered.values, filtered.screen, filtered.variant, filtered.device, filtered.elapsed_ms, outcome.result
+    )
+
+
+def check_variants(request: CheckVariants) -> tuple[Availability, ...]:
+    """Return for every variant whether it can do the job on the job's device, and why not."""
+    job = request.job
+    problem = describe_problem(shared.attach(job.picture.pixels), job.mask, job.border, job.cval)
+    return tuple(_availability(variant, job, problem) for variant in VARIANTS)
+
+
+def _availability(variant: Variant, job: FilterJob, problem: Problem) -> Availability:
+    block = job.block if job.block is not None and variant.uses_block else variant.default_block
+    try:
+        refuse_unsuitable(variant, problem, job.mask, block, device_for(variant, job.device))
+    except UnsupportedVariant as error:
+        return Availability(variant.key, error.why, error.nearest_block)
+    except EngineError as error:
+        return Availability(variant.key, f"{error.why.rstrip('.')}. {error.remedy}".strip())
+    return Availability(variant.key)
+
+
+def save_result(request: SaveResult, report: Report) -> str:
+    """Write a result, or the picture itself, to a file; return its path."""
+    report(Progress("saving", 0.0, 10.0))
+    pixels = shared.attach(request.picture.pixels)
+    alpha = None if request.picture.alpha is None else shared.attach(request.picture.alpha)
+    if request.values is not None:
+        values = shared.attach(request.values)
+        if request.depth != "float32" and pixels.dtype.kind == "u":
+            pixels = to_depth(values, pixels.dtype, range_mode=request.range_mode)  # type: ignore[arg-type]
+        else:
+            pixels = np.array(values)
+            alpha = None if alpha is None else (alpha / np.float32(full_scale(alpha.dtype))).astype(np.float32)
+    squeezed = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
+    picture = Picture(squeezed, alpha, request.picture.icc_profile)
+    save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
+    return request.path
+
+
+class _Work:
+    """A job with everything looked up: samples, problem, device, variant, block.
+
+    Raises
+    ------
+    EngineError
+        No such device, variant or border.
+    """
+
+    def __init__(self, job: FilterJob) -> None:
+        self.job = job
+        self.samples = shared.attach(job.picture.pixels)
+        self.problem: Problem = describe_problem(self.samples, job.mask, job.border, job.cval)
+        device = device_named(job.device) if job.variant == AUTO else device_for(variant(job.variant), job.device)
+        self.choice: Choice = choose(job.variant, self.problem, job.mask, job.block, device)
+        self.backend: Backend = backend(device.key)
+
+    def filtered(self, values: np.ndarray, begin: float) -> Filtered:
+        """Return the reply for a result, with its levels for the screen."""
+        blocks = shared.create(
+            (values.shape, "float32"), *((shape, "uint8") for shape in level_shapes(*values.shape[:2]))
+        )
+        shared.attach(blocks[0])[...] = values
+        alpha = self.job.picture.alpha
+        render(
+            values,
+            [shared.attach(level) for level in blocks[1:]],
+            full_scale(self.samples.dtype),
+            self.job.range_mode,
+            None if alpha is None else shared.attach(alpha),
+        )
+        return Filtered(
+            values=blocks[0],
+            screen=ScreenLevels(blocks[1:], opaque=alpha is None),
+            variant=self.choice.variant.key,
+            device=self.backend.info.key,
+            elapsed_ms=(time.perf_counter() - begin) * 1e3,
+        )

@@ -1,0 +1,79 @@
+"""From what a person asks for to a problem that a variant can be asked about."""
+
+import numpy as np
+
+from engine.border import Border
+from engine.errors import BadValue
+from engine.mask.mask import Mask
+from engine.problem import DTYPES, MAX_CHANNELS, Problem
+
+
+def as_samples(image: np.ndarray) -> np.ndarray:
+    """Return a picture as the variants take it.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C)
+        uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
+        results are.
+
+    Returns
+    -------
+    ndarray of shape (H, W, C), C-contiguous, aligned, in native byte order
+
+    Raises
+    ------
+    BadValue
+        Not two or three axes, an empty axis, more than four channels, or not real numbers.
+    """
+    array = np.asarray(image)
+    if array.ndim not in (2, 3):
+        raise BadValue(
+            f"an array of {array.ndim} axes",
+            "a picture has rows and columns, and may have channels",
+            "Pass an array of shape (H, W) or (H, W, C).",
+        )
+    if 0 in array.shape:
+        raise BadValue(f"an array of shape {array.shape}", "it has no pixels", "Pass at least one pixel.")
+    if array.ndim == 3 and array.shape[2] > MAX_CHANNELS:
+        raise BadValue(
+            f"a picture of {array.shape[2]} channels",
+            f"at most {MAX_CHANNELS} channels can be filtered at once",
+            "Filter the channels in groups of at most 4.",
+        )
+    if array.dtype.kind not in "buif":
+        raise BadValue(
+            f"samples of type {array.dtype}", "only real numbers can be filtered", "Convert the picture to float32."
+        )
+    dtype = np.dtype(np.uint8) if array.dtype.kind == "b" else array.dtype.newbyteorder("=")
+    if dtype.name not in DTYPES:
+        dtype = np.dtype(np.float32)
+    # float64 samples past float32's range become infinite, as they would in any float32 program.
+    with np.errstate(over="ignore"):
+        samples = np.require(array, dtype, ["C", "A"])
+    return samples if samples.ndim == 3 else samples[:, :, np.newaxis]
+
+
+def describe_problem(samples: np.ndarray, mask: Mask, border: Border | str, cval: float) -> Problem:
+    """Return the problem of filtering `samples` (H x W x C) with a mask.
+
+    Raises
+    ------
+    BadValue
+        The constant is not a finite float32.
+    UnknownName
+        No border is called that.
+    """
+    if not np.isfinite(np.float32(np.clip(cval, -3.5e38, 3.5e38))) or not np.isfinite(cval):
+        raise BadValue(f"a constant border of {cval}", "it is not a finite number", "Choose a finite value.")
+    height, width, channels = samples.shape
+    return Problem(
+        height=height,
+        width=width,
+        channels=channels,
+        dtype=samples.dtype.name,
+        mask_shape=mask.shape,
+        anchor=mask.anchor,
+        border=Border.named(border),
+        cval=float(cval),
+    )

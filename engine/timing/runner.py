@@ -1,0 +1,284 @@
+"""Runs one variant on one problem: refuse or prepare, verify, warm up, sample.
+
+Called on: the main thread of the engine's process, or of a script.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from engine.block import Block
+from engine.device.backend import Backend, Buffers
+from engine.device.devices import SIMULATOR_SIDE, device_named
+from engine.errors import BadValue, Cancelled, DeviceFault, EngineError, UnsupportedVariant
+from engine.machine import DeviceInfo
+from engine.mask.mask import Mask
+from engine.metrics.agreement import verify
+from engine.problem import Problem
+from engine.results import RunResult, Spread, Timing, Verification
+from engine.timing.plan import SamplingPlan
+from engine.variants.contract import DeviceKind, Prepared, Variant
+from engine.variants.planner import Choice
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a run that begins: its name for people, the fraction done, and how long it should take, seconds."""
+
+    stage: str
+    fraction: float
+    expected_s: float
+
+
+Checkpoint = Callable[[Step], None]
+"""Called before each step; may raise `Cancelled`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The filtered picture (None if it failed) and the result that tells about it."""
+
+    values: np.ndarray | None
+    result: RunResult
+
+
+def device_for(variant: Variant, wanted: str) -> DeviceInfo:
+    """Return the device that a variant runs on when `wanted` is chosen: a CPU variant always runs on the CPU.
+
+    Raises
+    ------
+    DeviceUnavailable
+        A CUDA variant, and no CUDA device that works; the reason says why.
+    """
+    if variant.device is DeviceKind.CPU:
+        return device_named("cpu")
+    return device_named("cuda" if wanted == "auto" else wanted)
+
+
+def refuse_unsuitable(variant: Variant, problem: Problem, mask: Mask, block: Block, device: DeviceInfo) -> None:
+    """Refuse what a variant cannot do on a device.
+
+    Raises
+    ------
+    UnsupportedVariant
+        Another kind of device, a block that is not legal there, or what the variant itself cannot do.
+    BadValue
+        A picture too large for the simulator.
+    """
+    if variant.device.value != device.kind:
+        raise UnsupportedVariant(
+            f"variant '{variant.key}' on {device.title}",
+            f"it is written for {variant.device.value.upper()} devices",
+            "Choose another variant, or another device.",
+        )
+    if device.key == "simulator" and max(problem.height, problem.width) > SIMULATOR_SIDE:
+        raise BadValue(
+            f"a picture of {problem.width} x {problem.height} in the simulator",
+            f"Python threads play the GPU's, so it takes pictures up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
+            "Choose a smaller picture, or another device.",
+        )
+    refusal = variant.unsupported(problem, mask, block, device.limits)
+    if refusal is not None:
+        raise UnsupportedVariant(
+            f"variant '{variant.key}' with a block of {block}",
+            refusal.reason,
+            refusal.remedy,
+            refusal.nearest_block,
+        )
+
+
+def filter_once(choice: Choice, problem: Problem, mask: Mask, samples: np.ndarray, backend: Backend) -> np.ndarray:
+    """Filter, unverified and untimed: a preview.
+
+    Parameters
+    ----------
+    choice : Choice
+    problem : Problem
+    mask : Mask
+    samples : ndarray of shape (H, W, C), of the problem's dtype
+    backend : Backend
+
+    Returns
+    -------
+    ndarray of shape (H, W, C), float32
+
+    Raises
+    ------
+    EngineError
+    """
+    refuse_unsuitable(choice.variant, problem, mask, choice.block, backend.info)
+    prepared = choice.variant.prepare(problem, mask, choice.block)
+    buffers = backend.allocate(samples)
+    backend.upload(samples, buffers)
+    backend.run(prepared, buffers)
+    return backend.download(buffers)
+
+
+def measure(
+    choice: Choice,
+    problem: Problem,
+    mask: Mask,
+    samples: np.ndarray,
+    backend: Backend,
+    plan: SamplingPlan,
+    *,
+    checkpoint: Checkpoint = lambda step: None,
+    seed: int = 0,
+) -> Outcome:
+    """Run one variant: verify, warm up, sample.
+
+    Parameters
+    ----------
+    choice : Choice
+        Variant and block.
+    problem : Problem
+    mask : Mask
+    samples : ndarray of shape (H, W, C), of the problem's dtype
+    backend : Backend
+    plan : SamplingPlan
+    checkpoint : callable of Step
+        Called before each step.
+    seed : int
+        Of the rectangles that are verified where the whole picture is too much.
+
+    Returns
+    -------
+    Outcome
+        A failure is a result with its reason; nothing is raised for it.
+
+    Raises
+    ------
+    Cancelled
+        By the checkpoint.
+    DeviceFault
+        The process is lost for CUDA; whoever owns it has to end it.
+    """
+    result = RunResult(
+        variant=choice.variant.key,
+        title=choice.variant.title,
+        device=backend.info.key,
+        problem=problem,
+        mask_name=mask.name or "custom",
+        block=choice.block if choice.variant.uses_block else None,
+        environment=backend.environment(),
+        chosen_because=choice.reason,
+        seed=seed,
+    )
+    try:
+        return _Run(choice, problem, mask, samples, backend, plan, checkpoint, seed).outcome(result)
+    except (Cancelled, DeviceFault):
+        raise
+    except EngineError as error:
+        return Outcome(None, replace(result, failure=str(error)))
+
+
+@dataclass
+class _Run:
+    """The steps of one run."""
+
+    choice: Choice
+    problem: Problem
+    mask: Mask
+    samples: np.ndarray
+    backend: Backend
+    plan: SamplingPlan
+    checkpoint: Checkpoint
+    seed: int
+
+    def outcome(self, result: RunResult) -> Outcome:
+        variant, backend = self.choice.variant, self.backend
+        refuse_unsuitable(variant, self.problem, self.mask, self.choice.block, backend.info)
+        self._step("compiling", 0.0, 2.0)
+        prepared, compile_ms = _timed(lambda: variant.prepare(self.problem, self.mask, self.choice.block))
+        buffers, allocate_ms = _timed(lambda: backend.allocate(self.samples))
+        backend.upload(self.samples, buffers)
+        backend.poison(buffers)
+        self._step("first launch", 0.1, self._rough_launch_s())
+        _, launch_ms = _timed(lambda: backend.run(prepared, buffers))
+        values = backend.download(buffers)
+        verification = self._verify(values)
+        result = replace(result, verification=verification)
+        if not verification.passed:
+            return Outcome(values, result)
+        if backend.info.times_mean_speed:
+            timing = self._sample(prepared, buffers, launch_ms / 1e3)
+            result = replace(result, timing=replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms))
+        return Outcome(values, result)
+
+    def _step(self, stage: str, fraction: float, expected_s: float) -> None:
+        self.checkpoint(Step(stage, fraction, expected_s))
+
+    def _rough_launch_s(self) -> float:
+        """Estimate of one launch before any was seen: the plain loops make about 0.3 G multiply-adds a second."""
+        per_second = 1e5 if self.backend.info.key == "simulator" else 3e8
+        return 0.5 + self.problem.multiply_adds / per_second
+
+    def _verify(self, values: np.ndarray) -> Verification:
+        def checkpoint(fraction: float) -> None:
+            self._step("verifying against the float64 oracle", 0.2 + 0.4 * fraction, 2.0)
+
+        return verify(values, self.samples, self.mask, self.problem, seed=self.seed, checkpoint=checkpoint)
+
+    def _sample(self, prepared: Prepared, buffers: Buffers, launch_s: float) -> Timing:
+        self._step("warming up", 0.6, launch_s + self.plan.warm_up_s)
+        clock = self.backend.clock(prepared, buffers)
+        begin = time.perf_counter()
+        while time.perf_counter() - begin < self.plan.warm_up_s:
+            self._step("warming up", 0.6, launch_s)
+            clock.sample_ms()
+        kernel = self._repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s)
+        if not self.backend.copies:
+            return Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock.name)
+        copies = replace(self.plan, fewest=self.plan.fewest_copies, budget_s=self.plan.budget_s / 4)
+        host_to_device = self._repeat(
+            lambda: _timed(lambda: self.backend.upload(self.samples, buffers))[1], "sampling copies in", 0.85, 0.1, copies
+        )
+        device_to_host = self._repeat(
+            lambda: _timed(lambda: self.backend.download(buffers))[1], "sampling copies out", 0.9, 0.1, copies
+        )
+
+        def whole() -> None:
+            self.backend.upload(self.samples, buffers)
+            self.backend.run(prepared, buffers)
+            self.backend.download(buffers)
+
+        end_to_end = self._repeat(lambda: _timed(whole)[1], "sampling end to end", 0.95, 0.2, copies)
+        return Timing(
+            kernel=kernel,
+            end_to_end=end_to_end,
+            compile_ms=0.0,
+            allocate_ms=0.0,
+            host_to_device=host_to_device,
+            device_to_host=device_to_host,
+            clock=clock.name,
+        )
+
+    def _repeat(
+        self,
+        sample_ms: Callable[[], float],
+        stage: str,
+        fraction: float,
+        expected_s: float,
+        plan: SamplingPlan | None = None,
+    ) -> Spread:
+        plan = plan or self.plan
+        samples: list[float] = []
+        begin = time.perf_counter()
+        while len(samples) < plan.fewest or (
+            len(samples) < plan.most and time.perf_counter() - begin < plan.budget_s
+        ):
+            self._step(stage, fraction, expected_s)
+            samples.append(sample_ms())
+        return Spread(tuple(samples))
+
+
+def _timed(action: Callable[[], T]) -> tuple[T, float]:
+    begin = time.perf_counter()
+    answer = action()
+    return answer, (time.perf_counter() - begin) * 1e3

@@ -1,0 +1,31 @@
+"""A run that the engine could not answer, as a row of the results: it is never missing."""
+
+from engine.errors import EngineError
+from engine.host.protocol import FilterJob
+from engine.problem import Problem
+from engine.results import Environment, RunResult
+
+
+def failed_run(job: FilterJob, title: str, error: EngineError) -> RunResult:
+    """Return the result of a run that ended with an error."""
+    picture, mask = job.picture, job.mask
+    problem = Problem(
+        height=picture.height,
+        width=picture.width,
+        channels=picture.channels,
+        dtype=picture.pixels.dtype,
+        mask_shape=mask.shape,
+        anchor=mask.anchor,
+        border=job.border,
+        cval=job.cval,
+    )
+    return RunResult(
+        variant=job.variant,
+        title=title,
+        device=job.device,
+        problem=problem,
+        mask_name=mask.name,
+        block=job.block,
+        environment=Environment(job.device),
+        failure=str(error),
+    )

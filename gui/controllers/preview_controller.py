@@ -1,0 +1,113 @@
+"""A preview follows each change of the job: one in flight, the newest wins, what is no longer wanted is dropped."""
+
+from PySide6.QtCore import QObject, QTimer
+
+from engine.errors import Cancelled, EngineError, HostLost
+from engine.host.protocol import Availability, CheckVariants, FilterJob, Filtered, Preview
+from gui.controllers.block_keeper import blocks_of
+from gui.controllers.display import Display
+from gui.controllers.engine_link import Ask, EngineLink
+from gui.state.engine_state import EngineState
+from gui.state.messages import Messages
+from gui.state.workspace import Workspace
+
+SOURCE = "preview"
+
+
+class PreviewController(QObject):
+    """Keeps the shown result and the availability of variants in step with the workspace.
+
+    Edits that arrive together (a paste, a preset with its settings) make one preview. While a run goes on, the newest
+    preview waits for its end.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: EngineState,
+        link: EngineLink,
+        messages: Messages,
+        display: Display,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._state = state
+        self._link = link
+        self._messages = messages
+        self._display = display
+        self._wanted: FilterJob | None = None
+        self._in_flight: Ask | None = None
+        self._check: Ask | None = None
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self._job_settled)
+        workspace.job_changed.connect(self._soon.start)
+        state.running_changed.connect(self._send)
+        link.ready.connect(lambda _: self.refresh())
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether a preview has been asked for and not been answered."""
+        return self._in_flight is not None
+
+    def refresh(self) -> None:
+        """Ask anew for the job as it is now."""
+        self._soon.start()
+
+    def cancel(self) -> None:
+        """Stop the preview that is being made."""
+        if self._in_flight is not None:
+            self._link.cancel(self._in_flight)
+
+    def forget(self, job: FilterJob) -> None:
+        """The result of this very job is on the screen already, by a run."""
+        if self._wanted == job:
+            self._wanted = None
+
+    def _job_settled(self) -> None:
+        job = self._workspace.job()
+        self._wanted = job
+        if job is not None:
+            self._check = self._link.ask(Ask(CheckVariants(job), self._checked, self._check_failed))
+        self._send()
+
+    def _send(self) -> None:
+        if self._wanted is None or self._in_flight is not None or self._state.running:
+            return
+        job, self._wanted = self._wanted, None
+        self._in_flight = Ask(
+            Preview(job),
+            lambda filtered: self._replied(job, filtered),
+            self._failed,
+            lambda step: self._state.set_task(SOURCE, step.stage, step.fraction),
+        )
+        self._state.set_task(SOURCE, "filtering")
+        self._link.ask(self._in_flight)
+
+    def _replied(self, job: FilterJob, filtered: Filtered) -> None:
+        self._landed()
+        if job == self._workspace.job():
+            self._messages.clear(SOURCE)
+            self._display.show_filtered(filtered)
+        else:
+            self._link.keeper.discard(blocks_of(filtered))
+        self._send()
+
+    def _failed(self, error: EngineError) -> None:
+        self._landed()
+        # A lost host is told by another message, and its successor's "ready" asks again.
+        if self._wanted is None and not isinstance(error, HostLost | Cancelled):
+            self._messages.show_error(SOURCE, error)
+        self._send()
+
+    def _landed(self) -> None:
+        self._in_flight = None
+        self._state.end_task(SOURCE)
+
+    def _checked(self, availability: tuple[Availability, ...]) -> None:
+        # Answers arrive in the order of the questions, so the last one is the newest.
+        self._state.set_availability(availability)
+
+    def _check_failed(self, error: EngineError) -> None:
+        if not isinstance(error, HostLost | Cancelled):
+            self._messages.show_error("availability", error)

@@ -1,0 +1,193 @@
+"""Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
+
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QSpinBox, QToolButton, QVBoxLayout, QWidget
+
+from engine.block import Block
+from engine.host.protocol import Availability, VariantInfo
+from gui.state.engine_state import EngineState
+from gui.state.workspace import AUTO, Workspace
+from gui.style.icons import icon
+from gui.style.metrics import HALF_GRID, number_font
+from gui.style.theme import current_theme, theme_notifier
+
+PRESETS = tuple(Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4)))
+
+_THREADS_A_WARP = 32
+_LARGEST = 99_999
+_DEFAULT = -_LARGEST - 1
+_FIRST_STEP = Block(16, 16)
+
+
+class BlockEditor(QWidget):
+    """Edits `Settings.block`; None there means the default of the kernel.
+
+    What a device allows is the engine's to say: its refusal arrives as Availability and is shown here.
+    """
+
+    def __init__(self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._engine_state = engine_state
+        self.width_box = _SideBox("Block width: threads across, along a row. 32 across make one warp read one line.")
+        self.height_box = _SideBox("Block height: threads down. Width × height is the number of threads.")
+        self.menu_button = QToolButton()
+        self.count = QLabel()
+        self.refusal = QLabel()
+        self.offer = QPushButton()
+        self._offered: Block | None = None
+        self._build()
+
+        self.width_box.valueChanged.connect(self._take)
+        self.height_box.valueChanged.connect(self._take)
+        self.offer.clicked.connect(self._accept_offer)
+        workspace.settings_changed.connect(self.refresh)
+        engine_state.availability_changed.connect(self.refresh)
+        engine_state.ready_changed.connect(self.refresh)
+        theme_notifier().changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the state: numbers, threads and warps, the refusal."""
+        block = self._workspace.settings.block
+        default = self._default_block()
+        why_not = self._why_no_block()
+        shown = block or default
+        for box, side in (
+            (self.width_box, shown.x if shown else _DEFAULT),
+            (self.height_box, shown.y if shown else _DEFAULT),
+        ):
+            with QSignalBlocker(box):
+                box.setValue(side)
+            box.setEnabled(not why_not)
+            box.setToolTip(why_not or box.teaches)
+        self.menu_button.setEnabled(not why_not)
+        self.count.setText(why_not or _count_text(block, default))
+        self._show_refusal()
+
+    def _build(self) -> None:
+        self.width_box.setAccessibleName("Block width, threads")
+        self.height_box.setAccessibleName("Block height, threads")
+        self.menu_button.setText("Common")
+        self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
+        self.menu_button.setAccessibleName("Common block sizes")
+        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self.menu_button)
+        menu.aboutToShow.connect(lambda: self._fill(menu))
+        self.menu_button.setMenu(menu)
+        for label in (self.count, self.refusal):
+            label.setWordWrap(True)
+        self.count.setForegroundRole(self.count.foregroundRole().PlaceholderText)
+        self.offer.setIcon(icon("good"))
+
+        sides = QHBoxLayout()
+        sides.setSpacing(HALF_GRID)
+        sides.addWidget(self.width_box, 1)
+        sides.addWidget(QLabel("×"))
+        sides.addWidget(self.height_box, 1)
+        sides.addWidget(self.menu_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(HALF_GRID)
+        layout.addLayout(sides)
+        for widget in (self.count, self.refusal, self.offer):
+            layout.addWidget(widget)
+
+    def _fill(self, menu: QMenu) -> None:
+        menu.clear()
+        block, default = self._workspace.settings.block, self._default_block()
+        choices: list[tuple[str, Block | None]] = [(f"Default ({_sides(default)})" if default else "Default", None)]
+        choices += [(f"{_sides(preset)}\t{preset.threads} threads", preset) for preset in PRESETS]
+        for text, choice in choices:
+            action = menu.addAction(text)
+            action.setCheckable(True)
+            action.setChecked(choice == block)
+            action.triggered.connect(lambda _checked, chosen=choice: self._workspace.change(block=chosen))
+            if choice is None:
+                menu.addSeparator()
+
+    def _take(self) -> None:
+        x, y = self.width_box.value(), self.height_box.value()
+        # A side still at "default" while the other was typed.
+        known = self._default_block() or _FIRST_STEP
+        self._workspace.change(block=Block(known.x if x == _DEFAULT else x, known.y if y == _DEFAULT else y))
+
+    def _accept_offer(self) -> None:
+        if self._offered is not None:
+            self._workspace.change(block=self._offered)
+
+    def _show_refusal(self) -> None:
+        refused = self._refused()
+        self._offered = refused.nearest_block if refused else None
+        self.refusal.setVisible(refused is not None)
+        self.offer.setVisible(self._offered is not None)
+        if refused is not None:
+            self.refusal.setText(refused.reason)
+            self.refusal.setStyleSheet(f"color: {current_theme().error}")
+        if self._offered is not None:
+            self.offer.setText(f"Use {_sides(self._offered)}")
+            self.offer.setToolTip(f"The nearest block that this kernel can use here: {_count_text(self._offered)}.")
+
+    def _refused(self) -> Availability | None:
+        """Return the refusal of the chosen kernel's block; for auto that of the first kernel that refuses it."""
+        settings = self._workspace.settings
+        known = self._engine_state.availability
+        entries = known.values() if settings.variant == AUTO else filter(None, [known.get(settings.variant)])
+        return next(
+            # An answer that offers the very block that is set is about the block before.
+            (entry for entry in entries if entry.nearest_block and entry.nearest_block != settings.block),
+            None,
+        )
+
+    def _chosen(self) -> VariantInfo | None:
+        return self._engine_state.variant(self._workspace.settings.variant)
+
+    def _default_block(self) -> Block | None:
+        chosen = self._chosen()
+        return chosen.default_block if chosen and chosen.uses_block else None
+
+    def _why_no_block(self) -> str:
+        chosen = self._chosen()
+        if chosen is not None and not chosen.uses_block:
+            return f"{chosen.title} has no blocks of threads."
+        return ""
+
+
+class _SideBox(QSpinBox):
+    """One side of a block; the arrows double and halve, the keyboard types anything."""
+
+    def __init__(self, teaches: str) -> None:
+        super().__init__()
+        self.teaches = f"{teaches} The arrow keys double and halve it."
+        self.setRange(_DEFAULT, _LARGEST)
+        self.setSpecialValueText("default")
+        # 1 on the way to 16 is not meant: nothing is compiled for it.
+        self.setKeyboardTracking(False)
+        self.setFont(number_font())
+        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("default") + 6 * HALF_GRID)
+
+    def stepBy(self, steps: int) -> None:
+        value = self.value()
+        if value == _DEFAULT:
+            self.setValue(_FIRST_STEP.x)
+        elif steps > 0:
+            self.setValue(max(1, value * 2))
+        else:
+            self.setValue(max(1, value // 2))
+
+
+def _sides(block: Block) -> str:
+    return f"{block.x} × {block.y}"
+
+
+def _count_text(block: Block | None, default: Block | None = None) -> str:
+    shown = block or default
+    if shown is None:
+        return "each kernel's own default"
+    if shown.x < 1 or shown.y < 1:
+        return "no threads"
+    warps = -(-shown.threads // _THREADS_A_WARP)
+    text = f"{shown.threads:,} thread{'s' * (shown.threads != 1)}, {warps:,} warp{'s' * (warps != 1)}"
+    if idle := warps * _THREADS_A_WARP - shown.threads:
+        text += f", {idle} lane{'s' * (idle != 1)} idle"
+    return text if block else f"{text} (default)"

@@ -1,0 +1,139 @@
+"""The ladder of kernels as a list: shape in the variant's colour, title, key, newest kernel time."""
+
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QRect, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QPainter, QPen
+from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from gui.state.variants_model import KEY_ROLE, REASON_ROLE, SUBTITLE_ROLE, TIME_ROLE, VariantsModel
+from gui.state.workspace import AUTO, Settings, Workspace
+from gui.style.metrics import GRID, number_font
+from gui.style.series import series_for
+from gui.style.theme import current_theme, theme_notifier
+
+Index = QModelIndex | QPersistentModelIndex
+
+_ROW_HEIGHT = 5 * GRID
+_SHAPE_WIDTH = 4 * GRID
+_AUTO_SHAPE = "✦"
+_VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
+_LEFT = int(Qt.AlignmentFlag.AlignLeft) | _VCENTER
+_RIGHT = int(Qt.AlignmentFlag.AlignRight) | _VCENTER
+_CENTRE = int(Qt.AlignmentFlag.AlignCenter)
+
+
+class KernelList(QListView):
+    """Chooses the variant of the workspace.
+
+    Signals
+    -------
+    hovered(str)
+        Key of the variant under the mouse; empty when it left.
+    """
+
+    hovered = Signal(str)
+
+    def __init__(self, model: VariantsModel, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._variants = model
+        self._workspace = workspace
+        self.setModel(model)
+        self._rows = _KernelRows(workspace, self)
+        self.setItemDelegate(self._rows)
+        self.setMouseTracking(True)
+        self.setUniformItemSizes(True)
+        self.setAccessibleName("Kernel")
+        self.setAccessibleDescription("How the filter is computed; arrow keys choose.")
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.entered.connect(lambda index: self.hovered.emit(index.data(KEY_ROLE)))
+        self.viewportEntered.connect(lambda: self.hovered.emit(""))
+        self.selectionModel().currentChanged.connect(self._choose)
+        workspace.settings_changed.connect(self._show_choice)
+        model.modelReset.connect(lambda: self._show_choice(workspace.settings))
+        theme_notifier().changed.connect(self._repaint)
+        self._show_choice(workspace.settings)
+
+    def sizeHint(self) -> QSize:
+        return QSize(34 * GRID, max(3, self._variants.rowCount()) * _ROW_HEIGHT + 2 * self.frameWidth())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(24 * GRID, 4 * _ROW_HEIGHT)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.hovered.emit("")
+        super().leaveEvent(event)
+
+    def _choose(self, current: Index, _previous: Index) -> None:
+        if current.isValid() and current.flags() & Qt.ItemFlag.ItemIsSelectable:
+            self._workspace.change(variant=current.data(KEY_ROLE))
+
+    def _show_choice(self, settings: Settings) -> None:
+        index = self._variants.index(self._variants.position(settings.variant))
+        if index != self.currentIndex():
+            # The state leads here; the person's own choice comes through `_choose`.
+            with QSignalBlocker(self.selectionModel()):
+                self.setCurrentIndex(index)
+        self.updateGeometry()
+        self._repaint()
+
+    def _repaint(self) -> None:
+        self.viewport().update()
+
+
+class _KernelRows(QStyledItemDelegate):
+    """Paints one variant; the chosen one by the state, because a greyed row cannot be selected in Qt's sense."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(24 * GRID, _ROW_HEIGHT)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        theme = current_theme()
+        key = index.data(KEY_ROLE)
+        greyed = bool(index.data(REASON_ROLE))
+        chosen = key == self._workspace.settings.variant
+        rect: QRect = option.rect
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if chosen:
+            painter.fillRect(rect, QColor(theme.accent))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, QColor(theme.raised))
+        text = theme.accent_text if chosen else theme.muted if greyed else theme.text
+        quiet = theme.accent_text if chosen else theme.muted
+
+        shape = _AUTO_SHAPE if key == AUTO else series_for(key).glyph
+        colour = theme.accent if key == AUTO else series_for(key).colour
+        painter.setPen(QColor(theme.accent_text if chosen else theme.muted if greyed else colour))
+        painter.setOpacity(0.5 if greyed and not chosen else 1.0)
+        painter.drawText(QRect(rect.left(), rect.top(), _SHAPE_WIDTH, rect.height()), _CENTRE, shape)
+        painter.setOpacity(1.0)
+
+        time = index.data(TIME_ROLE) or ("unavailable" if greyed else "")
+        painter.setFont(number_font())
+        inner = rect.adjusted(_SHAPE_WIDTH, 3, -GRID, -3)
+        painter.setPen(QColor(quiet if greyed else text))
+        painter.drawText(inner, _RIGHT, time)
+        inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(time) - GRID)
+
+        self._draw_two_lines(painter, inner, (index.data(), text), (index.data(SUBTITLE_ROLE), quiet))
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(quiet), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(rect.adjusted(1, 1, -2, -2))
+        painter.restore()
+
+    def _draw_two_lines(
+        self, painter: QPainter, place: QRect, title: tuple[str, str], subtitle: tuple[str, str]
+    ) -> None:
+        half = place.height() // 2
+        upper = QRect(place.left(), place.top(), place.width(), half)
+        lower = QRect(place.left(), place.top() + half, place.width(), half)
+        font = QFont(painter.font())
+        for rect, (words, colour), smaller in ((upper, title, 0.0), (lower, subtitle, 1.0)):
+            font.setPointSizeF(number_font().pointSizeF() - smaller)
+            painter.setFont(font)
+            painter.setPen(QColor(colour))
+            elided = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, rect.width())
+            painter.drawText(rect, _LEFT, elided)

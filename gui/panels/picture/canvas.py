@@ -1,0 +1,279 @@
+"""The pane that paints original and result, and turns mouse and keys into zooming and panning."""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QFont,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.panels.picture.levels import PictureLevels
+from gui.panels.picture.pixel_grid import paint_lines, paint_numbers
+from gui.panels.picture.pixel_values import PixelValues
+from gui.panels.picture.split_handle import SplitHandle
+from gui.panels.picture.view_mode import ViewMode
+from gui.panels.picture.view_state import ViewState
+from gui.panels.picture.view_transform import Size
+from gui.style.metrics import GRID, number_font
+from gui.style.theme import current_theme, theme_notifier
+
+_NOTCH = 120.0
+_PAN_STEP = 64
+_GAP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One picture on the canvas: its pane and the part of it that is painted, in device pixels of the canvas."""
+
+    levels: PictureLevels | None
+    label: str
+    pane: QRectF
+    clip: QRectF
+    label_right: bool = False
+
+
+class PictureCanvas(QWidget):
+    """Original and result at one place and zoom.
+
+    Signals
+    -------
+    pixel_hovered(object)
+        (row, column) under the cursor, or None.
+    """
+
+    pixel_hovered = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.view = ViewState(self)
+        self.handle = SplitHandle(self)
+        self._mode = ViewMode.SPLIT
+        self._original: PictureLevels | None = None
+        self._result: PictureLevels | None = None
+        self._values: PixelValues | None = None
+        self._dragged_from: QPointF | None = None
+        self.setMinimumSize(240, 160)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setCursor(Qt.CursorShape.CrossCursor)
+        self.setAccessibleName("Picture")
+        self.view.changed.connect(self.update)
+        self.handle.moved.connect(self.update)
+        theme_notifier().changed.connect(self.update)
+        self._place_handle()
+
+    @property
+    def mode(self) -> ViewMode:
+        return self._mode
+
+    def set_mode(self, mode: ViewMode) -> None:
+        """Share the pane in another way; the place and the zoom stay."""
+        self._mode = mode
+        self._tell_pane_size()
+        self._place_handle()
+        self.update()
+
+    def set_picture(self, original: PictureLevels | None, values: PixelValues | None) -> None:
+        """Show another picture, without a result yet."""
+        self._original, self._result, self._values = original, None, values
+        if original is not None:
+            self.view.set_picture_size(original.size)
+        self._place_handle()
+        self.update()
+
+    def set_result(self, result: PictureLevels | None) -> None:
+        """Show another result of the same picture, at the same place."""
+        self._result = result
+        self._place_handle()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 480)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(theme.base))
+        # Everything is placed in device pixels, so that 100 % is sharp on every screen.
+        painter.scale(1.0 / self.devicePixelRatioF(), 1.0 / self.devicePixelRatioF())
+        for layer in self._layers():
+            self._paint_layer(painter, layer)
+        if self.hasFocus() and self._original is not None:
+            painter.resetTransform()
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._tell_pane_size()
+        self._place_handle()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta().y() or event.angleDelta().x()
+        if turned and self._original is not None:
+            at = self._in_pane(event.position())
+            self.view.zoom_by(turned / _NOTCH, at.x(), at.y())
+            self._tell_hovered(event.position())
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton) and self._original is not None:
+            self._dragged_from = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._dragged_from is not None:
+            way = (event.position() - self._dragged_from) * self.devicePixelRatioF()
+            self._dragged_from = event.position()
+            self.view.pan(way.x(), way.y())
+        self._tell_hovered(event.position())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._dragged_from = None
+        self.setCursor(Qt.CursorShape.CrossCursor)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self._original is None:
+            return
+        if self.view.is_fitted:
+            at = self._in_pane(event.position())
+            self.view.zoom_to(1.0, at.x(), at.y())
+        else:
+            self.view.fit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.pixel_hovered.emit(None)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._tell_hovered(event.position())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = _PAN_STEP * self.devicePixelRatioF()
+        match Qt.Key(event.key()):
+            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
+                self.view.zoom_by(1)
+            case Qt.Key.Key_Minus:
+                self.view.zoom_by(-1)
+            case Qt.Key.Key_Home | Qt.Key.Key_0:
+                self.view.fit()
+            case Qt.Key.Key_1:
+                self.view.show_actual()
+            case Qt.Key.Key_Left:
+                self.view.pan(step, 0)
+            case Qt.Key.Key_Right:
+                self.view.pan(-step, 0)
+            case Qt.Key.Key_Up:
+                self.view.pan(0, step)
+            case Qt.Key.Key_Down:
+                self.view.pan(0, -step)
+            case _:
+                super().keyPressEvent(event)
+
+    def _layers(self) -> list[_Layer]:
+        """Return what is painted where."""
+        whole = QRectF(0, 0, self._device_width(), self._device_height())
+        original = _Layer(self._original, "original", whole, whole)
+        result = _Layer(self._result, "result", whole, whole, label_right=True)
+        if self._original is None:
+            return []
+        if self._mode == ViewMode.SIDE_BY_SIDE:
+            left = QRectF(0, 0, self._pane_width(), whole.height())
+            right = left.translated(whole.width() - left.width(), 0)
+            return [
+                _Layer(self._original, "original", left, left),
+                _Layer(self._result, "result", right, right, label_right=True),
+            ]
+        if self._mode == ViewMode.ORIGINAL or (self._mode == ViewMode.SPLIT and self._result is None):
+            return [original]
+        if self._mode == ViewMode.RESULT:
+            return [result]
+        split = round(self.handle.fraction * whole.width())
+        left, right = QRectF(whole), QRectF(whole)
+        left.setRight(split)
+        right.setLeft(split)
+        return [
+            _Layer(self._original, "original", whole, left),
+            _Layer(self._result, "result", whole, right, label_right=True),
+        ]
+
+    def _paint_layer(self, painter: QPainter, layer: _Layer) -> None:
+        painter.save()
+        painter.setClipRect(layer.clip)
+        painter.translate(layer.pane.topLeft())
+        seen = layer.clip.translated(-layer.pane.topLeft())
+        if layer.levels is None:
+            painter.setPen(QColor(current_theme().muted))
+            painter.setFont(self._device_font(self.font()))
+            painter.drawText(seen, Qt.AlignmentFlag.AlignCenter, "The result comes here.")
+        else:
+            transform = self.view.transform
+            layer.levels.paint(painter, transform, seen)
+            paint_lines(painter, transform, seen, layer.levels.size)
+            if self._values is not None:
+                texts = self._values.result_texts if layer.levels is self._result else self._values.original_texts
+                paint_numbers(painter, transform, seen, layer.levels.full_image, texts, number_font())
+        self._paint_label(painter, layer, seen)
+        painter.restore()
+
+    def _paint_label(self, painter: QPainter, layer: _Layer, seen: QRectF) -> None:
+        theme, ratio = current_theme(), self.devicePixelRatioF()
+        painter.setFont(self._device_font(self.font()))
+        box = QRectF(painter.fontMetrics().boundingRect(layer.label)).adjusted(0, 0, 2 * GRID * ratio, GRID * ratio)
+        box.moveTop(GRID * ratio)
+        if layer.label_right:
+            box.moveRight(seen.right() - GRID * ratio)
+        else:
+            box.moveLeft(seen.left() + GRID * ratio)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.raised))
+        painter.drawRoundedRect(box, 4 * ratio, 4 * ratio)
+        painter.setPen(QColor(theme.text))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, layer.label)
+
+    def _device_font(self, font: QFont) -> QFont:
+        """Return a font for a painter that works in device pixels."""
+        font = QFont(font)
+        font.setPixelSize(round(self.fontMetrics().height() * 0.78 * self.devicePixelRatioF()))
+        return font
+
+    def _in_pane(self, position: QPointF) -> QPointF:
+        """Return a place of the widget in device pixels of the pane that it lies in."""
+        x, y = position.x() * self.devicePixelRatioF(), position.y() * self.devicePixelRatioF()
+        if self._mode == ViewMode.SIDE_BY_SIDE and x >= self._device_width() - self._pane_width():
+            x -= self._device_width() - self._pane_width()
+        return QPointF(x, y)
+
+    def _tell_hovered(self, position: QPointF) -> None:
+        at = self._in_pane(position)
+        inside = self._original is not None and self.rect().contains(position.toPoint())
+        self.pixel_hovered.emit(self.view.pixel_at(at.x(), at.y()) if inside else None)
+
+    def _tell_pane_size(self) -> None:
+        self.view.set_pane_size(Size(self._pane_width(), self._device_height()))
+
+    def _place_handle(self) -> None:
+        self.handle.setVisible(self._mode == ViewMode.SPLIT and self._result is not None)
+        self.handle.place()
+
+    def _device_width(self) -> int:
+        return max(1, round(self.width() * self.devicePixelRatioF()))
+
+    def _device_height(self) -> int:
+        return max(1, round(self.height() * self.devicePixelRatioF()))
+
+    def _pane_width(self) -> int:
+        if self._mode != ViewMode.SIDE_BY_SIDE:
+            return self._device_width()
+        return max(1, (self._device_width() - _GAP) // 2)

@@ -1,0 +1,82 @@
+"""What the picture pane says before there is a picture, and while files are dragged over it."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from gui.style.metrics import GRID
+from gui.style.theme import current_theme, theme_notifier
+
+_TEXT = "Open a picture with Ctrl+O, drop one here, or take a sample.\nThe original and the filtered result are shown here."
+
+_TITLE_SCALE = 1.5
+
+
+class EmptyState(QWidget):
+    """The invitation.
+
+    Signals
+    -------
+    open_requested(), sample_requested()
+        A button was pressed.
+    """
+
+    open_requested = Signal()
+    sample_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.title = QLabel("No picture yet")
+        self.text = QLabel(_TEXT)
+        self.open_button = QPushButton("Open picture…")
+        self.sample_button = QPushButton("Use a sample")
+        self.open_button.setToolTip("Choose a PNG, JPEG, TIFF, BMP, WebP or GIF file (Ctrl+O).")
+        self.sample_button.setToolTip("Show a picture that came with the program.")
+        self.open_button.clicked.connect(self.open_requested)
+        self.sample_button.clicked.connect(self.sample_requested)
+        self.text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.text.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setSpacing(2 * GRID)
+        column.addStretch(1)
+        column.addWidget(self.title, alignment=Qt.AlignmentFlag.AlignCenter)
+        column.addWidget(self.text)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.open_button)
+        buttons.addWidget(self.sample_button)
+        buttons.addStretch(1)
+        column.addLayout(buttons)
+        column.addStretch(1)
+        font = self.title.font()
+        font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
+        self.title.setFont(font)
+        theme_notifier().changed.connect(self._colour)
+        self._colour()
+
+    def _colour(self) -> None:
+        self.text.setStyleSheet(f"color: {current_theme().muted}")
+
+
+class DropHighlight(QWidget):
+    """A frame over the pane while files are dragged over it; the mouse does not see it."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        veil = QColor(theme.base)
+        veil.setAlphaF(0.88)
+        painter.fillRect(self.rect(), veil)
+        painter.setPen(QPen(QColor(theme.accent), 3, Qt.PenStyle.DashLine))
+        painter.drawRoundedRect(self.rect().adjusted(GRID, GRID, -GRID, -GRID), GRID, GRID)
+        painter.setPen(QColor(theme.text))
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
+        painter.setFont(font)
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, "Drop to open")

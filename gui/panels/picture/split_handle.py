@@ -1,0 +1,121 @@
+"""The handle between original and result: dragged, or moved with the arrow keys."""
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtWidgets import QWidget
+
+from gui.style.theme import current_theme
+
+WIDTH = 17
+_GRIP_HEIGHT = 40
+_STEP = 0.01
+_LARGE_STEP = 0.1
+
+
+class SplitHandle(QWidget):
+    """A vertical line with a grip, lying over the picture; it knows its place as a part of its parent's width.
+
+    Signals
+    -------
+    moved(float)
+        The new place, 0 (left edge) to 1.
+    """
+
+    moved = Signal(float)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._fraction = 0.5
+        self._grabbed_at: float | None = None
+        self.setCursor(Qt.CursorShape.SplitHCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        # Without a button the cursor belongs to the picture below, whose pixels are read.
+        self.setMouseTracking(True)
+        self.setToolTip("Original left, result right. Drag, or use Left and Right (Shift: further, Home, End).")
+        self._describe()
+
+    @property
+    def fraction(self) -> float:
+        """Where the line is, as a part of the parent's width."""
+        return self._fraction
+
+    def set_fraction(self, fraction: float) -> None:
+        """Move the line."""
+        fraction = min(max(fraction, 0.0), 1.0)
+        if fraction != self._fraction:
+            self._fraction = fraction
+            self.place()
+            self._describe()
+            self.moved.emit(fraction)
+
+    def place(self) -> None:
+        """Lie where the fraction says in the parent as large as it is now."""
+        parent = self.parentWidget()
+        middle = round(self._fraction * parent.width())
+        self.setGeometry(middle - WIDTH // 2, 0, WIDTH, parent.height())
+
+    def sizeHint(self) -> QSize:
+        return QSize(WIDTH, _GRIP_HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        middle = WIDTH // 2 + 0.5
+        # A dark line with a light core can be seen on any picture.
+        painter.setPen(QPen(QColor(0, 0, 0, 160), 3))
+        painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
+        painter.setPen(QPen(QColor("#ffffff"), 1))
+        painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
+        grip = QRectF(0.5, (self.height() - _GRIP_HEIGHT) / 2.0, WIDTH - 1, _GRIP_HEIGHT)
+        painter.setPen(QPen(QColor(theme.accent if self.hasFocus() else theme.line), 2 if self.hasFocus() else 1))
+        painter.setBrush(QColor(theme.raised))
+        painter.drawRoundedRect(grip.adjusted(1, 1, -1, -1), 5, 5)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.text))
+        centre = self.height() / 2.0
+        for side in (-1.0, 1.0):
+            tip, back = middle + side * 5.5, middle + side * 1.8
+            painter.drawPolygon(
+                QPolygonF([QPointF(tip, centre), QPointF(back, centre - 4), QPointF(back, centre + 4)])
+            )
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() != Qt.MouseButton.LeftButton:
+            event.ignore()
+            return
+        self._grabbed_at = event.position().x() - WIDTH // 2
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._grabbed_at is None:
+            event.ignore()
+            return
+        x = self.mapToParent(event.position()).x() - self._grabbed_at
+        self.set_fraction(x / max(1, self.parentWidget().width()))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._grabbed_at = None
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = _LARGE_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _STEP
+        places = {
+            Qt.Key.Key_Left: self._fraction - step,
+            Qt.Key.Key_Right: self._fraction + step,
+            Qt.Key.Key_Home: 0.0,
+            Qt.Key.Key_End: 1.0,
+        }
+        place = places.get(Qt.Key(event.key()))
+        if place is None:
+            super().keyPressEvent(event)
+        else:
+            self.set_fraction(place)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self.update()
+
+    def _describe(self) -> None:
+        self.setAccessibleName("Split handle")
+        self.setAccessibleDescription(f"Original on the left {self._fraction:.0%}, result on the rest")

@@ -1,0 +1,94 @@
+"""Where a picture lies in a pane: pure arithmetic in device pixels, no widgets.
+
+One device pixel of a picture at 100 % is one pixel of the screen, also on screens with a scale factor.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+SMALLEST_ZOOM = 1.0 / 64.0
+LARGEST_ZOOM = 128.0
+
+# The stops of the zoom keys and the wheel: factors of the square root of two meet 50, 100 and 200 % exactly.
+_STOPS_PER_OCTAVE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Width and height, of a picture in its pixels or of a pane in device pixels."""
+
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class ViewTransform:
+    """The place of a picture in a pane.
+
+    Parameters
+    ----------
+    zoom : float
+        Device pixels that one pixel of the picture takes.
+    left, top : float
+        Where the picture's top left corner lies in the pane, device pixels.
+    """
+
+    zoom: float = 1.0
+    left: float = 0.0
+    top: float = 0.0
+
+    def to_picture(self, x: float, y: float) -> tuple[float, float]:
+        """Return the place in the picture under a point of the pane: column and row with fractions."""
+        return (x - self.left) / self.zoom, (y - self.top) / self.zoom
+
+    def to_pane(self, column: float, row: float) -> tuple[float, float]:
+        """Return the point of the pane where a place of the picture lies."""
+        return self.left + column * self.zoom, self.top + row * self.zoom
+
+    def zoomed(self, zoom: float, x: float, y: float) -> "ViewTransform":
+        """Return the transform with another zoom that keeps what lies under a point of the pane there."""
+        zoom = min(max(zoom, SMALLEST_ZOOM), LARGEST_ZOOM)
+        column, row = self.to_picture(x, y)
+        return ViewTransform(zoom, x - column * zoom, y - row * zoom)
+
+    def moved(self, right: float, down: float) -> "ViewTransform":
+        """Return the transform with the picture moved by device pixels."""
+        return replace(self, left=self.left + right, top=self.top + down)
+
+    def kept_in(self, pane: Size, picture: Size) -> "ViewTransform":
+        """Return the transform moved so far that the middle of the pane lies on the picture: it cannot get lost."""
+        middle_x, middle_y = pane.width / 2.0, pane.height / 2.0
+        left = min(max(self.left, middle_x - picture.width * self.zoom), middle_x)
+        top = min(max(self.top, middle_y - picture.height * self.zoom), middle_y)
+        return replace(self, left=left, top=top)
+
+
+def fitted(pane: Size, picture: Size) -> ViewTransform:
+    """Return the transform that shows the whole picture in the middle of the pane.
+
+    A picture smaller than the pane is enlarged by a whole factor, so that its pixels are all of one size.
+    """
+    zoom = min(pane.width / picture.width, pane.height / picture.height)
+    if zoom >= 1.0:
+        zoom = math.floor(zoom)
+    return centred(min(max(zoom, SMALLEST_ZOOM), LARGEST_ZOOM), pane, picture)
+
+
+def centred(zoom: float, pane: Size, picture: Size) -> ViewTransform:
+    """Return the transform of a zoom with the middle of the picture in the middle of the pane."""
+    # Whole device pixels, so that 100 % is neither blurred nor uneven.
+    left = round((pane.width - picture.width * zoom) / 2.0)
+    top = round((pane.height - picture.height * zoom) / 2.0)
+    return ViewTransform(zoom, left, top)
+
+
+def next_zoom(zoom: float, steps: float) -> float:
+    """Return the zoom that lies so many stops further in (positive) or out; whole steps end on a stop."""
+    stops = math.log2(zoom) * _STOPS_PER_OCTAVE
+    if steps == int(steps):
+        # A zoom between two stops (after fitting) goes to the next one, not past it.
+        stops = math.ceil(stops - 1e-6) - 1 if steps < 0 else math.floor(stops + 1e-6) + 1
+        stops += steps - math.copysign(1.0, steps)
+    else:
+        stops += steps
+    return min(max(2.0 ** (stops / _STOPS_PER_OCTAVE), SMALLEST_ZOOM), LARGEST_ZOOM)

@@ -1,0 +1,157 @@
+"""The ladder of variants as a list model: auto first, then the engine's order, with last times and reasons."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
+
+from engine.host.protocol import Filtered, VariantInfo
+from gui.state.comparison import kernel_speed_ms, no_speed_word, problem_key, workspace_problem_key
+from gui.state.engine_state import EngineState
+from gui.state.quantities import ms_text
+from gui.state.results_model import ResultsModel
+from gui.state.workspace import AUTO, Workspace
+
+Index = QModelIndex | QPersistentModelIndex
+
+KEY_ROLE = Qt.ItemDataRole.UserRole
+TIME_ROLE = Qt.ItemDataRole.UserRole + 1
+REASON_ROLE = Qt.ItemDataRole.UserRole + 2
+SUBTITLE_ROLE = Qt.ItemDataRole.UserRole + 3
+
+_NO_PARENT = QModelIndex()
+_AUTO_IDEA = "Haloscope chooses the kernel for this picture, mask and device, and says why."
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRow:
+    """What one row shows.
+
+    Parameters
+    ----------
+    reason : str
+        Why the variant cannot do the present job; empty if it can.
+    selectable : bool
+        False where only another device or picture would help; a block can be mended once the row is chosen.
+    """
+
+    key: str
+    title: str
+    idea: str
+    time: str = ""
+    reason: str = ""
+    selectable: bool = True
+
+
+class VariantsModel(QAbstractListModel):
+    """Variants that can be chosen, those that cannot (with the reason), and their newest kernel times."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        results: ResultsModel,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._engine_state = engine_state
+        self._results = results
+        self._rows: list[VariantRow] = []
+        self.refresh()
+        engine_state.ready_changed.connect(self.refresh)
+        engine_state.availability_changed.connect(self.refresh)
+        engine_state.filtered.connect(self.refresh)
+        workspace.job_changed.connect(self.refresh)
+        results.rowsInserted.connect(self.refresh)
+        results.modelReset.connect(self.refresh)
+
+    def refresh(self) -> None:
+        """Read the state anew; rows stay in place unless the ladder itself changed, so a selection survives."""
+        rows = self._read_rows()
+        if [row.key for row in rows] != [row.key for row in self._rows]:
+            self.beginResetModel()
+            self._rows = rows
+            self.endResetModel()
+        elif rows != self._rows:
+            self._rows = rows
+            self.dataChanged.emit(self.index(0), self.index(len(rows) - 1))
+
+    def row(self, key: str) -> VariantRow | None:
+        """Return the row of a variant, or None if the engine has not named it."""
+        return next((row for row in self._rows if row.key == key), None)
+
+    def rows(self) -> tuple[VariantRow, ...]:
+        """All rows, auto first."""
+        return tuple(self._rows)
+
+    def position(self, key: str) -> int:
+        """Return where a variant stands, or -1."""
+        return next((i for i, row in enumerate(self._rows) if row.key == key), -1)
+
+    def rowCount(self, parent: Index = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._rows)
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid():
+            return Qt.ItemFlag.NoItemFlags
+        if not self._rows[index.row()].selectable:
+            return Qt.ItemFlag.ItemNeverHasChildren
+        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: ANN401
+        if not index.isValid():
+            return None
+        row = self._rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return row.title
+        if role == KEY_ROLE:
+            return row.key
+        if role == TIME_ROLE:
+            return row.time
+        if role == REASON_ROLE:
+            return row.reason
+        if role == SUBTITLE_ROLE:
+            return row.key if row.key != AUTO else row.idea
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(part for part in (row.title, row.key, row.time, row.reason) if part)
+        return None
+
+    def _read_rows(self) -> list[VariantRow]:
+        return [self._auto_row(), *map(self._variant_row, self._engine_state.variants)]
+
+    def _variant_row(self, variant: VariantInfo) -> VariantRow:
+        found = self._engine_state.availability.get(variant.key)
+        reason = found.reason if found else ""
+        selectable = not reason or (found is not None and found.nearest_block is not None)
+        return VariantRow(
+            variant.key, variant.title, variant.idea, self._newest_time(variant.key), reason, selectable
+        )
+
+    def _newest_time(self, variant: str) -> str:
+        key = workspace_problem_key(self._workspace)
+        for result in reversed(self._results.results()):
+            if result.variant == variant and problem_key(result.problem) == key:
+                speed_ms = kernel_speed_ms(result)
+                return no_speed_word(result) if speed_ms is None else ms_text(speed_ms)
+        return ""
+
+    def _auto_row(self) -> VariantRow:
+        found = self._engine_state.availability.get(AUTO)
+        return VariantRow(
+            AUTO, "Automatic", self._auto_choice() or _AUTO_IDEA, reason=found.reason if found else ""
+        )
+
+    def _auto_choice(self) -> str:
+        """Say what auto chose for the present problem and why, once a run or a preview has told."""
+        if self._workspace.settings.variant != AUTO:
+            return ""
+        key = workspace_problem_key(self._workspace)
+        last: Filtered | None = self._engine_state.last_result
+        for result in reversed(self._results.results()):
+            same = problem_key(result.problem) == key
+            if same and result.chosen_because and (last is None or last.variant == result.variant):
+                return f"Chose {result.variant}: {result.chosen_because}"
+        return f"Chose {last.variant} for this picture, mask and device." if last and last.variant else ""

@@ -1,0 +1,72 @@
+"""Small files of every format that is read, made by other programs than ours, with the pixels that they hold."""
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import tifffile
+from PIL import Image
+
+
+def smooth_rgb(rows=37, columns=41):
+    """Colours that change little from pixel to pixel; both sides are odd, so that rows are not multiples of 4."""
+    y, x = np.indices((rows, columns))
+    return np.stack([4 * y + 2 * x, 250 - 3 * x - 2 * y, 90 + 2 * y], axis=-1).astype(np.uint8)
+
+
+def with_pillow(image, kind, **options):
+    buffer = io.BytesIO()
+    (image if isinstance(image, Image.Image) else Image.fromarray(image)).save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def with_tifffile(image, **options):
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, image, metadata=None, **options)
+    return buffer.getvalue()
+
+
+def png_header(width, height, depth=8, colour=2):
+    """A PNG with a legal header and nearly no pixels."""
+
+    def chunk(kind, content):
+        return (
+            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        )
+
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    pixels = zlib.compress(bytes(100))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+
+
+def tiff_header(width, height):
+    """A TIFF whose tags promise far more pixels than it has."""
+    buffer = io.BytesIO(with_tifffile(np.zeros((1, 1, 3), np.uint8), photometric="rgb"))
+    with tifffile.TiffFile(buffer, mode="r+") as tiff:
+        tiff.pages[0].tags["ImageWidth"].overwrite(width)
+        tiff.pages[0].tags["ImageLength"].overwrite(height)
+        return buffer.getvalue()
+
+
+def one_of_each():
+    rgb = smooth_rgb()
+    grey = np.ascontiguousarray(rgb[..., 0])
+    deflate = {"photometric": "rgb", "compression": "zlib", "predictor": True}
+    return {
+        "png": with_pillow(rgb, "PNG"),
+        "jpeg": with_pillow(rgb, "JPEG"),
+        "jpeg-progressive": with_pillow(rgb, "JPEG", progressive=True),
+        "bmp": with_pillow(rgb, "BMP"),
+        "gif": with_pillow(grey, "GIF"),
+        "webp": with_pillow(rgb, "WEBP"),
+        "webp-lossless": with_pillow(rgb, "WEBP", lossless=True),
+        "tiff": with_tifffile(rgb, photometric="rgb"),
+        "tiff-deflate": with_tifffile(rgb, rowsperstrip=8, **deflate),
+        "tiff-lzw-tiles": with_tifffile(rgb, photometric="rgb", tile=(16, 16), compression="lzw"),
+        "tiff-planar-16": with_tifffile(
+            np.ascontiguousarray(np.moveaxis(rgb, 2, 0)).astype(np.uint16) * 257,
+            photometric="rgb",
+            planarconfig="separate",
+        ),
+    }

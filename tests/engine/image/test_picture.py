@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue
+from engine.image.picture import Picture
+
+
+def test_that_a_picture_tells_its_size_and_kind():
+    picture = Picture(np.zeros((3, 5, 3), np.uint16), np.zeros((3, 5), np.uint16), source=Path("a/leaf.png"))
+    assert (picture.height, picture.width, picture.channels) == (3, 5, 3)
+    assert picture.dtype == np.uint16
+    assert picture.title() == "leaf.png  5 x 3  RGB + alpha  16 bit"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "words"), [(np.uint8, "8 bit"), (np.uint16, "16 bit"), (np.float32, "32-bit float")]
+)
+def test_that_the_title_of_an_array_has_no_name(dtype, words):
+    assert Picture(np.zeros((2, 4), dtype)).title() == f"4 x 2  grey  {words}"
+
+
+def test_that_pixels_become_contiguous_and_native():
+    backwards = np.arange(12, dtype=">u2").reshape(3, 4)[:, ::-1]
+    picture = Picture(backwards, backwards)
+    for array in (picture.pixels, picture.alpha):
+        assert array.flags.c_contiguous
+        assert array.dtype.isnative
+        assert np.array_equal(array, backwards)
+
+
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        np.zeros((0, 4), np.uint8),
+        np.zeros(4, np.uint8),
+        np.zeros((4, 4, 2), np.uint8),
+        np.zeros((4, 4, 4), np.uint8),
+        np.zeros((4, 4), np.int32),
+        np.zeros((4, 4), np.float64),
+        [[1, 2]],
+    ],
+    ids=["empty", "one axis", "2 channels", "4 channels", "int32", "float64", "list"],
+)
+def test_that_what_is_no_picture_is_refused_in_words(pixels):
+    with pytest.raises(BadValue, match="not a picture"):
+        Picture(pixels)
+
+
+@pytest.mark.parametrize(
+    "alpha", [np.zeros((4, 3), np.uint8), np.zeros((3, 4), np.uint16)], ids=["shape", "dtype"]
+)
+def test_that_alpha_of_another_shape_or_type_is_refused(alpha):
+    with pytest.raises(BadValue, match="alpha does not fit"):
+        Picture(np.zeros((3, 4), np.uint8), alpha)
+
+
+@pytest.mark.parametrize(
+    ("shape", "channels", "has_alpha"),
+    [
+        ((2, 3), 1, False),
+        ((2, 3, 1), 1, False),
+        ((2, 3, 2), 1, True),
+        ((2, 3, 3), 3, False),
+        ((2, 3, 4), 3, True),
+    ],
+)
+def test_that_an_array_is_taken_by_its_channels(shape, channels, has_alpha):
+    array = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+    picture = Picture.from_array(array)
+    assert (picture.channels, picture.alpha is not None) == (channels, has_alpha)
+    if has_alpha:
+        assert np.array_equal(picture.alpha, array[..., -1])
+
+
+def test_that_float64_becomes_float32_and_truth_becomes_black_and_white():
+    assert Picture.from_array(np.array([[0.1, 1e300]])).pixels.tolist() == [[np.float32(0.1), np.inf]]
+    assert Picture.from_array(np.array([[True, False]])).pixels.tolist() == [[255, 0]]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.float16, np.complex64, object])
+def test_that_other_arrays_are_refused_in_words(dtype):
+    with pytest.raises(BadValue) as caught:
+        Picture.from_array(np.zeros((2, 2), dtype))
+    assert "astype" in caught.value.remedy
+
+
+def test_that_an_array_of_another_shape_is_refused():
+    with pytest.raises(BadValue, match=r"\(2, 2, 5\)"):
+        Picture.from_array(np.zeros((2, 2, 5), np.uint8))

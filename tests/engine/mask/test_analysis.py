@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.mask.analysis import analyse, describe
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+
+
+def test_that_sobel_falls_into_its_textbook_factors():
+    facts = analyse(preset("sobel-x"))
+    assert (facts.rank, facts.separable, facts.rank1_error) == (1, True, 0.0)
+    assert facts.column.tolist() == [1, 2, 1]
+    assert facts.row.tolist() == [-1, 0, 1]
+    assert (facts.is_symmetric_up_down, facts.is_symmetric_left_right) == (True, False)
+    assert (facts.is_point_symmetric, facts.is_point_antisymmetric) == (False, True)
+    assert (facts.total, facts.magnitude, facts.zeros, facts.largest_cell) == (0.0, 8.0, 3, (1, 0))
+
+
+def test_that_the_laplacian_is_symmetric_in_every_way_and_has_rank_2():
+    facts = analyse(preset("laplacian-4"))
+    assert (facts.rank, facts.separable) == (2, False)
+    assert facts.is_symmetric_left_right
+    assert facts.is_symmetric_up_down
+    assert facts.is_point_symmetric
+    singular = np.linalg.svd(preset("laplacian-4").weights, compute_uv=False)
+    assert facts.rank1_error == pytest.approx(singular[1] / np.hypot(*singular[:2]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("weights", "rank"),
+    [(np.eye(9), 9), (np.zeros((3, 4)), 0), ([[5.0]], 1), ([[1, 2, 3]], 1), ([[1, 0], [0, -1]], 2)],
+)
+def test_that_the_rank_is_known(weights, rank):
+    assert analyse(Mask(weights)).rank == rank
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.floats(-100, 100), min_size=1, max_size=9),
+    st.lists(st.floats(-100, 100), min_size=1, max_size=9),
+)
+def test_that_a_product_rounded_to_float32_is_separable_and_its_factors_give_it(column, row):
+    weights = np.outer(column, row).astype(np.float32)
+    facts = analyse(Mask(weights))
+    assert facts.separable
+    error = np.linalg.norm(np.outer(facts.column, facts.row) - weights)
+    # Rounding to float32 is at most 2^-24 of the norm, and float64 arithmetic far below; underflow is absolute.
+    assert error <= 2.0**-23 * np.linalg.norm(weights.astype(np.float64)) + 81 * 2.0**-149
+
+
+def test_that_a_change_above_float32_rounding_raises_the_rank():
+    mask = gaussian(9, sigma=1.5)
+    changed = mask.with_weight(0, 0, mask.weights[0, 0] + 1e-5)
+    assert analyse(mask).rank == 1
+    assert analyse(changed).rank == 2
+    assert 0.0 < analyse(changed).rank1_error < 1e-3
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-40, 1e38])
+def test_that_extreme_weights_are_analysed_without_overflow(scale):
+    facts = analyse(Mask(np.array([[1.0, 2.0], [2.0, 1.0]]) * scale))
+    assert facts.rank == 2
+    assert np.isfinite(facts.rank1_error)
+
+
+def test_that_weights_far_apart_are_analysed_without_overflow():
+    assert analyse(Mask([[1e38, 1e-320], [1e-320, 0.0]])).rank == 1
+
+
+def test_that_whole_number_factors_stay_within_float32():
+    facts = analyse(Mask([[1.0, 1.0], [2.0**-30, 2.0**-30]]))
+    assert facts.separable
+    assert facts.column.max() < 2.0
+
+
+def test_that_facts_are_told_in_sentences():
+    sentences = describe(preset("gaussian-5"))
+    assert sentences[0] == (
+        "Separable: a column of 5 times a row of 5 gives it (10 instead of 25 multiplications a pixel)."
+    )
+    assert sentences[1] == "The weights add up to 1: an even area keeps its brightness."
+    assert "stays the same" in sentences[2]
+    assert sentences[3] == "None of its 25 cells is 0; the largest weight, 0.140625, is in row 3, column 3."
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (Mask([[0, 0]]), "Every weight is 0"),
+        (Mask([[2]]), "A single cell"),
+        (Mask([[1, 2, 3]]), "One-dimensional: 3 multiplications a pixel"),
+        (preset("log-9"), "Not separable: its rank is 5"),
+        (preset("sobel-x"), "an even area becomes 0"),
+        (preset("sobel-x").with_offset(128), "an even area becomes 128"),
+        (Mask([[3, 1]]), "The weights add up to 4"),
+        (Mask([[3, 1]], offset=2.0), "and 2 is added"),
+        (Mask([[1]], offset=2.0), "is shifted by 2"),
+        (preset("sobel-x"), "changes its sign"),
+        (preset("box-3").with_anchor((0, 0)), "another mask"),
+        (Mask([[0, 1, 1]]), "1 of its 3 cells is 0"),
+        (preset("sobel-x"), "3 of its 9 cells are 0"),
+    ],
+)
+def test_that_the_sentences_fit_the_mask(mask, words):
+    assert any(words in sentence for sentence in describe(mask))

@@ -1,0 +1,86 @@
+import os
+
+import pytest
+
+from engine.errors import FileWriteError, MaskError
+from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.mask.mask import Mask
+from engine.mask.text import format_mask
+
+
+@pytest.mark.parametrize("name", ["m.json", "m.csv", "m.txt", "M.JSON"])
+def test_that_a_saved_mask_is_loaded_again(tmp_path, name):
+    mask = Mask([[1, 1 / 3, -2e-7], [0, 5, 6]])
+    save_mask(mask, tmp_path / name)
+    assert load_mask(tmp_path / name) == mask
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_that_json_keeps_everything(tmp_path):
+    mask = Mask([[1, 2]], (0, 0), 0.5, "mine")
+    save_mask(mask, tmp_path / "m.json")
+    loaded = load_mask(str(tmp_path / "m.json"))
+    assert (loaded, loaded.name) == (mask, "mine")
+
+
+def test_that_a_file_without_a_name_in_it_names_the_mask(tmp_path):
+    (tmp_path / "ramp.txt").write_bytes(b"\xef\xbb\xbf1 2 3\r\n/ 6\r\n")
+    mask = load_mask(tmp_path / "ramp.txt")
+    assert (mask, mask.name) == (Mask([[1 / 6, 2 / 6, 3 / 6]]), "ramp")
+
+
+def test_that_a_byte_order_mark_before_json_is_skipped(tmp_path):
+    (tmp_path / "m.json").write_text(format_mask(Mask([[1, 2]]), "json"), encoding="utf-8-sig")
+    assert load_mask(tmp_path / "m.json") == Mask([[1, 2]])
+
+
+@pytest.mark.parametrize("mask", [Mask([[1, 2]], (0, 0)), Mask([[1, 2]], offset=1.0)])
+def test_that_csv_refuses_what_it_cannot_hold(tmp_path, mask):
+    with pytest.raises(MaskError, match="anchor"):
+        save_mask(mask, tmp_path / "m.csv")
+    assert os.listdir(tmp_path) == []
+
+
+def test_that_another_suffix_is_refused(tmp_path):
+    with pytest.raises(MaskError, match=r"\.json, \.csv or \.txt"):
+        save_mask(Mask([[1]]), tmp_path / "m.png")
+
+
+def test_that_a_folder_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(FileWriteError):
+        save_mask(Mask([[1]]), tmp_path / "none" / "m.json")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        pytest.param(b"", "empty", id="zero-bytes"),
+        pytest.param(b"\x89PNG\r\n\x1a\n\xff\xfe", "UTF-8", id="a-picture"),
+        pytest.param(b"1 " * MAX_BYTES, "at most", id="too-large"),
+        pytest.param(b"1 2; 3", "row 2 has 1 cell", id="ragged"),
+        pytest.param(b'{"format": 1}', '"format"', id="other-json"),
+        pytest.param(b"1 " * 64, "1 to 63", id="too-wide"),
+    ],
+)
+def test_that_a_file_that_is_no_mask_is_refused_with_its_name(tmp_path, data, why):
+    path = tmp_path / "bad.json"
+    path.write_bytes(data)
+    with pytest.raises(MaskError) as refusal:
+        load_mask(path)
+    assert "bad.json" in refusal.value.what
+    assert why in refusal.value.why
+    assert refusal.value.remedy
+
+
+def test_that_a_missing_file_a_folder_and_no_name_at_all_are_refused(tmp_path):
+    for path, why in [(tmp_path / "none.json", "no such file"), (tmp_path, "folder"), ("a\0b", "null")]:
+        with pytest.raises(MaskError) as refusal:
+            load_mask(path)
+        assert why in refusal.value.why
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_that_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(MaskError, match="not a regular file"):
+        load_mask(tmp_path / "pipe")

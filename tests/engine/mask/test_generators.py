@@ -1,0 +1,113 @@
+import math
+
+import numpy as np
+import pytest
+
+from engine.errors import BadValue
+from engine.mask.analysis import analyse
+from engine.mask.generators import box, disk, gaussian, generate, laplacian_of_gaussian, motion
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        box(7, 3),
+        box(4),
+        gaussian(5),
+        gaussian(9, 5, 1.5),
+        gaussian(4, sigma=0.1),
+        motion(9, 30),
+        motion(8),
+        disk(7),
+    ],
+    ids=repr,
+)
+def test_that_smoothing_masks_add_up_to_1_and_are_point_symmetric(mask):
+    assert abs(mask.total - 1.0) <= mask.taps * 2.0**-53
+    assert analyse(mask).is_point_symmetric
+
+
+def test_that_a_gaussian_falls_as_its_sigma_says():
+    weights = gaussian(7, sigma=1.5).weights
+    assert weights[3, 4] / weights[3, 3] == pytest.approx(math.exp(-1 / (2 * 1.5**2)), rel=1e-14)
+    assert weights[3, 5] / weights[3, 3] == pytest.approx(math.exp(-4 / (2 * 1.5**2)), rel=1e-14)
+
+
+def test_that_a_gaussian_is_separable():
+    assert analyse(gaussian(31, sigma=5.0)).separable
+
+
+@pytest.mark.parametrize(
+    ("angle", "expected"),
+    [(0, np.full((1, 9), 1 / 9)), (90, np.full((9, 1), 1 / 9)), (180, np.full((1, 9), 1 / 9))],
+)
+def test_that_motion_along_an_axis_is_one_line(angle, expected):
+    mask = motion(9, angle)
+    assert mask.shape == expected.shape
+    np.testing.assert_allclose(mask.weights, expected, rtol=1e-14)
+
+
+def test_that_motion_goes_counter_clockwise_with_rows_downwards():
+    weights = motion(9, 45).weights
+    assert weights[0, -1] > 0.0
+    assert weights[0, 0] == 0.0
+    np.testing.assert_allclose(motion(9, 135).weights, weights[:, ::-1], atol=1e-15)
+
+
+def test_that_a_laplacian_of_gaussian_adds_up_to_0_and_is_negative_in_the_middle():
+    mask = laplacian_of_gaussian(9, 1.4)
+    assert abs(mask.total) <= mask.taps * 2.0**-53 * mask.magnitude
+    assert mask.weights[4, 4] == mask.weights.min() < 0.0
+
+
+def test_that_a_disk_is_round():
+    assert (disk(5).weights > 0).astype(int).tolist() == [
+        [0, 1, 1, 1, 0],
+        [1, 1, 1, 1, 1],
+        [1, 1, 1, 1, 1],
+        [1, 1, 1, 1, 1],
+        [0, 1, 1, 1, 0],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "mask"),
+    [
+        ("gaussian:9:1.5", gaussian(9, sigma=1.5)),
+        ("Gaussian:9x5:1.5", gaussian(9, 5, 1.5)),
+        ("gaussian:9", gaussian(9)),
+        ("box:7x3", box(7, 3)),
+        ("motion:9:45", motion(9, 45)),
+        ("motion:9", motion(9)),
+        ("log:9:1.4", laplacian_of_gaussian(9, 1.4)),
+        ("disk:7", disk(7)),
+    ],
+)
+def test_that_a_short_spelling_makes_the_mask(spelling, mask):
+    assert generate(spelling) == mask
+
+
+@pytest.mark.parametrize("text", ["sobel-x", "gaussian", "gauss:3", "1 0 -1", "", "C:\\mask.json"])
+def test_that_other_words_are_no_spelling(text):
+    assert generate(text) is None
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "box:", "box:x", "box:3x", "box:0", "box:64", "box:3:1", "box:-3", "disk:3x3", "disk:7:1", "log:9x9",
+        "log:8", "log:1", "log:9:0", "gaussian:9:0", "gaussian:9:nan", "gaussian:9:inf", "gaussian:9:1:1",
+        "motion:9:inf", "motion:9:nan", "motion:9:a",
+    ],
+)  # fmt: skip
+def test_that_numbers_out_of_range_are_refused_in_words(spelling):
+    with pytest.raises(BadValue) as refusal:
+        generate(spelling)
+    assert refusal.value.why
+    assert refusal.value.remedy
+
+
+@pytest.mark.parametrize("side", range(1, 64))
+def test_that_every_side_can_be_made(side):
+    assert box(side).shape == gaussian(side, sigma=0.1).shape == disk(side).shape == (side, side)
+    assert max(motion(side, 20).shape) <= 63

@@ -1,0 +1,47 @@
+import pytest
+
+from engine.errors import BadValue, MaskError
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.mask.resolve import resolve_mask
+
+
+def test_that_a_name_a_spelling_a_file_and_weights_are_told_apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.txt").write_text("1 2 3")
+    assert resolve_mask("sobel-x") == preset("sobel-x")
+    assert resolve_mask("gaussian:5:1") == gaussian(5, sigma=1.0)
+    assert resolve_mask("mine.txt") == Mask([[1, 2, 3]])
+    assert resolve_mask("1 0 -1; 2 0 -2") == Mask([[1, 0, -1], [2, 0, -2]])
+
+
+def test_that_a_preset_comes_before_a_file_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sobel-x").write_text("1 2 3")
+    assert resolve_mask("sobel-x") == preset("sobel-x")
+    assert resolve_mask("./sobel-x") == Mask([[1, 2, 3]])
+
+
+@pytest.mark.parametrize("spec", ["sobell-x", "none.json", "1 0 a", "", "a\0b", "x" * 5000])
+def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
+    with pytest.raises(MaskError) as refusal:
+        resolve_mask(spec)
+    for reading in ("no preset", "no such file", "read as weights"):
+        assert reading in refusal.value.why
+    assert "masks" in refusal.value.remedy
+
+
+def test_that_a_misspelt_preset_is_answered_with_the_closest():
+    with pytest.raises(MaskError, match="the closest is sobel-x"):
+        resolve_mask("sobell-x")
+
+
+def test_that_a_file_that_is_no_mask_and_a_wrong_spelling_keep_their_own_error(tmp_path):
+    (tmp_path / "bad.txt").write_text("1 2; 3")
+    with pytest.raises(MaskError, match=r"bad\.txt.*row 2 has 1 cell"):
+        resolve_mask(str(tmp_path / "bad.txt"))
+    with pytest.raises(MaskError, match="folder"):
+        resolve_mask(str(tmp_path))
+    with pytest.raises(BadValue, match="1 to 63"):
+        resolve_mask("box:64")

@@ -1,0 +1,108 @@
+"""Results, pictures and workspaces as the engine would make them, for the tests of numbers and plots."""
+
+import numpy as np
+
+from engine.block import Block
+from engine.border import Border
+from engine.host.protocol import Availability, PictureHandle, Ready, ScreenLevels, SharedArray, VariantInfo
+from engine.machine import DeviceInfo
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.results import Environment, RunResult, Spread, Timing, Verification
+from gui.state.engine_state import EngineState
+from gui.state.workspace import Workspace
+
+PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)
+ENVIRONMENT = Environment("NVIDIA H200", "580.65", "1980 MHz", {"numba": "0.68.1", "numpy": "2.4.6"}, "abc1234")
+PROVED = Verification(True, 1.2e-7, 3e-6, 262_144, 262_144, exact=False)
+REFUTED = Verification(
+    False, 0.5, 3e-6, 262_144, 262_144, exact=False, reason="12 pixels differ by more than rounding, first at row 3"
+)
+
+
+def make_timing(kernel_ms: float, *, cuda: bool = True) -> Timing:
+    """Return a timing whose kernel has this median, a fifth on either side of it."""
+    kernel = Spread(tuple(kernel_ms * factor for factor in (0.9, 0.95, 1.0, 1.1, 1.3)))
+    copies = Spread((0.21, 0.22, 0.23)) if cuda else None
+    whole = kernel_ms + (0.45 if cuda else 0.0)
+    return Timing(kernel, Spread((whole, whole * 1.1)), 412.0, 1.2, copies, copies, "device events")
+
+
+def make_result(
+    variant: str = "tiled",
+    kernel_ms: float = 0.04,
+    *,
+    problem: Problem = PROBLEM,
+    device: str | None = None,
+    **fields: object,
+) -> RunResult:
+    """Return a verified run; `fields` replace whatever they name."""
+    cpu = variant.startswith("cpu")
+    settled: dict[str, object] = {
+        "timing": make_timing(kernel_ms, cuda=not cpu),
+        "verification": PROVED,
+        "block": None if cpu else Block(16, 16),
+    }
+    return RunResult(
+        variant=variant,
+        title=variant.capitalize(),
+        device=device or ("cpu" if cpu else "cuda:0"),
+        problem=problem,
+        mask_name="Gaussian",
+        environment=ENVIRONMENT,
+        **(settled | fields),  # type: ignore[arg-type]
+    )
+
+
+def make_failure(variant: str = "cached", reason: str = "launch failed: out of resources") -> RunResult:
+    """Return a run that failed."""
+    return make_result(variant, timing=None, verification=None, failure=reason)
+
+
+def make_unverified(variant: str = "tiled") -> RunResult:
+    """Return a run whose result was wrong."""
+    return make_result(variant, timing=None, verification=REFUTED)
+
+
+def make_simulated(variant: str = "naive") -> RunResult:
+    """Return a verified run of the simulator; it has times on purpose, which must not be believed."""
+    return make_result(variant, 900.0, device="simulator")
+
+
+def make_picture(width: int = 512, height: int = 512, channels: int = 3) -> PictureHandle:
+    """Return a picture's handle whose memory nobody attaches."""
+    pixels = SharedArray("none", (height, width, channels), "uint8")
+    return PictureHandle(pixels, None, ScreenLevels(()), "astronaut.png", "astronaut.png 512 x 512 RGB 8 bit")
+
+
+def make_workspace() -> Workspace:
+    """Return a workspace that describes `PROBLEM`."""
+    workspace = Workspace(Mask(np.ones((5, 5)) / 25, name="Gaussian"))
+    workspace.set_picture(make_picture())
+    return workspace
+
+
+CPU_DEVICE = DeviceInfo("cpu", "cpu", "AMD EPYC, 2 cores", True, "", True, {"cores": "2", "memory": "8 GiB"})
+NO_CUDA = "There is no NVIDIA driver here. Install one, or choose the simulator for small pictures."
+CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "NVIDIA H200", True, "", True, {"memory": "141 GB"})
+MISSING_CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "CUDA", False, NO_CUDA, True)
+SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "Numba CUDA simulator", True, "", False)
+
+VARIANTS = (
+    VariantInfo("cpu-serial", "CPU, one thread", "cpu", "The textbook loops on one thread.", Block(1, 1), False),
+    VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Every core and its vectors.", Block(1, 1), False),
+    VariantInfo("naive", "Naive", "cuda", "One thread a pixel, all from global memory.", Block(16, 16), True),
+    VariantInfo("tiled", "Tiled", "cuda", "The input tile with its halo in shared memory.", Block(32, 8), True),
+    VariantInfo("cached", "Cached", "cuda", "A block-sized tile; the halo comes from L2.", Block(16, 16), True),
+)
+
+
+def make_engine_state(*, cuda: bool = True, refused: dict[str, Availability] | None = None) -> EngineState:
+    """Return the state of a host that is up; without CUDA three variants are refused with the reason."""
+    state = EngineState()
+    gpu = CUDA_DEVICE if cuda else MISSING_CUDA_DEVICE
+    state.set_ready(Ready(VARIANTS, (CPU_DEVICE, gpu, SIMULATOR_DEVICE)))
+    reasons = {} if cuda else {key: Availability(key, NO_CUDA) for key in ("naive", "tiled", "cached")}
+    reasons |= refused or {}
+    state.set_availability(tuple(reasons.get(variant.key, Availability(variant.key)) for variant in VARIANTS))
+    return state
