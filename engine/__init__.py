@@ -1,1 +1,78 @@
-"""Haloscope's engine."""
+"""Haloscope's engine, as scripts use it.
+
+    import engine
+
+    picture = engine.open_image("photo.png")
+    edges = engine.correlate(picture, engine.preset("sobel-x"), border="mirror")
+    engine.save_image(edges, "edges.tif")
+
+Everything named here is public. Importing the package costs little: Numba and the decoders are loaded by the first
+call that needs them.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.api import Applied, apply, convolve, correlate, devices, variants
+    from engine.block import Block
+    from engine.border import Border
+    from engine.errors import EngineError
+    from engine.image.open import open_image
+    from engine.image.picture import Picture
+    from engine.image.save import save_image
+    from engine.mask.mask import Mask
+    from engine.mask.presets import preset, preset_names
+    from engine.mask.text import format_mask, parse_mask
+    from engine.results import RunResult
+
+_HOME = {
+    "Applied": "engine.api",
+    "Block": "engine.block",
+    "Border": "engine.border",
+    "EngineError": "engine.errors",
+    "Mask": "engine.mask.mask",
+    "Picture": "engine.image.picture",
+    "RunResult": "engine.results",
+    "apply": "engine.api",
+    "convolve": "engine.api",
+    "correlate": "engine.api",
+    "devices": "engine.api",
+    "format_mask": "engine.mask.text",
+    "open_image": "engine.image.open",
+    "parse_mask": "engine.mask.text",
+    "preset": "engine.mask.presets",
+    "preset_names": "engine.mask.presets",
+    "save_image": "engine.image.save",
+    "variants": "engine.api",
+}
+
+__all__ = [
+    "Applied",
+    "Block",
+    "Border",
+    "EngineError",
+    "Mask",
+    "Picture",
+    "RunResult",
+    "apply",
+    "convolve",
+    "correlate",
+    "devices",
+    "format_mask",
+    "open_image",
+    "parse_mask",
+    "preset",
+    "preset_names",
+    "save_image",
+    "variants",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name where it lives, on first use (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value

@@ -39,30 +39,30 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         # Of a decoder's error only the place is of use to a person.
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        why = str(error) if isinstance(error, _Refused) else f"it is not JSON as it should be{where}"
+        why = str(error) if isinstance(error, _RefusedError) else f"it is not JSON as it should be{where}"
         raise EngineError(what, why, "Choose another file, or save it again.") from error
     if not isinstance(document, dict):
         raise EngineError(what, "it does not hold a JSON object", "Choose another file, or save it again.")
     return document
 
 
-class _Refused(ValueError):
+class _RefusedError(ValueError):
     """Something that JSON's grammar lets pass and we do not."""
 
 
 def _refuse(word: str) -> NoReturn:
-    raise _Refused(f"it says {word}, which is not a finite number")
+    raise _RefusedError(f"it says {word}, which is not a finite number")
 
 
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        raise _Refused(f"the number {digits[:20]} in it is too large")
+        raise _RefusedError(f"the number {digits[:20]} in it is too large")
     return value
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise _Refused("a key stands in it twice")
+        raise _RefusedError("a key stands in it twice")
     return document

@@ -101,6 +101,7 @@ class EngineClient:
         self._use_cuda = True
         self._closing = False
         self._unanswered_kills: set[int] = set()
+        self._blocks: set[str] = set()
 
     @property
     def use_cuda(self) -> bool:
@@ -164,8 +165,8 @@ class EngineClient:
         """Say that blocks of shared memory are needed no longer."""
         if not names:
             return
-        shared.forget(*names)
         with self._lock:
+            self._blocks.difference_update(names)
             links = [host.link for host in self._hosts.values()]
         for link in links:
             link.send(Release(names))
@@ -182,7 +183,7 @@ class EngineClient:
             host.link.kill("it is started again to use the GPU")
 
     def shutdown(self) -> None:
-        """End every host; requests that are not answered fail as cancelled."""
+        """End every host and free all shared memory; requests that are not answered fail as cancelled."""
         with self._lock:
             self._closing = True
             hosts = list(self._hosts.values())
@@ -195,6 +196,8 @@ class EngineClient:
             if not host.link.join(1.0):
                 host.link.kill("the program is closing")
                 host.link.join(5.0)
+        shared.unlink(*self._blocks)
+        self._blocks.clear()
 
     def _host(self, simulator: bool) -> _Host:
         host = self._hosts.get(simulator)
@@ -235,6 +238,8 @@ class EngineClient:
             if isinstance(message, Failed) and message.fatal:
                 link.note_end(str(message.error))
             if isinstance(message, Done):
+                with self._lock:
+                    self._blocks.update(blocks_of(message.value))
                 _answer(pending.future, message.value, None)
             else:
                 _answer(pending.future, None, message.error)

@@ -42,10 +42,11 @@ Checkpoint = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The filtered picture (None if it failed) and the result that tells about it."""
+    """The filtered picture (None if it failed), the result that tells about it, and the error behind a failure."""
 
     values: np.ndarray | None
     result: RunResult
+    error: EngineError | None = None
 
 
 def device_for(variant: Variant, wanted: str) -> DeviceInfo:
@@ -175,7 +176,7 @@ def measure(
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
-        return Outcome(None, replace(result, failure=str(error)))
+        return Outcome(None, replace(result, failure=str(error)), error)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject, QTimer
 
 from engine.errors import Cancelled, EngineError, HostLost
-from engine.host.protocol import Availability, CheckVariants, FilterJob, Filtered, Preview
+from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Preview
 from gui.controllers.block_keeper import blocks_of
 from gui.controllers.display import Display
 from gui.controllers.engine_link import Ask, EngineLink
@@ -58,11 +58,6 @@ class PreviewController(QObject):
         """Stop the preview that is being made."""
         if self._in_flight is not None:
             self._link.cancel(self._in_flight)
-
-    def forget(self, job: FilterJob) -> None:
-        """The result of this very job is on the screen already, by a run."""
-        if self._wanted == job:
-            self._wanted = None
 
     def _job_settled(self) -> None:
         job = self._workspace.job()

@@ -6,7 +6,7 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError, HostLost
-from engine.host.protocol import Availability, CheckVariants, FilterJob, Filtered, Run
+from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
 from gui.controllers.block_keeper import blocks_of
 from gui.controllers.display import Display
 from gui.controllers.engine_link import Ask, EngineLink

@@ -1,5 +1,6 @@
 """Sessions: save what the workspace says, and take it up again."""
 
+from dataclasses import fields
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -67,4 +68,4 @@ class SessionController(QObject):
         """Take up mask and settings; the mask as one step that can be undone."""
         settings = session.settings
         self._workspace.set_mask(session.mask, "Open session")
-        self._workspace.change(**{name: getattr(settings, name) for name in settings.__slots__})
+        self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})

@@ -53,12 +53,14 @@ class BlockEditor(QWidget):
         default = self._default_block()
         why_not = self._why_no_block()
         shown = block or default
+        nothing = "–" if why_not else "default"
         for box, side in (
             (self.width_box, shown.x if shown else _DEFAULT),
             (self.height_box, shown.y if shown else _DEFAULT),
         ):
             with QSignalBlocker(box):
-                box.setValue(side)
+                box.setSpecialValueText(nothing)
+                box.setValue(_DEFAULT if why_not else side)
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.teaches)
         self.menu_button.setEnabled(not why_not)
@@ -68,10 +70,12 @@ class BlockEditor(QWidget):
     def _build(self) -> None:
         self.width_box.setAccessibleName("Block width, threads")
         self.height_box.setAccessibleName("Block height, threads")
-        self.menu_button.setText("Common")
+        self.menu_button.setText("Sizes")
         self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
         self.menu_button.setAccessibleName("Common block sizes")
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        # Fusion draws the arrow over the text without this.
+        self.menu_button.setMinimumWidth(self.menu_button.sizeHint().width() + 3 * HALF_GRID)
         menu = QMenu(self.menu_button)
         menu.aboutToShow.connect(lambda: self._fill(menu))
         self.menu_button.setMenu(menu)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.results import RunResult, Timing
 from gui.state.comparison import kernel_speed_ms
-from gui.state.quantities import ms_text
+from gui.state.quantities import digits_text, ms_text
 from gui.state.results_model import ResultsModel
 from gui.state.results_tooltip import result_tooltip
 from gui.style.metrics import GRID, number_font
@@ -79,8 +79,8 @@ class BreakdownBar(QWidget):
         total_ms = sum(part.duration_ms for part in parts)
         line = QRect(0, top, self.width(), _LINE)
         painter.setPen(QColor(theme.muted))
-        painter.drawText(line, _VCENTER, title)
-        painter.drawText(line, _VCENTER | int(Qt.AlignmentFlag.AlignRight), ms_text(total_ms))
+        painter.drawText(line, _VCENTER, f"{title}, ms")
+        painter.drawText(line, _VCENTER | int(Qt.AlignmentFlag.AlignRight), digits_text(total_ms, 3))
         left, legend_left = 0.0, 0
         legend_top = top + _LINE + _BAR_HEIGHT
         for part in parts:
@@ -90,7 +90,7 @@ class BreakdownBar(QWidget):
             painter.fillRect(QRectF(left, top + _LINE, max(1.0, width - 1.0), _BAR_HEIGHT), colour)
             left += width
             painter.fillRect(QRectF(legend_left, legend_top + 6, GRID, GRID), colour)
-            text = f"{part.name} {ms_text(part.duration_ms)}"
+            text = f"{part.name} {digits_text(part.duration_ms, 3)}"
             place = QRect(legend_left + GRID + 4, legend_top, self.width(), _LINE)
             painter.drawText(place, _VCENTER, text)
             legend_left = place.left() + painter.fontMetrics().horizontalAdvance(text) + GRID

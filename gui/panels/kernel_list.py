@@ -14,6 +14,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 _ROW_HEIGHT = 5 * GRID
 _SHAPE_WIDTH = 4 * GRID
+_BAR_WIDTH = 3
 _AUTO_SHAPE = "✦"
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft) | _VCENTER
@@ -48,15 +49,15 @@ class KernelList(QListView):
         self.viewportEntered.connect(lambda: self.hovered.emit(""))
         self.selectionModel().currentChanged.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
-        model.modelReset.connect(lambda: self._show_choice(workspace.settings))
+        model.modelReset.connect(self._show_ladder)
         theme_notifier().changed.connect(self._repaint)
-        self._show_choice(workspace.settings)
+        self._show_ladder()
 
     def sizeHint(self) -> QSize:
-        return QSize(34 * GRID, max(3, self._variants.rowCount()) * _ROW_HEIGHT + 2 * self.frameWidth())
+        return QSize(34 * GRID, self._variants.rowCount() * _ROW_HEIGHT + 2 * self.frameWidth())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(24 * GRID, 4 * _ROW_HEIGHT)
+        return QSize(24 * GRID, min(4, self._variants.rowCount()) * _ROW_HEIGHT)
 
     def leaveEvent(self, event: QEvent) -> None:
         self.hovered.emit("")
@@ -66,13 +67,17 @@ class KernelList(QListView):
         if current.isValid() and current.flags() & Qt.ItemFlag.ItemIsSelectable:
             self._workspace.change(variant=current.data(KEY_ROLE))
 
+    def _show_ladder(self) -> None:
+        self.setMaximumHeight(self.sizeHint().height())
+        self.updateGeometry()
+        self._show_choice(self._workspace.settings)
+
     def _show_choice(self, settings: Settings) -> None:
         index = self._variants.index(self._variants.position(settings.variant))
         if index != self.currentIndex():
             # The state leads here; the person's own choice comes through `_choose`.
             with QSignalBlocker(self.selectionModel()):
                 self.setCurrentIndex(index)
-        self.updateGeometry()
         self._repaint()
 
     def _repaint(self) -> None:
@@ -97,21 +102,23 @@ class _KernelRows(QStyledItemDelegate):
         rect: QRect = option.rect
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        # A bar and a quiet ground mark the choice; a ground in the accent would drown the variant's own colour.
         if chosen:
-            painter.fillRect(rect, QColor(theme.accent))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
             painter.fillRect(rect, QColor(theme.raised))
-        text = theme.accent_text if chosen else theme.muted if greyed else theme.text
-        quiet = theme.accent_text if chosen else theme.muted
+            painter.fillRect(QRect(rect.left(), rect.top(), _BAR_WIDTH, rect.height()), QColor(theme.accent))
+        elif option.state & QStyle.StateFlag.State_MouseOver and not greyed:
+            painter.fillRect(rect, QColor(theme.window))
+        text = theme.muted if greyed else theme.text
+        quiet = theme.muted
 
         shape = _AUTO_SHAPE if key == AUTO else series_for(key).glyph
         colour = theme.accent if key == AUTO else series_for(key).colour
-        painter.setPen(QColor(theme.accent_text if chosen else theme.muted if greyed else colour))
-        painter.setOpacity(0.5 if greyed and not chosen else 1.0)
+        painter.setPen(QColor(theme.muted if greyed else colour))
+        painter.setOpacity(0.5 if greyed else 1.0)
         painter.drawText(QRect(rect.left(), rect.top(), _SHAPE_WIDTH, rect.height()), _CENTRE, shape)
         painter.setOpacity(1.0)
 
-        time = index.data(TIME_ROLE) or ("unavailable" if greyed else "")
+        time = index.data(TIME_ROLE)
         painter.setFont(number_font())
         inner = rect.adjusted(_SHAPE_WIDTH, 3, -GRID, -3)
         painter.setPen(QColor(quiet if greyed else text))

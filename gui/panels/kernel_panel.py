@@ -104,12 +104,12 @@ class KernelPanel(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(GRID, GRID, GRID, GRID)
         column.setSpacing(GRID)
-        column.addWidget(self.kernels, 1)
+        column.addWidget(self.kernels)
         column.addWidget(self.note)
         column.addLayout(form)
         column.addLayout(buttons)
         column.addWidget(self.breakdown)
-        column.addStretch(0)
+        column.addStretch(1)
         # A low window scrolls the panel instead of growing.
         scroll = QScrollArea()
         scroll.setWidget(content)
@@ -122,6 +122,8 @@ class KernelPanel(QWidget):
         layout.addWidget(scroll)
 
     def _hover(self, key: str) -> None:
+        # What lies below the note must not jump while the mouse wanders.
+        self.note.setMinimumHeight(self.note.height() if key else 0)
         self._hovered = key
         self._refresh_note()
 
@@ -133,13 +135,19 @@ class KernelPanel(QWidget):
         self._refresh_buttons()
 
     def _refresh_note(self) -> None:
-        """Tell of the kernel under the mouse, else of the chosen one, and why others are greyed."""
+        """Tell of the kernel under the mouse, else of the chosen one and why others are greyed.
+
+        A refused block is told beside the block.
+        """
         row = self.variants.row(self._hovered or self._workspace.settings.variant)
-        told = (row.reason or row.idea) if row else "The engine is starting."
+        if row is None:
+            self.note.setText("The kernels are listed once the engine is up.")
+            return
+        told = row.reason if row.reason and (self._hovered or not row.selectable) else row.idea
         reasons: dict[str, list[str]] = {}
         if not self._hovered:
             for other in self.variants.rows():
-                if other.reason and other != row:
+                if other.reason not in ("", told) and not other.selectable:
                     reasons.setdefault(other.reason, []).append(other.key)
         greyed = [f"{', '.join(keys)}: {reason}" for reason, keys in reasons.items()]
         self.note.setText("\n\n".join([told, *greyed]))

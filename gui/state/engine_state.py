@@ -26,7 +26,7 @@ class EngineState(QObject):
     availability_changed()
         Other variants can do the job now, or for other reasons they cannot.
     progress_changed()
-        `busy`, `slow`, `stage` or `fraction` changed.
+        `busy`, `slow`, `running`, `cancelling`, `stage` or `fraction` changed.
     running_changed()
         `running` or `cancelling` changed.
     filtered(object)
@@ -80,7 +80,7 @@ class EngineState(QObject):
         return next((device for device in self.devices if device.key == key), None)
 
     def set_ready(self, ready: Ready) -> None:
-        """A host is up."""
+        """Take note that a host is up."""
         self.status, self.variants, self.devices = READY, ready.variants, ready.devices
         self.ready_changed.emit()
 
@@ -102,6 +102,7 @@ class EngineState(QObject):
         if (running, cancelling) != (self.running, self.cancelling):
             self.running, self.cancelling = running, cancelling
             self.running_changed.emit()
+            self.progress_changed.emit()
 
     def set_task(self, task: object, stage: str, fraction: float = 0.0) -> None:
         """Begin a task or say how far it is; the newest one is shown."""
@@ -110,7 +111,7 @@ class EngineState(QObject):
         self._show_newest_task()
 
     def end_task(self, task: object) -> None:
-        """A task is over, whatever came of it."""
+        """End a task, whatever came of it."""
         if self._tasks.pop(task, None) is not None:
             self._show_newest_task()
 
@@ -120,7 +121,7 @@ class EngineState(QObject):
         self.filtered.emit(filtered)
 
     def forget_filtered(self) -> None:
-        """The picture is another one, and its result has yet to come."""
+        """Forget the result: the picture is another one, and its result has yet to come."""
         self.last_result = None
 
     def _show_newest_task(self) -> None:

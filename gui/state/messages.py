@@ -81,7 +81,7 @@ class Messages(QObject):
         self.show(Message(source, Severity.ERROR, error.what, error.why, error.remedy, action))
 
     def clear(self, *sources: str) -> None:
-        """What these sources said holds no longer."""
+        """Remove what these sources said: it holds no longer."""
         removed = [self._messages.pop(source, None) for source in sources]
         if any(removed):
             self.changed.emit()

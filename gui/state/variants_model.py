@@ -29,6 +29,8 @@ class VariantRow:
 
     Parameters
     ----------
+    time : str
+        Newest kernel time on the present problem, or a word in its place.
     reason : str
         Why the variant cannot do the present job; empty if it can.
     selectable : bool
@@ -126,9 +128,9 @@ class VariantsModel(QAbstractListModel):
         found = self._engine_state.availability.get(variant.key)
         reason = found.reason if found else ""
         selectable = not reason or (found is not None and found.nearest_block is not None)
-        return VariantRow(
-            variant.key, variant.title, variant.idea, self._newest_time(variant.key), reason, selectable
-        )
+        refused = "" if not reason else "block refused" if selectable else "unavailable"
+        time = refused or self._newest_time(variant.key)
+        return VariantRow(variant.key, variant.title, variant.idea, time, reason, selectable)
 
     def _newest_time(self, variant: str) -> str:
         key = workspace_problem_key(self._workspace)

@@ -36,6 +36,7 @@ class PictureToolbar(QWidget):
         self.mode_buttons = QButtonGroup(self)
         self.zoom_text = QLabel()
         self.range_box = QComboBox()
+        self._range_label = QLabel("Show results")
         self._zoom_buttons: list[QToolButton] = []
         self._line = row = QHBoxLayout(self)
         row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
@@ -45,6 +46,8 @@ class PictureToolbar(QWidget):
         self._add_zoom(row)
         row.addStretch(1)
         self._add_range(row)
+        self._width_with_label = self._line.minimumSize().width()
+        self._range_label.hide()
         self._narrowest = self._line.minimumSize()
         workspace.settings_changed.connect(self._show_settings)
         self._show_settings()
@@ -72,6 +75,7 @@ class PictureToolbar(QWidget):
 
     def _name_modes(self, width: int) -> None:
         """Write the names of the modes beside their icons where there is room for all of them."""
+        self._range_label.setVisible(width >= self._width_with_label)
         metrics = self.fontMetrics()
         buttons = self.mode_buttons.buttons()
         widths = [_BUTTON + GRID + metrics.horizontalAdvance(button.text()) for button in buttons]
@@ -118,8 +122,7 @@ class PictureToolbar(QWidget):
             row.addWidget(widget)
 
     def _add_range(self, row: QHBoxLayout) -> None:
-        label = QLabel("Show results")
-        label.setBuddy(self.range_box)
+        self._range_label.setBuddy(self.range_box)
         self.range_box.setAccessibleName("Show results as")
         for key, sentence in RANGE_MODES.items():
             self.range_box.addItem(key.capitalize(), key)
@@ -127,7 +130,7 @@ class PictureToolbar(QWidget):
         self.range_box.activated.connect(
             lambda number: self._workspace.change(range_mode=self.range_box.itemData(number))
         )
-        row.addWidget(label)
+        row.addWidget(self._range_label)
         row.addWidget(self.range_box)
 
     def _show_settings(self) -> None:

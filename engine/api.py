@@ -1,0 +1,241 @@
+"""The Python calls that people use: filter an array or a picture, and ask what can run here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.block import Block
+from engine.border import Border
+from engine.device.devices import backend, device_named, own_process_needed
+from engine.device.devices import devices as known_devices
+from engine.errors import EngineError, VerificationFailed
+from engine.image.picture import Picture
+from engine.machine import DeviceInfo
+from engine.mask.mask import Mask
+from engine.mask.resolve import resolve_mask
+from engine.problem import Problem
+from engine.results import RunResult
+from engine.timing.plan import SamplingPlan
+from engine.timing.request import as_samples, describe_problem
+from engine.timing.runner import device_for, filter_once, measure
+from engine.variants.contract import Variant
+from engine.variants.planner import AUTO, Choice, choose
+from engine.variants.registry import VARIANTS, variant
+
+Image = ArrayLike | Picture
+MaskLike = Mask | ArrayLike | str
+BlockLike = Block | tuple[int, int] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A filtered picture with its proof and its times.
+
+    Parameters
+    ----------
+    values : ndarray of the picture's shape, float32
+    result : RunResult
+        Variant, block, device, timing, verification.
+    """
+
+    values: np.ndarray
+    result: RunResult
+
+
+def correlate(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+) -> np.ndarray:
+    """Correlate a picture with a mask (the mask is not flipped).
+
+    Parameters
+    ----------
+    image : array of shape (H, W) or (H, W, C), or Picture
+        1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32. Of a
+        `Picture` the pixels are filtered, its alpha is not.
+    mask : Mask, array of shape (rows, columns), or str
+        A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".
+    border : {"zero", "constant", "replicate", "reflect", "mirror", "wrap"}
+    cval : float
+        Value of the cells outside for "constant".
+    anchor : (int, int), optional
+        (row, column) of the mask cell that lies on the pixel; None: the mask's own, by default
+        (rows // 2, columns // 2).
+    variant : str
+        A key of `variants()`, or "auto".
+    block : (int, int), Block or str, optional
+        (x, y): columns and rows of threads. None: the variant's default.
+    device : str, optional
+        "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
+
+    Returns
+    -------
+    ndarray of the picture's shape, float32
+
+    Raises
+    ------
+    EngineError
+        Told in words; nothing is ever computed another way instead.
+
+    Examples
+    --------
+    >>> import engine, numpy
+    >>> engine.correlate(numpy.eye(3), [[1, 2, 3]], device="cpu")
+    array([[2., 1., 0.],
+           [3., 2., 1.],
+           [0., 3., 2.]], dtype=float32)
+    """
+    request = _Request(image, mask, border, cval, anchor, variant, block, device, flip=False)
+    return request.filter()
+
+
+def convolve(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+) -> np.ndarray:
+    """Convolve a picture with a mask: `correlate` with the mask, and its anchor, turned by 180 degrees.
+
+    Parameters, result and errors as for `correlate`.
+    """
+    request = _Request(image, mask, border, cval, anchor, variant, block, device, flip=True)
+    return request.filter()
+
+
+def apply(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    flip: bool = False,
+    budget_s: float = 0.5,
+) -> Applied:
+    """Filter a picture, verify the result against the float64 oracle, and time it.
+
+    Parameters
+    ----------
+    image, mask, border, cval, anchor, variant, block, device
+        As for `correlate`.
+    flip : bool
+        Convolution instead of correlation.
+    budget_s : float
+        Time to spend on samples, seconds.
+
+    Returns
+    -------
+    Applied
+
+    Raises
+    ------
+    VerificationFailed
+        The result is further from the oracle than rounding explains.
+    EngineError
+        Anything else, in words.
+    """
+    request = _Request(image, mask, border, cval, anchor, variant, block, device, flip=flip)
+    return request.measure(SamplingPlan(budget_s=budget_s))
+
+
+def devices() -> tuple[DeviceInfo, ...]:
+    """Return every device, usable or not, with the reason why not."""
+    return known_devices()
+
+
+def variants() -> tuple[Variant, ...]:
+    """Return every variant, in teaching order."""
+    return VARIANTS
+
+
+class _Request:
+    """One call, looked up: samples, mask, problem, device, variant, block."""
+
+    def __init__(
+        self,
+        image: Image,
+        mask: MaskLike,
+        border: str | Border,
+        cval: float,
+        anchor: tuple[int, int] | None,
+        key: str,
+        block: BlockLike | None,
+        device: str | None,
+        *,
+        flip: bool,
+    ) -> None:
+        array = image.pixels if isinstance(image, Picture) else np.asarray(image)
+        self.shape = array.shape
+        self.samples = as_samples(array)
+        self.mask = _as_mask(mask, anchor)
+        if flip:
+            self.mask = self.mask.flipped()
+        self.problem: Problem = describe_problem(self.samples, self.mask, border, cval)
+        self.device = _device(key, device)
+        self.choice: Choice = choose(key, self.problem, self.mask, _as_block(block), self.device)
+
+    def filter(self) -> np.ndarray:
+        if own_process_needed(self.device):
+            return self.measure(SamplingPlan()).values
+        values = filter_once(self.choice, self.problem, self.mask, self.samples, backend(self.device.key))
+        return values.reshape(self.shape)
+
+    def measure(self, plan: SamplingPlan) -> Applied:
+        if own_process_needed(self.device):
+            from engine.simulation import measure_in_simulator
+
+            outcome = measure_in_simulator(self.choice, self.problem, self.mask, self.samples)
+        else:
+            outcome = measure(
+                self.choice, self.problem, self.mask, self.samples, backend(self.device.key), plan
+            )
+        if outcome.values is None:
+            raise outcome.error or EngineError(outcome.result.failure)
+        verification = outcome.result.verification
+        if verification is not None and not verification.passed:
+            raise VerificationFailed(
+                f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
+            )
+        return Applied(outcome.values.reshape(self.shape), outcome.result)
+
+
+def _device(key: str, device: str | None) -> DeviceInfo:
+    wanted = device or AUTO
+    if key == AUTO or wanted != AUTO:
+        return device_named(wanted)
+    return device_for(variant(key), wanted)
+
+
+def _as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
+    if isinstance(mask, str):
+        mask = resolve_mask(mask)
+    if not isinstance(mask, Mask):
+        return Mask(mask, anchor)
+    return mask if anchor is None else mask.with_anchor(anchor)
+
+
+def _as_block(block: BlockLike | None) -> Block | None:
+    if block is None or isinstance(block, Block):
+        return block
+    if isinstance(block, str):
+        return Block.parse(block)
+    sides: Sequence[int] = block
+    return Block.parse("x".join(str(side) for side in sides))

@@ -1,0 +1,142 @@
+"""The window: bars around the pages, and what is kept of its layout. What happens is wired in `gui.app`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QByteArray, QSize, Signal
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QPaintEvent
+from PySide6.QtWidgets import QGridLayout, QMainWindow, QStackedWidget, QWidget
+
+from gui.menus import fill_menu_bar
+from gui.pages import PAGES, PageContext
+from gui.panels.message_bar import MessageBar
+from gui.panels.page_bar import PageBar
+from gui.panels.status_line import StatusLine
+from gui.panels.top_bar import TopBar
+from gui.state.messages import Messages
+from gui.state.preferences import Preferences
+
+FIRST_SIZE = QSize(1440, 900)
+SMALLEST_SIZE = QSize(1024, 640)
+LAYOUT_VERSION = 1
+
+
+class MainWindow(QMainWindow):
+    """Top bar, page bar, message bar, pages, status line.
+
+    Signals
+    -------
+    painted()
+        The first paint is done.
+    files_dropped(list)
+        Local paths, as str, that were dropped anywhere on the window.
+    closing()
+        The window is about to close; its layout can still be read.
+    """
+
+    painted = Signal()
+    files_dropped = Signal(list)
+    closing = Signal()
+
+    def __init__(self, context: PageContext, messages: Messages) -> None:
+        super().__init__()
+        self.setWindowTitle("Haloscope")
+        self.setMinimumSize(SMALLEST_SIZE)
+        self.resize(FIRST_SIZE)
+        self.setAcceptDrops(True)
+        self._was_painted = False
+        self._finishers: list[Callable[[], None]] = []
+        self.pages = QStackedWidget()
+        self.page_bar = PageBar(PAGES)
+        self.top_bar = TopBar(context.workspace, context.actions)
+        self.message_bar = MessageBar(messages)
+        self.status_line = StatusLine(context.workspace, context.state, context.results)
+        self._build()
+        for entry in PAGES:
+            page = entry.build(context)
+            page.setObjectName(entry.key)
+            page.files_dropped.connect(self.files_dropped)
+            self._finishers.append(page.finish)
+            self.pages.addWidget(page)
+        self.page_bar.chosen.connect(self.pages.setCurrentIndex)
+        docks = [dock.toggleViewAction() for page in self._pages() for dock in page.docks]
+        fill_menu_bar(self.menuBar(), context.actions, docks)
+        self.addActions(context.actions.all())
+        context.workspace.picture_changed.connect(
+            lambda picture: self.setWindowTitle(f"{picture.title} – Haloscope")
+        )
+
+    def finish(self) -> None:
+        """Add what the first paint does not wait for."""
+        for finish in self._finishers:
+            finish()
+        self._finishers.clear()
+
+    def take_layout(self, preferences: Preferences) -> None:
+        """Arrange window and docks as they were kept; what does not fit any more is passed over."""
+        if preferences.geometry:
+            self.restoreGeometry(_bytes(preferences.geometry))
+        for page in self._pages():
+            kept = preferences.layouts.get(page.objectName())
+            if kept:
+                page.restoreState(_bytes(kept), LAYOUT_VERSION)
+
+    def give_layout(self, preferences: Preferences) -> Preferences:
+        """Return the preferences with the layout as it is now."""
+        layouts = {page.objectName(): _text(page.saveState(LAYOUT_VERSION)) for page in self._pages()}
+        return replace(preferences, geometry=_text(self.saveGeometry()), layouts=layouts)
+
+    def restore_default_layout(self) -> None:
+        """Put the docks of the page that is shown back to where they were at first."""
+        page = self.pages.currentWidget()
+        page.restore_default()
+
+    def _pages(self) -> list[QWidget]:
+        return [self.pages.widget(number) for number in range(self.pages.count())]
+
+    def _build(self) -> None:
+        middle = QWidget()
+        grid = QGridLayout(middle)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setSpacing(0)
+        grid.addWidget(self.page_bar, 0, 0, 3, 1)
+        grid.addWidget(self.top_bar, 0, 1)
+        grid.addWidget(self.message_bar, 1, 1)
+        grid.addWidget(self.pages, 2, 1)
+        grid.addWidget(self.status_line, 3, 0, 1, 2)
+        grid.setRowStretch(2, 1)
+        grid.setColumnStretch(1, 1)
+        self.setCentralWidget(middle)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self._was_painted:
+            self._was_painted = True
+            self.painted.emit()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if _local_files(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        paths = _local_files(event)
+        if paths:
+            event.acceptProposedAction()
+            self.files_dropped.emit(paths)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.closing.emit()
+        super().closeEvent(event)
+
+
+def _local_files(event: QDropEvent) -> list[str]:
+    urls = event.mimeData().urls()
+    return [url.toLocalFile() for url in urls] if urls and all(url.isLocalFile() for url in urls) else []
+
+
+def _bytes(hexadecimal: str) -> QByteArray:
+    return QByteArray(bytes.fromhex(hexadecimal))
+
+
+def _text(data: QByteArray) -> str:
+    return bytes(data.data()).hex()

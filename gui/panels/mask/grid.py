@@ -1,0 +1,166 @@
+"""The table in which the mask is edited: typing, pasting, arrow keys; cells shrink to fit, then the table scrolls."""
+
+from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
+
+from gui.panels.mask.cell_delegate import CellDelegate
+from gui.state.mask_model import MaskModel
+from gui.style.metrics import GRID
+
+_SMALLEST = QSize(20, 18)
+_LARGEST = QSize(9 * GRID, 7 * GRID)
+_PASTE_WHOLE = QKeySequence("Ctrl+Shift+V")
+
+
+class MaskGrid(QTableView):
+    """The mask's cells.
+
+    What Ctrl+V does with the clipboard is decided in `gui.state.mask_paste`; Ctrl+Shift+V always replaces the mask.
+    """
+
+    def __init__(self, model: MaskModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self.setModel(model)
+        delegate = CellDelegate(self)
+        delegate.left_by_arrow.connect(self._move_by)
+        self.setItemDelegate(delegate)
+        self.horizontalHeader().hide()
+        self.verticalHeader().hide()
+        self.horizontalHeader().setMinimumSectionSize(1)
+        self.verticalHeader().setMinimumSectionSize(1)
+        self.setShowGrid(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
+        self.setEditTriggers(
+            QAbstractItemView.EditTrigger.AnyKeyPressed
+            | QAbstractItemView.EditTrigger.DoubleClicked
+            | QAbstractItemView.EditTrigger.EditKeyPressed
+        )
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._open_menu)
+        self.setAccessibleName("Mask")
+        self.setAccessibleDescription(
+            "Weights of the mask. Type a number or a fraction; arrow keys move, Delete sets 0, Ctrl+V pastes."
+        )
+        model.modelAboutToBeReset.connect(self._remember_current)
+        model.modelReset.connect(self._return_to_current)
+        self._current = (0, 0)
+        self._put_current(*model.mask.anchor)
+
+    def sizeHint(self) -> QSize:
+        return QSize(40 * GRID, 28 * GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(12 * GRID, 12 * GRID)
+
+    def selected_cells(self) -> list[tuple[int, int]]:
+        """Return the selected cells, the current one first; without a selection the current one."""
+        current = self.currentIndex()
+        cells = {(index.row(), index.column()) for index in self.selectedIndexes()}
+        first = [(current.row(), current.column())] if current.isValid() else []
+        return first + sorted(cells.difference(first))
+
+    def copy(self) -> None:
+        """Copy the selected cells, as spreadsheets write them."""
+        QGuiApplication.clipboard().setText(self._model.copied_text(self.selected_cells()))
+
+    def paste(self) -> None:
+        """Paste at the current cell, or a whole mask."""
+        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells())
+
+    def paste_whole(self) -> None:
+        """Take the clipboard for a whole mask."""
+        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells(), whole=True)
+
+    def clear_cells(self) -> None:
+        """Set the selected cells to 0."""
+        self._model.clear_cells(self.selected_cells())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.matches(QKeySequence.StandardKey.Cut):
+            self.copy()
+            self.clear_cells()
+        elif QKeySequence(event.keyCombination()) == _PASTE_WHOLE:
+            self.paste_whole()
+        elif event.matches(QKeySequence.StandardKey.Paste):
+            self.paste()
+        elif event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.clear_cells()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.edit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        # Tab goes from cell to cell, and out of the table at its ends: nobody is caught in it.
+        current = self.currentIndex()
+        last = (self._model.rowCount() - 1, self._model.columnCount() - 1)
+        if not current.isValid() or (current.row(), current.column()) == (last if forward else (0, 0)):
+            self.setTabKeyNavigation(False)
+            moved = super().focusNextPrevChild(forward)
+            self.setTabKeyNavigation(True)
+            return moved
+        return super().focusNextPrevChild(forward)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_cells()
+
+    def _fit_cells(self) -> None:
+        """Share the room among the cells, not below a size that can be hit; few cells lie in the middle."""
+        rows, columns = self._model.rowCount(), self._model.columnCount()
+        room = self.contentsRect()
+        width = min(max(room.width() // columns, _SMALLEST.width()), _LARGEST.width())
+        height = min(max(room.height() // rows, _SMALLEST.height()), _LARGEST.height(), max(width, 3 * GRID))
+        self.horizontalHeader().setDefaultSectionSize(width)
+        self.verticalHeader().setDefaultSectionSize(height)
+        side, above = max(0, room.width() - columns * width) // 2, max(0, room.height() - rows * height) // 2
+        self.setViewportMargins(side, above, side, above)
+
+    def _open_menu(self, position: QPoint) -> None:
+        index = self.indexAt(position)
+        if index.isValid():
+            self.context_menu(index).popup(self.viewport().mapToGlobal(position))
+
+    def context_menu(self, index: QModelIndex) -> QMenu:
+        """Return what can be done with a cell."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        anchor = QAction("Put the anchor here", menu)
+        anchor.setToolTip("The anchor is the cell that lies on the pixel whose result is computed.")
+        anchor.setEnabled(self._model.mask.anchor != (index.row(), index.column()))
+        anchor.triggered.connect(lambda: self._model.put_anchor(index.row(), index.column()))
+        menu.addAction(anchor)
+        menu.addSeparator()
+        for text, keys, action in (
+            ("Copy", "Ctrl+C", self.copy),
+            ("Paste", "Ctrl+V", self.paste),
+            ("Paste as whole mask", "Ctrl+Shift+V", self.paste_whole),
+            ("Set to 0", "Del", self.clear_cells),
+        ):
+            # The keys are told, not bound: the table itself takes them.
+            menu.addAction(f"{text}\t{keys}").triggered.connect(action)
+        return menu
+
+    def _move_by(self, down: int, right: int) -> None:
+        row, column = self.currentIndex().row() + down, self.currentIndex().column() + right
+        self._put_current(row, column)
+        self.setFocus()
+
+    def _remember_current(self) -> None:
+        current = self.currentIndex()
+        self._current = (current.row(), current.column()) if current.isValid() else (0, 0)
+
+    def _return_to_current(self) -> None:
+        self._fit_cells()
+        self._put_current(*self._current)
+
+    def _put_current(self, row: int, column: int) -> None:
+        row = min(max(row, 0), self._model.rowCount() - 1)
+        column = min(max(column, 0), self._model.columnCount() - 1)
+        self.setCurrentIndex(self._model.index(row, column))

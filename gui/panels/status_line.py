@@ -1,0 +1,111 @@
+"""The line at the bottom: the engine and its device, what it is doing, the last run with its proof, the speed-up."""
+
+from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
+
+from engine.results import RunResult
+from gui.state.engine_state import READY, EngineState
+from gui.state.quantities import ms_text, ratio_text
+from gui.state.results_model import ResultsModel
+from gui.state.workspace import AUTO, Workspace
+from gui.style.metrics import GRID, HALF_GRID, number_font
+
+_STEPS = 1000
+
+
+class StatusLine(QFrame):
+    """Four facts in words; the progress of anything that takes over half a second stands in the middle."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: EngineState,
+        results: ResultsModel,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._state = state
+        self._results = results
+        self._engine = _label("Engine", "The engine's process and the device that it works on.")
+        self._stage = _label("Progress", "What the engine is doing now.")
+        self._bar = QProgressBar()
+        self._bar.setRange(0, _STEPS)
+        self._bar.setTextVisible(False)
+        self._bar.setFixedSize(16 * GRID, GRID)
+        self._bar.setAccessibleName("Progress")
+        self._bar.setToolTip("How far the engine is. Esc stops it.")
+        self._last = _label("Last run", "Median kernel time of the last run, and whether it was verified.")
+        self._last.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._speed_up = _label("Speed-up", "How many times faster than the baseline, same problem.")
+        self._speed_up.setFont(number_font())
+        row = QHBoxLayout(self)
+        row.setContentsMargins(2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
+        row.setSpacing(2 * GRID)
+        row.addWidget(self._engine)
+        row.addWidget(self._bar)
+        row.addWidget(self._stage)
+        row.addWidget(self._last, 1)
+        row.addWidget(self._speed_up)
+        state.ready_changed.connect(self._show_engine)
+        state.progress_changed.connect(self._show_progress)
+        workspace.settings_changed.connect(self._show_engine)
+        for signal in _changes(results):
+            signal.connect(self._show_last)
+        self._show_engine()
+        self._show_progress()
+        self._show_last()
+
+    def _show_engine(self) -> None:
+        status = self._state.status
+        if status == READY:
+            device = self._state.device(self._device_key())
+            status = f"{device.title}, ready" if device else "ready"
+        self._engine.setText(f"Engine: {status}")
+
+    def _device_key(self) -> str:
+        chosen = self._workspace.settings.device
+        if chosen != AUTO:
+            return chosen
+        usable = [d.key for d in self._state.devices if d.available and d.kind == "cuda" and d.times_mean_speed]
+        return usable[0] if usable else "cpu"
+
+    def _show_progress(self) -> None:
+        slow = self._state.slow
+        self._bar.setVisible(slow)
+        self._stage.setVisible(slow)
+        self._last.setVisible(not slow)
+        self._bar.setValue(round(self._state.fraction * _STEPS))
+        words = f"stopping: {self._state.stage}" if self._state.cancelling else self._state.stage
+        self._stage.setText(words)
+
+    def _show_last(self) -> None:
+        rows = self._results.rows()
+        if not rows:
+            self._last.setText("No run yet: press Run to measure and verify.")
+            self._speed_up.setText("")
+            return
+        row = rows[-1]
+        self._last.setText(_sentence(row.result))
+        self._last.setToolTip(row.result.status)
+        shown = "" if row.speed_up is None else f"{ratio_text(row.speed_up)} {self._results.baseline}"
+        self._speed_up.setText(shown)
+
+
+def _sentence(result: RunResult) -> str:
+    time_ms = result.kernel_ms
+    if time_ms is None:
+        return f"Last run: {result.title}: {result.status}"
+    return f"Last run: {result.title}, {ms_text(time_ms)}, {result.status}"
+
+
+def _label(name: str, tip: str) -> QLabel:
+    label = QLabel()
+    label.setAccessibleName(name)
+    label.setToolTip(tip)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    return label
+
+
+def _changes(model: QAbstractItemModel) -> tuple[object, ...]:
+    return (model.rowsInserted, model.modelReset, model.dataChanged)

@@ -1,0 +1,201 @@
+"""What the plots by variant share: a row a variant, times or ratios along a logarithmic axis, the theme, the words.
+
+Rows lie on top of one another because names of kernels are long and plots are low. Values are placed by their
+logarithm by hand, so that ticks can be plain words (20 µs, 5 ms, 100×).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from engine.results import RunResult
+from gui.state.comparison import ProblemKey, kernel_speed_ms, no_speed_word, problem_key
+from gui.state.results_model import ResultsModel
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import Theme, current_theme, theme_notifier
+
+_MANTISSAS = ((1.0, 2.0, 5.0), (1.0,))
+_MOST_TICKS = 7
+
+
+class LogAxis(pg.AxisItem):
+    """An axis whose coordinates are log10 of a value, with ticks at 1, 2 and 5 and a word for each."""
+
+    def __init__(self, text: Callable[[float], str]) -> None:
+        super().__init__("bottom")
+        self._text = text
+        # Otherwise pyqtgraph writes a factor such as (x0.001) beside the axis.
+        self.enableAutoSIPrefix(False)
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
+        return [(1.0, log_ticks(minVal, maxVal, min(_MOST_TICKS, max(2, int(size / (9 * GRID))))))]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        return [self._text(10**value) for value in values]
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Return log10 of round values between 10**low and 10**high, at most `most` of them."""
+    decades = range(math.floor(low), math.ceil(high) + 1)
+    for mantissas in _MANTISSAS:
+        ticks = [decade + math.log10(mantissa) for decade in decades for mantissa in mantissas]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if len(inside) <= most:
+            return inside
+    return inside[:: math.ceil(len(inside) / most)]
+
+
+class VariantPlot(QWidget):
+    """A plot about the problem of the newest result; subclasses draw the rows.
+
+    Parameters
+    ----------
+    results : ResultsModel
+    tick_text : callable of float -> str
+        A round value of the axis in words.
+    empty : str
+        What will be here and how to fill it.
+    """
+
+    def __init__(
+        self,
+        results: ResultsModel,
+        tick_text: Callable[[float], str],
+        empty: str,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._results = results
+        self._empty = empty
+        self.caption = _quiet_label()
+        self.omitted = _quiet_label()
+        self.plot = pg.PlotWidget(axisItems={"bottom": LogAxis(tick_text)})
+        self.empty_text = QLabel(self.plot)
+        self._build()
+        results.rowsInserted.connect(self.redraw)
+        results.modelReset.connect(self.redraw)
+        theme_notifier().changed.connect(self.redraw)
+
+    def redraw(self) -> None:
+        """Draw everything anew: there are few rows, and a change of theme touches all."""
+        theme = current_theme()
+        key = self.problem()
+        of_problem = [r for r in self._results.results() if problem_key(r.problem) == key]
+        runs = [result for result in of_problem if kernel_speed_ms(result) is not None]
+        self.plot.clear()
+        self._apply_theme(theme)
+        numbers = self.draw(runs, theme)
+        self.caption.setText(self.caption_text(key) if key else "")
+        self.empty_text.setText(self._empty if not of_problem else self.why_empty())
+        self.empty_text.setVisible(not numbers)
+        for side in ("left", "bottom"):
+            self.plot.getPlotItem().showAxis(side, bool(numbers))
+        omitted = _omitted_text(of_problem)
+        self.omitted.setText(omitted)
+        self.omitted.setToolTip(omitted)
+        self.omitted.setVisible(bool(omitted))
+        words = "; ".join(numbers) or self.empty_text.text()
+        self.setAccessibleDescription(f"{words}. {omitted}".strip())
+
+    def draw(self, runs: Sequence[RunResult], theme: Theme) -> list[str]:
+        """Draw the verified runs of the problem and return what is drawn, in words; nothing if it cannot be."""
+        raise NotImplementedError
+
+    def caption_text(self, key: ProblemKey) -> str:
+        """Return what the axis is and for which problem."""
+        raise NotImplementedError
+
+    def why_empty(self) -> str:
+        """Return why nothing is drawn although there are results."""
+        return "No verified run of this problem yet."
+
+    def problem(self) -> ProblemKey | None:
+        """Return the problem that the plot is about: that of the newest result."""
+        results = self._results.results()
+        return problem_key(results[-1].problem) if results else None
+
+    def set_rows(self, names: Sequence[str]) -> None:
+        """Name the rows, the first on top."""
+        axis = self.plot.getAxis("left")
+        axis.setTicks([[(-float(row), name) for row, name in enumerate(names)]])
+        self.plot.setYRange(-len(names) + 0.4, 0.6, padding=0)
+
+    def set_values(self, low: float, high: float, room: float) -> None:
+        """Show log10 values from `low` to `high`, with `room` (a share of the width) on the right for numbers."""
+        span = max(high - low, 0.5)
+        self.plot.setXRange(low - 0.06 * span, high + room / (1 - room) * span, padding=0)
+
+    def add_number(self, text: str, x: float, row: int, theme: Theme) -> None:
+        """Write a number to the right of a mark."""
+        item = pg.TextItem(text, color=theme.text, anchor=(0, 0.5))
+        item.setFont(number_font())
+        item.setPos(x, -float(row))
+        self.plot.addItem(item)
+
+    def sizeHint(self) -> QSize:
+        return QSize(48 * GRID, 28 * GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(30 * GRID, 16 * GRID)
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._place_empty_text()
+
+    def _build(self) -> None:
+        item = self.plot.getPlotItem()
+        # A wheel over a plot scrolls no axis away; there is nothing to pan to.
+        item.setMouseEnabled(x=False, y=False)
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        self.plot.setFrameShape(self.plot.Shape.NoFrame)
+        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.empty_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty_text.setWordWrap(True)
+        self.empty_text.setForegroundRole(self.empty_text.foregroundRole().PlaceholderText)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
+        layout.setSpacing(HALF_GRID)
+        layout.addWidget(self.caption)
+        layout.addWidget(self.plot, 1)
+        layout.addWidget(self.omitted)
+
+    def _place_empty_text(self) -> None:
+        self.empty_text.setGeometry(self.plot.rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID))
+
+    def _apply_theme(self, theme: Theme) -> None:
+        self.plot.setBackground(theme.base)
+        for side in ("left", "bottom"):
+            axis = self.plot.getAxis(side)
+            axis.setPen(pg.mkPen(theme.line))
+            axis.setTextPen(pg.mkPen(theme.text if side == "left" else theme.muted))
+            axis.setTickFont(number_font())
+            axis.setStyle(tickLength=0 if side == "left" else -HALF_GRID)
+        self.plot.getAxis("bottom").setGrid(40)
+
+
+def newest_by_variant(runs: Sequence[RunResult]) -> dict[str, RunResult]:
+    """Return the newest run of each variant, in the order in which the variants first ran."""
+    return {run.variant: run for run in runs}
+
+
+def _omitted_text(of_problem: Sequence[RunResult]) -> str:
+    """Name the results without a speed, the newest of each variant and reason."""
+    words = {(result.variant, no_speed_word(result)): result for result in of_problem}
+    parts = [
+        f"{variant}: {word} ({result.status})" if word in ("failed", "not verified") else f"{variant}: {word}"
+        for (variant, word), result in words.items()
+        if word
+    ]
+    return f"Not plotted: {'; '.join(parts)}" if parts else ""
+
+
+def _quiet_label() -> QLabel:
+    label = QLabel()
+    label.setForegroundRole(label.foregroundRole().PlaceholderText)
+    # A long reason is cut by the panel, never widens it; the tooltip has it whole.
+    label.setMinimumWidth(1)
+    return label
