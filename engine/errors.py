@@ -69,7 +69,9 @@ class UnsupportedVariant(EngineError):
         The nearest legal block, where the block is the reason.
     """
 
-    def __init__(self, what: str, why: str = "", remedy: str = "", nearest_block: "Block | None" = None) -> None:
+    def __init__(
+        self, what: str, why: str = "", remedy: str = "", nearest_block: "Block | None" = None
+    ) -> None:
         super().__init__(what, why, remedy)
         self.args = (what, why, remedy, nearest_block)
         self.nearest_block = nearest_block

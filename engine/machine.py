@@ -34,4 +34,4 @@ class DeviceInfo:
     reason: str
     times_mean_speed: bool
     facts: dict[str, str] = field(default_factory=dict)
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)

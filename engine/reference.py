@@ -92,36 +92,41 @@ def correlate(
     -------
     ndarray of the region's shape, float64
     """
-    return _shifted_sum(image, mask, mask.weights32.astype(np.float64), float(np.float32(mask.offset)), border, cval, region)
+    region = region or Region(0, image.shape[0], 0, image.shape[1])
+    cells = gather(image, mask, border, _ghost_value(border, cval), region)
+    return _shifted_sum(cells, mask.weights32.astype(np.float64), float(np.float32(mask.offset)), region)
 
 
 def magnitudes(
-    image: np.ndarray, mask: Mask, border: Border = Border.ZERO, cval: float = 0.0, region: Region | None = None
+    image: np.ndarray,
+    mask: Mask,
+    border: Border = Border.ZERO,
+    cval: float = 0.0,
+    region: Region | None = None,
 ) -> Float64Array:
     """Return |weights| correlated with |image| plus |offset|: the S of the rounding bound.
 
+    Cells that are not finite count as 0: nothing is rounded where they take part.
+
     Parameters and result as for `correlate`.
     """
-    weights = np.abs(mask.weights32.astype(np.float64))
-    return _shifted_sum(np.abs(image), mask, weights, abs(float(np.float32(mask.offset))), border, abs(cval), region)
-
-
-def _shifted_sum(
-    image: np.ndarray,
-    mask: Mask,
-    weights: Float64Array,
-    offset: float,
-    border: Border,
-    cval: float,
-    region: Region | None,
-) -> Float64Array:
     region = region or Region(0, image.shape[0], 0, image.shape[1])
-    ghost_value = float(np.float32(cval)) if border is Border.CONSTANT else 0.0
-    cells = gather(image, mask, border, ghost_value, region)
+    cells = np.abs(gather(image, mask, border, _ghost_value(border, cval), region))
+    cells[~np.isfinite(cells)] = 0.0
+    return _shifted_sum(
+        cells, np.abs(mask.weights32.astype(np.float64)), abs(float(np.float32(mask.offset))), region
+    )
+
+
+def _ghost_value(border: Border, cval: float) -> float:
+    return float(np.float32(cval)) if border is Border.CONSTANT else 0.0
+
+
+def _shifted_sum(cells: Float64Array, weights: Float64Array, offset: float, region: Region) -> Float64Array:
     height, width = region.bottom - region.top, region.right - region.left
-    result = np.full((height, width, *image.shape[2:]), offset, dtype=np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):  # 0 x infinity is NaN, as in the variants
-        for row in range(mask.rows):
-            for column in range(mask.columns):
-                result += weights[row, column] * cells[row : row + height, column : column + width]
+    result = np.full((height, width, *cells.shape[2:]), offset, dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # 0 x infinity is NaN, as in the variants
+        for row, weights_of_row in enumerate(weights):
+            for column, weight in enumerate(weights_of_row):
+                result += weight * cells[row : row + height, column : column + width]
     return result

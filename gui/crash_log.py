@@ -43,3 +43,8 @@ def write_error(kind: type[BaseException], error: BaseException, trace: Tracebac
             target.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')}\n")
             traceback.print_exception(kind, error, trace, file=target)
             target.flush()
+
+
+def note_error(error: BaseException) -> None:
+    """Write an error that was dealt with, but that nobody could be told of."""
+    write_error(type(error), error, error.__traceback__)

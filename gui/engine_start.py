@@ -6,10 +6,11 @@ What the client tells meanwhile is kept until the window's link asks for it.
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine.errors import HostLost
-from engine.host.protocol import Progress, Ready, Request
+from engine.host.protocol import OpenPicture, Progress, Ready, Request
 
 
 class Client(Protocol):
@@ -76,3 +77,11 @@ class StartedEngine:
                 self._events.append(event)
                 return
         listener(event)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPicture:
+    """The picture that was asked for before there was a window."""
+
+    request: OpenPicture
+    future: Future[Any]

@@ -1,6 +1,5 @@
 """The window: bars around the pages, and what is kept of its layout. What happens is wired in `gui.app`."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QByteArray, QSize, Signal
@@ -8,7 +7,8 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QStackedWidget, QWidget
 
 from gui.menus import fill_menu_bar
-from gui.pages import PAGES, PageContext
+from gui.pages import PAGES
+from gui.pages.page import Page, PageContext
 from gui.panels.message_bar import MessageBar
 from gui.panels.page_bar import PageBar
 from gui.panels.status_line import StatusLine
@@ -45,7 +45,7 @@ class MainWindow(QMainWindow):
         self.resize(FIRST_SIZE)
         self.setAcceptDrops(True)
         self._was_painted = False
-        self._finishers: list[Callable[[], None]] = []
+        self._entered: list[Page] = []
         self.pages = QStackedWidget()
         self.page_bar = PageBar(PAGES)
         self.top_bar = TopBar(context.workspace, context.actions)
@@ -56,43 +56,43 @@ class MainWindow(QMainWindow):
             page = entry.build(context)
             page.setObjectName(entry.key)
             page.files_dropped.connect(self.files_dropped)
-            self._finishers.append(page.finish)
+            self._entered.append(page)
             self.pages.addWidget(page)
         self.page_bar.chosen.connect(self.pages.setCurrentIndex)
-        docks = [dock.toggleViewAction() for page in self._pages() for dock in page.docks]
+        docks = [dock.toggleViewAction() for page in self._entered for dock in page.docks]
         fill_menu_bar(self.menuBar(), context.actions, docks)
         self.addActions(context.actions.all())
         context.workspace.picture_changed.connect(
             lambda picture: self.setWindowTitle(f"{picture.title} – Haloscope")
         )
 
+    @property
+    def first_page(self) -> Page:
+        """The page that the window opens with."""
+        return self._entered[0]
+
     def finish(self) -> None:
         """Add what the first paint does not wait for."""
-        for finish in self._finishers:
-            finish()
-        self._finishers.clear()
+        for page in self._entered:
+            page.finish()
 
     def take_layout(self, preferences: Preferences) -> None:
         """Arrange window and docks as they were kept; what does not fit any more is passed over."""
         if preferences.geometry:
             self.restoreGeometry(_bytes(preferences.geometry))
-        for page in self._pages():
+        for page in self._entered:
             kept = preferences.layouts.get(page.objectName())
             if kept:
                 page.restoreState(_bytes(kept), LAYOUT_VERSION)
 
     def give_layout(self, preferences: Preferences) -> Preferences:
         """Return the preferences with the layout as it is now."""
-        layouts = {page.objectName(): _text(page.saveState(LAYOUT_VERSION)) for page in self._pages()}
+        layouts = {page.objectName(): _text(page.saveState(LAYOUT_VERSION)) for page in self._entered}
         return replace(preferences, geometry=_text(self.saveGeometry()), layouts=layouts)
 
     def restore_default_layout(self) -> None:
         """Put the docks of the page that is shown back to where they were at first."""
-        page = self.pages.currentWidget()
-        page.restore_default()
-
-    def _pages(self) -> list[QWidget]:
-        return [self.pages.widget(number) for number in range(self.pages.count())]
+        self._entered[self.pages.currentIndex()].restore_default()
 
     def _build(self) -> None:
         middle = QWidget()

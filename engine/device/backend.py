@@ -12,10 +12,20 @@ from engine.variants.contract import Prepared
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """The picture and the result on a device: arrays of shape (H, W, C), the result float32."""
+    """The picture and the result on a device: arrays of shape (H, W, C), the result float32.
+
+    Parameters
+    ----------
+    image, out
+        On the device.
+    host_out : ndarray
+        Where the result is copied to; on the CPU `out` itself. Kept, because first touching 64 MB of fresh memory
+        takes four times as long as copying to it (H200 machine: 15 against 4 ms).
+    """
 
     image: Any
     out: Any
+    host_out: np.ndarray
 
 
 class LaunchClock(Protocol):
@@ -52,7 +62,7 @@ class Backend(Protocol):
         """Launch once and wait for the end."""
 
     def download(self, buffers: Buffers) -> np.ndarray:
-        """Return the result in the host's memory (a copy, or on the CPU the buffer itself)."""
+        """Return `host_out` with the result in it."""
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""

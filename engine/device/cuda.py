@@ -47,7 +47,7 @@ def cuda_info(number: int) -> DeviceInfo:
         major, minor = device.compute_capability
         with device:
             _, total = cuda.current_context().get_memory_info()
-        status, driver_version = driver.cuDriverGetVersion()
+        _, driver_version = driver.cuDriverGetVersion()
         return DeviceInfo(
             key=f"cuda:{number}",
             kind="cuda",
@@ -111,7 +111,11 @@ class CudaBackend:
         """Return device arrays for a picture of this shape and type and for its result."""
         needed = image.nbytes + image.size * 4
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
-            return Buffers(cuda.device_array(image.shape, image.dtype), cuda.device_array(image.shape, np.float32))
+            return Buffers(
+                cuda.device_array(image.shape, image.dtype),
+                cuda.device_array(image.shape, np.float32),
+                np.empty(image.shape, np.float32),
+            )
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:
         """Copy the picture to the device."""
@@ -134,9 +138,9 @@ class CudaBackend:
     def download(self, buffers: Buffers) -> np.ndarray:
         """Copy the result to the host."""
         with cuda_errors_in_words("copying the result to the host"):
-            result: np.ndarray = buffers.out.copy_to_host(stream=self._stream)
+            buffers.out.copy_to_host(buffers.host_out, stream=self._stream)
             self._stream.synchronize()
-        return result
+        return buffers.host_out
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | SimulatorClock:
         """Return a clock of device events around a replayed graph."""

@@ -38,7 +38,9 @@ class Kernel:
         What stands between the weights and the output.
     """
 
-    def __init__(self, kernel: Any, launch: Launch, signature: tuple[Any, ...], mask: Mask, arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self, kernel: Any, launch: Launch, signature: tuple[Any, ...], mask: Mask, arguments: tuple[Any, ...]
+    ) -> None:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
             if not SIMULATED:
                 kernel.compile(signature)
@@ -49,4 +51,6 @@ class Kernel:
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another."""
-        self._kernel[self._launch.grid, self._launch.block, stream](image, self._weights, *self._arguments, out)
+        self._kernel[self._launch.grid, self._launch.block, stream](
+            image, self._weights, *self._arguments, out
+        )

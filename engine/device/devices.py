@@ -9,7 +9,7 @@ from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.errors import DeviceUnavailable, EngineError
 from engine.machine import DeviceInfo
 
-__all__ = ["SIMULATOR_SIDE", "backend", "devices", "device_named", "own_process_needed"]
+__all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
 
 
 @cache
@@ -29,7 +29,11 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
         count = len(cuda.gpus)
     except CudaSupportError as error:
         reason = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :")
-        return (_no_cuda(f"{reason} An NVIDIA GPU and its driver are needed; the CPU and the simulator work without."),)
+        return (
+            _no_cuda(
+                f"{reason} An NVIDIA GPU and its driver are needed; the CPU and the simulator work without."
+            ),
+        )
     if count == 0:
         return (_no_cuda("The NVIDIA driver is there, but it shows no GPU."),)
     found = []
@@ -65,7 +69,9 @@ def device_named(key: str) -> DeviceInfo:
                 raise DeviceUnavailable(f"device '{key}'", device.reason, "Use --device cpu, or auto.")
             return device
     usable = ", ".join(device.key for device in known if device.available)
-    raise DeviceUnavailable(f"device '{key}'", "there is no such device here", f"Choose one of auto, {usable}.")
+    raise DeviceUnavailable(
+        f"device '{key}'", "there is no such device here", f"Choose one of auto, {usable}."
+    )
 
 
 def own_process_needed(device: DeviceInfo) -> bool:
@@ -86,6 +92,8 @@ def backend(key: str) -> Backend:
         return CpuBackend()
     if own_process_needed(device):
         raise DeviceUnavailable(
-            "The CUDA simulator", "this process was not started for it", "Set NUMBA_ENABLE_CUDASIM=1 before the start."
+            "The CUDA simulator",
+            "this process was not started for it",
+            "Set NUMBA_ENABLE_CUDASIM=1 before the start.",
         )
     return CudaBackend(device)

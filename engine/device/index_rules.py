@@ -16,7 +16,14 @@ _reflect = njit(nogil=True)(borders.reflect)
 _mirror = njit(nogil=True)(borders.mirror)
 _wrap = njit(nogil=True)(borders.wrap)
 
-_CODES = {Border.ZERO: 0, Border.CONSTANT: 0, Border.REPLICATE: 1, Border.REFLECT: 2, Border.MIRROR: 3, Border.WRAP: 4}
+_CODES = {
+    Border.ZERO: 0,
+    Border.CONSTANT: 0,
+    Border.REPLICATE: 1,
+    Border.REFLECT: 2,
+    Border.MIRROR: 3,
+    Border.WRAP: 4,
+}
 
 
 def cpu_code(border: Border) -> int:

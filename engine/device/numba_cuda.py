@@ -17,5 +17,7 @@ except ImportError as error:
     cuda = None
     missing = f"numba-cuda is not installed ({error})"
 
+__all__ = ["SIMULATED", "cuda", "missing"]
+
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 """Whether `cuda` is the simulator: Numba decides that for the whole process when it is first imported."""

@@ -309,7 +309,9 @@ class EngineClient:
     def _seconds_left(self, simulator: bool) -> float | None:
         with self._lock:
             deadlines = [
-                p.deadline for p in self._pending.values() if p.deadline is not None and p.simulator is simulator
+                p.deadline
+                for p in self._pending.values()
+                if p.deadline is not None and p.simulator is simulator
             ]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 

@@ -14,8 +14,8 @@ from engine.host import shared
 from engine.host.protocol import (
     Availability,
     CheckVariants,
-    FilterJob,
     Filtered,
+    FilterJob,
     OpenPicture,
     PictureHandle,
     Preview,
@@ -116,7 +116,12 @@ def run(request: Run, report: Report) -> Filtered:
         return Filtered(None, None, work.choice.variant.key, work.backend.info.key, 0.0, outcome.result)
     filtered = work.filtered(outcome.values, begin)
     return Filtered(
-        filtered.values, filtered.screen, filtered.variant, filtered.device, filtered.elapsed_ms, outcome.result
+        filtered.values,
+        filtered.screen,
+        filtered.variant,
+        filtered.device,
+        filtered.elapsed_ms,
+        outcome.result,
     )
 
 
@@ -149,7 +154,9 @@ def save_result(request: SaveResult, report: Report) -> str:
             pixels = to_depth(values, pixels.dtype, range_mode=request.range_mode)  # type: ignore[arg-type]
         else:
             pixels = np.array(values)
-            alpha = None if alpha is None else (alpha / np.float32(full_scale(alpha.dtype))).astype(np.float32)
+            alpha = (
+                None if alpha is None else (alpha / np.float32(full_scale(alpha.dtype))).astype(np.float32)
+            )
     squeezed = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
     picture = Picture(squeezed, alpha, request.picture.icc_profile)
     save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
@@ -169,7 +176,9 @@ class _Work:
         self.job = job
         self.samples = shared.attach(job.picture.pixels)
         self.problem: Problem = describe_problem(self.samples, job.mask, job.border, job.cval)
-        device = device_named(job.device) if job.variant == AUTO else device_for(variant(job.variant), job.device)
+        device = (
+            device_named(job.device) if job.variant == AUTO else device_for(variant(job.variant), job.device)
+        )
         self.choice: Choice = choose(job.variant, self.problem, job.mask, job.block, device)
         self.backend: Backend = backend(device.key)
 

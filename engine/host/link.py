@@ -94,7 +94,9 @@ class HostLink:
     def _run(self) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=True)
-        process = context.Process(target=serve, args=(theirs, self.options), name="haloscope-engine", daemon=True)
+        process = context.Process(
+            target=serve, args=(theirs, self.options), name="haloscope-engine", daemon=True
+        )
         process.start()
         theirs.close()
         with self._lock:
@@ -128,7 +130,9 @@ class HostLink:
             elif process.sentinel in ready:
                 return
             elif not ready:
-                self.kill("it did not answer for more than ten times the time that the work was expected to take")
+                self.kill(
+                    "it did not answer for more than ten times the time that the work was expected to take"
+                )
 
 
 def _ended_how(exit_code: int | None) -> str:

@@ -30,7 +30,7 @@ _LIBRARY_ERRORS = (
 )
 
 
-class Refused(Exception):  # noqa: N818 - a verdict on a file, and `open_image` adds its name
+class Refused(Exception):
     """A decoder's reason not to open a file, before the file's name is known.
 
     Parameters

@@ -1,12 +1,16 @@
 """How well a result agrees with the float64 oracle, by a bound that is computed and not chosen.
 
-A float32 sum of n products, in whatever order and fused or not, lies within
+A float32 sum of n products and an offset, in whatever order and fused or not, lies within
 
     |result - oracle| <= gamma * S + (n + 1) * 2^-149,   gamma = (n + 2) u / (1 - (n + 2) u),   u = 2^-24
 
-where S = |weights| correlated with |image| (plus |offset|), and the last term covers subnormal results
-(Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 2.2 and 3.1). Where every product and sum
-is an integer below 2^24 the result has to be equal bit for bit, and the bound of such a sum is never needed.
+where S = |weights| correlated with |image| (plus |offset|) (Higham, Accuracy and Stability of Numerical Algorithms,
+2nd ed., sections 2.2 and 3.1). Each product is rounded once (or, fused, not at all) and then takes part in at most
+n additions, whether they form one long sum or a partial sum a mask row, the offset's included: n + 1 roundings. One
+more pays for the oracle's own float64 and for the bound's. The last term covers products that are subnormal.
+
+Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is ever
+rounded: the result has to be equal bit for bit.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,6 +32,7 @@ EXACT_INTEGERS = 2.0**24
 # The oracle makes about 0.25 G multiply-adds a second and each check needs two sums: 2.5e8 keeps it near 2 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
 BAND_PIXELS = 1 << 18
+SIDE = 128  # of the rectangles, pixels
 
 
 def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
@@ -43,35 +48,49 @@ def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
     -------
     ndarray of the same shape, float64
     """
-    terms = taps + 3  # the products, the row sums' last addition, and the offset
-    gamma = terms * UNIT_ROUNDOFF / (1 - terms * UNIT_ROUNDOFF)
-    bound: np.ndarray = gamma * magnitudes + terms * SMALLEST_SUBNORMAL
+    roundings = taps + 2
+    gamma = roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)
+    bound: np.ndarray = gamma * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
     return bound
+
+
+def _quantum(numbers: np.ndarray) -> float:
+    """Return the largest power of two that every number (float32) is a whole multiple of; infinity if all are 0."""
+    mantissas, exponents = np.frexp(np.asarray(numbers, np.float64))
+    whole = (np.abs(mantissas) * 2.0**24).astype(np.int64)
+    lowest_bits = (whole & -whole)[whole != 0]
+    return float(np.min(np.ldexp(lowest_bits.astype(np.float64), exponents[whole != 0] - 24), initial=np.inf))
 
 
 def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     """Return whether every order of summation must give the very same float32 result.
 
-    True where samples, weights, ghost value and offset are integers and the largest possible sum is below 2^24.
+    True for integer samples where all products, their sums and the offset are whole multiples of one power of two
+    (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it.
     """
     if image.dtype.kind not in "iu":
         return False
-    largest = float(max(int(image.max(initial=0)), abs(ghost_value)))
-    numbers = np.append(mask.weights32.ravel(), [mask.offset, ghost_value])
-    whole = bool(np.all(numbers == np.round(numbers)))
-    return whole and float(np.abs(mask.weights32).sum()) * largest + abs(mask.offset) < EXACT_INTEGERS
+    ghost, offset = float(np.float32(ghost_value)), float(np.float32(mask.offset))
+    largest = max(float(image.max(initial=0)), abs(ghost))
+    step = min(_quantum(mask.weights32) * min(1.0, _quantum(np.array([ghost]))), _quantum(np.array([offset])))
+    most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * largest + abs(offset)
+    return most == 0.0 or (step >= SMALLEST_SUBNORMAL and most / step < EXACT_INTEGERS)
 
 
-def regions_to_check(problem: Problem, seed: int, affordable: int = AFFORDABLE_MULTIPLY_ADDS) -> tuple[Region, ...]:
+def regions_to_check(
+    problem: Problem, seed: int, affordable: int = AFFORDABLE_MULTIPLY_ADDS
+) -> tuple[Region, ...]:
     """Return the whole picture where the oracle can afford it; else its four edges and spread rectangles.
+
+    No two regions overlap, so that their pixels add up to what is really checked.
 
     Parameters
     ----------
     problem : Problem
     seed : int
-        Of the rectangles' places.
+        Of the choice of rectangles.
     affordable : int
-        Multiply-adds that the oracle may spend.
+        Multiply-adds that the oracle may spend; the edges are checked whatever they cost.
     """
     height, width = problem.height, problem.width
     if problem.multiply_adds <= affordable:
@@ -79,20 +98,22 @@ def regions_to_check(problem: Problem, seed: int, affordable: int = AFFORDABLE_M
     pixels = max(4096, affordable // (problem.taps * problem.channels))
     edge_rows = max(1, min(problem.mask_shape[0], height, pixels // (8 * width)))
     edge_columns = max(1, min(problem.mask_shape[1], width, pixels // (8 * height)))
+    bottom, right = max(edge_rows, height - edge_rows), max(edge_columns, width - edge_columns)
     edges = (
         Region(0, edge_rows, 0, width),
-        Region(height - edge_rows, height, 0, width),
-        Region(0, height, 0, edge_columns),
-        Region(0, height, width - edge_columns, width),
+        Region(bottom, height, 0, width),
+        Region(edge_rows, bottom, 0, edge_columns),
+        Region(edge_rows, bottom, right, width),
     )
-    side = min(128, height, width)
-    count = max(1, (pixels - sum(edge.pixels for edge in edges)) // (side * side))
-    random = np.random.default_rng(seed)
-    tops = random.integers(0, height - side + 1, count)
-    lefts = random.integers(0, width - side + 1, count)
-    return edges + tuple(
-        Region(int(top), int(top) + side, int(left), int(left) + side) for top, left in zip(tops, lefts, strict=True)
+    down, across = -(-(bottom - edge_rows) // SIDE), -(-(right - edge_columns) // SIDE)
+    wanted = max(1, (pixels - sum(edge.pixels for edge in edges)) // (SIDE * SIDE))
+    chosen = np.random.default_rng(seed).choice(down * across, min(wanted, down * across), replace=False)
+    inside = (
+        Region(top, min(top + SIDE, bottom), left, min(left + SIDE, right))
+        for number in sorted(int(number) for number in chosen)
+        for top, left in [(edge_rows + number // across * SIDE, edge_columns + number % across * SIDE)]
     )
+    return tuple(region for region in (*edges, *inside) if region.pixels > 0)
 
 
 def _bands(region: Region) -> Iterator[Region]:
@@ -131,7 +152,7 @@ def verify(
     mask : Mask
     problem : Problem
     seed : int
-        Of the rectangles where not everything can be checked.
+        Of the rectangles, where not everything can be checked.
     affordable : int
         Multiply-adds that the oracle may spend.
     checkpoint : callable of float
@@ -151,12 +172,11 @@ def verify(
             checkpoint(checked / total)
             _compare(result[band.slices], image, mask, problem, band, must_be_equal, worst)
             checked += band.pixels
-    distinct = min(total, problem.height * problem.width)
     return Verification(
         passed=not worst.failure,
         max_error=worst.error,
         bound=worst.bound,
-        checked_pixels=distinct,
+        checked_pixels=checked,
         total_pixels=problem.height * problem.width,
         exact=worst.exact,
         reason=worst.failure,
@@ -179,17 +199,14 @@ def _compare(
     if same.all():
         return
     worst.exact = False
-    if must_be_equal:
-        bound = np.zeros_like(wanted)
-    else:
-        bound = rounding_bound(
-            reference.magnitudes(image, mask, problem.border, problem.cval, band), problem.taps
-        )
+    largest = reference.magnitudes(image, mask, problem.border, problem.cval, band)
+    bound = np.zeros_like(wanted) if must_be_equal else rounding_bound(largest, problem.taps)
     with np.errstate(invalid="ignore"):
         error = np.abs(part.astype(np.float64) - wanted)
-        # A sum that may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
-        overflow = (np.abs(wanted) + bound > LARGEST_FLOAT32) | (bound > LARGEST_FLOAT32)
-        fine = same | (error <= bound) | (overflow & ~np.isfinite(part))
+        # A sum that may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN;
+        # what NaN has entered stays NaN.
+        may_overflow = (largest + bound > LARGEST_FLOAT32) & ~np.isnan(wanted)
+        fine = same | (error <= bound) | (may_overflow & ~np.isfinite(part))
     finite = np.where(np.isfinite(error), error, 0.0)
     at = np.unravel_index(int(np.argmax(finite)), error.shape)
     if finite[at] > worst.error:

@@ -43,7 +43,9 @@ def as_samples(image: np.ndarray) -> np.ndarray:
         )
     if array.dtype.kind not in "buif":
         raise BadValue(
-            f"samples of type {array.dtype}", "only real numbers can be filtered", "Convert the picture to float32."
+            f"samples of type {array.dtype}",
+            "only real numbers can be filtered",
+            "Convert the picture to float32.",
         )
     dtype = np.dtype(np.uint8) if array.dtype.kind == "b" else array.dtype.newbyteorder("=")
     if dtype.name not in DTYPES:

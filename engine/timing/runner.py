@@ -23,7 +23,6 @@ from engine.timing.plan import SamplingPlan
 from engine.variants.contract import DeviceKind, Prepared, Variant
 from engine.variants.planner import Choice
 
-
 T = TypeVar("T")
 
 
@@ -62,7 +61,9 @@ def device_for(variant: Variant, wanted: str) -> DeviceInfo:
     return device_named("cuda" if wanted == "auto" else wanted)
 
 
-def refuse_unsuitable(variant: Variant, problem: Problem, mask: Mask, block: Block, device: DeviceInfo) -> None:
+def refuse_unsuitable(
+    variant: Variant, problem: Problem, mask: Mask, block: Block, device: DeviceInfo
+) -> None:
     """Refuse what a variant cannot do on a device.
 
     Raises
@@ -94,7 +95,9 @@ def refuse_unsuitable(variant: Variant, problem: Problem, mask: Mask, block: Blo
         )
 
 
-def filter_once(choice: Choice, problem: Problem, mask: Mask, samples: np.ndarray, backend: Backend) -> np.ndarray:
+def filter_once(
+    choice: Choice, problem: Problem, mask: Mask, samples: np.ndarray, backend: Backend
+) -> np.ndarray:
     """Filter, unverified and untimed: a preview.
 
     Parameters
@@ -238,7 +241,11 @@ class _Run:
             return Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock.name)
         copies = replace(self.plan, fewest=self.plan.fewest_copies, budget_s=self.plan.budget_s / 4)
         host_to_device = self._repeat(
-            lambda: _timed(lambda: self.backend.upload(self.samples, buffers))[1], "sampling copies in", 0.85, 0.1, copies
+            lambda: _timed(lambda: self.backend.upload(self.samples, buffers))[1],
+            "sampling copies in",
+            0.85,
+            0.1,
+            copies,
         )
         device_to_host = self._repeat(
             lambda: _timed(lambda: self.backend.download(buffers))[1], "sampling copies out", 0.9, 0.1, copies

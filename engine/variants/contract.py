@@ -88,7 +88,7 @@ class Refusal:
 class Prepared(Protocol):
     """A variant made ready for one problem, mask and block."""
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:  # noqa: ANN401
+    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
         """Enqueue (CUDA) or do (CPU) one filtering.
 
         Parameters

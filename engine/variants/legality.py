@@ -8,7 +8,14 @@ from engine.variants.contract import Refusal
 SharedBytes = Callable[[Block], int]
 
 
-def refuse_block(block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0) -> Refusal | None:
+def refuse_block(
+    block: Block,
+    limits: Limits,
+    shared_bytes: SharedBytes = lambda block: 0,
+    *,
+    least_y: int = 1,
+    too_low: Callable[[], str] = lambda: "",
+) -> Refusal | None:
     """Return why a block is illegal on a device, with the nearest legal one; None if it is legal.
 
     Parameters
@@ -17,21 +24,26 @@ def refuse_block(block: Block, limits: Limits, shared_bytes: SharedBytes = lambd
     limits : Limits
     shared_bytes : callable of Block -> int
         Static shared memory that the variant uses with a block, bytes.
+    least_y : int
+        Threads that a block must at least have down, so that the grid is no higher than CUDA allows.
+    too_low : callable of () -> str
+        The reason to give for a block with fewer.
     """
-    if reason := _reason(block, limits, shared_bytes):
-        return Refusal(reason, nearest_legal(block, limits, shared_bytes))
-    return None
+    reason = _reason(block, limits, shared_bytes) or (too_low() if block.y < least_y else "")
+    return Refusal(reason, nearest_legal(block, limits, shared_bytes, least_y)) if reason else None
 
 
-def nearest_legal(block: Block, limits: Limits, shared_bytes: SharedBytes) -> Block | None:
+def nearest_legal(block: Block, limits: Limits, shared_bytes: SharedBytes, least_y: int = 1) -> Block | None:
     """Return the legal block whose sides differ least in ratio from those asked for; None if none is legal."""
     wanted_x, wanted_y = max(block.x, 1), max(block.y, 1)
     best: tuple[float, Block] | None = None
-    for y in range(1, min(limits.max_block_y, limits.max_threads) + 1):
+    for y in range(least_y, min(limits.max_block_y, limits.max_threads) + 1):
         for x in _candidates(wanted_x, min(limits.max_block_x, limits.max_threads // y)):
             candidate = Block(x, y)
             distance = _ratio(x, wanted_x) * _ratio(y, wanted_y)
-            if (best is None or distance < best[0]) and shared_bytes(candidate) <= limits.shared_bytes:
+            if best is not None and distance >= best[0]:
+                break
+            if shared_bytes(candidate) <= limits.shared_bytes:
                 best = (distance, candidate)
     return best[1] if best else None
 
@@ -53,9 +65,7 @@ def _reason(block: Block, limits: Limits, shared_bytes: SharedBytes) -> str:
     if block.y > limits.max_block_y:
         return f"A block of {block} is too high; this device allows {limits.max_block_y} threads down."
     if block.threads > limits.max_threads:
-        return (
-            f"A block of {block} has {block.threads:,} threads; this device allows {limits.max_threads:,} a block."
-        )
+        return f"A block of {block} has {block.threads:,} threads; this device allows {limits.max_threads:,} a block."
     if (needed := shared_bytes(block)) > limits.shared_bytes:
         return (
             f"A block of {block} needs {needed:,} bytes of shared memory for its tile; "

@@ -1,6 +1,6 @@
 """A preview follows each change of the job: one in flight, the newest wins, what is no longer wanted is dropped."""
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Preview
@@ -19,7 +19,17 @@ class PreviewController(QObject):
 
     Edits that arrive together (a paste, a preset with its settings) make one preview. While a run goes on, the newest
     preview waits for its end.
+
+    Signals
+    -------
+    shown()
+        The preview of the job as it is now is shown.
+    failed(object)
+        The EngineError of the preview of the job as it is now.
     """
+
+    shown = Signal()
+    failed = Signal(object)
 
     def __init__(
         self,
@@ -84,6 +94,7 @@ class PreviewController(QObject):
         if job == self._workspace.job():
             self._messages.clear(SOURCE)
             self._display.show_filtered(filtered)
+            self.shown.emit()
         else:
             self._link.keeper.discard(blocks_of(filtered))
         self._send()
@@ -93,6 +104,7 @@ class PreviewController(QObject):
         # A lost host is told by another message, and its successor's "ready" asks again.
         if self._wanted is None and not isinstance(error, HostLost | Cancelled):
             self._messages.show_error(SOURCE, error)
+            self.failed.emit(error)
         self._send()
 
     def _landed(self) -> None:

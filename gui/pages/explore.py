@@ -1,9 +1,9 @@
 """Explore, the main job: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtWidgets import QDockWidget, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from gui.pages import PageContext
+from gui.pages.page import Page, PageContext
 from gui.panels.kernel_panel import KernelPanel
 from gui.panels.mask_panel import MaskPanel
 from gui.panels.picture_view import PictureView
@@ -17,57 +17,36 @@ _LOWER_HEIGHT = 28 * GRID
 _LOWER_WIDTHS = (45 * GRID, 40 * GRID, 60 * GRID)
 
 
-class ExplorePage(QMainWindow):
-    """The docks of the page. Plots come with `finish`, after the first paint.
-
-    Signals
-    -------
-    files_dropped(list)
-        Local paths that were dropped on the picture.
-    """
-
-    files_dropped = Signal(list)
+class ExplorePage(Page):
+    """The panels of the page. Plots come with `finish`, after the first paint."""
 
     def __init__(self, context: PageContext) -> None:
         super().__init__()
-        self.setWindowFlags(Qt.WindowType.Widget)
         self._context = context
         workspace, state, results = context.workspace, context.state, context.results
-        self.setDockNestingEnabled(True)
-        # The lower docks end beside the kernel dock, which needs the height.
-        self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
-        self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
-        self.picture = PictureView(workspace, state)
-        self.mask = MaskPanel(workspace)
-        self.kernel = KernelPanel(workspace, state, results)
-        self.results = ResultsPanel(results, workspace)
+        self.picture_view = PictureView(workspace, state)
+        self.mask_panel = MaskPanel(workspace)
+        self.kernel_panel = KernelPanel(workspace, state, results)
+        self.results_panel = ResultsPanel(results, workspace)
         self.time_place, self.speed_up_place = _Place(), _Place()
-        self.setCentralWidget(self.picture)
-        self.docks = [
-            self._dock("mask", "Mask", self.mask, _AREA.LeftDockWidgetArea),
-            self._dock("kernel", "Kernel", self.kernel, _AREA.RightDockWidgetArea),
-            self._dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea),
-            self._dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea),
-            self._dock("results", "Results", self.results, _AREA.BottomDockWidgetArea),
-        ]
+        self.setCentralWidget(self.picture_view)
+        self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
+        self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
+        self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
+        self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
+        self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
+        self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
+        self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self._connect()
-        self.arrange()
+        self._arrange()
         self._default = self.saveState()
 
-    def arrange(self) -> None:
-        """Give the docks their first sizes."""
-        mask, kernel, time, speed_up, results = self.docks
-        self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
-        self.resizeDocks([time, speed_up, results], list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        self.resizeDocks([time, speed_up, results], [_LOWER_HEIGHT] * 3, Qt.Orientation.Vertical)
-
-    def restore_default(self) -> None:
-        """Put every dock back to where it was at first."""
-        self.restoreState(self._default)
-        self.arrange()
+    @property
+    def surface(self) -> QWidget:
+        return self.picture_view.canvas
 
     def finish(self) -> None:
-        """Add what the first paint does not wait for: pyqtgraph alone takes 0.2 to 0.5 s to import."""
+        # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.plots.speedup_plot import SpeedupPlot
         from gui.plots.time_plot import TimePlot
 
@@ -75,31 +54,29 @@ class ExplorePage(QMainWindow):
         self.time_place.fill(TimePlot(results, workspace))
         self.speed_up_place.fill(SpeedupPlot(results, workspace))
 
-    def _connect(self) -> None:
-        context = self._context
-        self.picture.files_dropped.connect(self.files_dropped)
-        self.picture.open_requested.connect(context.actions["open"].trigger)
-        self.picture.sample_requested.connect(context.actions.samples[0].trigger)
-        self.kernel.run_requested.connect(context.actions["run"].trigger)
-        self.kernel.run_all_requested.connect(context.actions["run_all"].trigger)
-        self.results.save_csv_requested.connect(context.actions["export_csv"].trigger)
-        self.results.save_json_requested.connect(context.actions["export_json"].trigger)
-        for name, slot in (
-            ("zoom_fit", self.picture.fit_to_window),
-            ("zoom_actual", self.picture.zoom_to_actual),
-            ("zoom_in", self.picture.zoom_in),
-            ("zoom_out", self.picture.zoom_out),
-        ):
-            context.actions[name].triggered.connect(slot)
+    def restore_default(self) -> None:
+        self.restoreState(self._default)
+        self._arrange()
 
-    def _dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
-        dock = QDockWidget(title, self)
-        dock.setObjectName(name)
-        dock.setWidget(widget)
-        self.addDockWidget(area, dock)
-        toggle = dock.toggleViewAction()
-        toggle.setToolTip(f"Show or hide the panel {title}.")
-        return dock
+    def _arrange(self) -> None:
+        mask, kernel, *lower = self.docks
+        self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
+        self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
+        self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
+
+    def _connect(self) -> None:
+        actions = self._context.actions
+        self.picture_view.files_dropped.connect(self.files_dropped)
+        self.picture_view.open_requested.connect(actions["open"].trigger)
+        self.picture_view.sample_requested.connect(actions.samples[0].trigger)
+        self.kernel_panel.run_requested.connect(actions["run"].trigger)
+        self.kernel_panel.run_all_requested.connect(actions["run_all"].trigger)
+        self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
+        self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
+        actions["zoom_fit"].triggered.connect(self.picture_view.fit_to_window)
+        actions["zoom_actual"].triggered.connect(self.picture_view.zoom_to_actual)
+        actions["zoom_in"].triggered.connect(self.picture_view.zoom_in)
+        actions["zoom_out"].triggered.connect(self.picture_view.zoom_out)
 
 
 class _Place(QWidget):

@@ -1,7 +1,16 @@
 """Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
 
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QSpinBox, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.block import Block
 from engine.host.protocol import Availability, VariantInfo
@@ -11,7 +20,9 @@ from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 
-PRESETS = tuple(Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4)))
+PRESETS = tuple(
+    Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))
+)
 
 _THREADS_A_WARP = 32
 _LARGEST = 99_999
@@ -25,11 +36,15 @@ class BlockEditor(QWidget):
     What a device allows is the engine's to say: its refusal arrives as Availability and is shown here.
     """
 
-    def __init__(self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._engine_state = engine_state
-        self.width_box = _SideBox("Block width: threads across, along a row. 32 across make one warp read one line.")
+        self.width_box = _SideBox(
+            "Block width: threads across, along a row. 32 across make one warp read one line."
+        )
         self.height_box = _SideBox("Block height: threads down. Width × height is the number of threads.")
         self.menu_button = QToolButton()
         self.count = QLabel()
@@ -100,7 +115,9 @@ class BlockEditor(QWidget):
     def _fill(self, menu: QMenu) -> None:
         menu.clear()
         block, default = self._workspace.settings.block, self._default_block()
-        choices: list[tuple[str, Block | None]] = [(f"Default ({_sides(default)})" if default else "Default", None)]
+        choices: list[tuple[str, Block | None]] = [
+            (f"Default ({_sides(default)})" if default else "Default", None)
+        ]
         choices += [(f"{_sides(preset)}\t{preset.threads} threads", preset) for preset in PRESETS]
         for text, choice in choices:
             action = menu.addAction(text)
@@ -130,7 +147,9 @@ class BlockEditor(QWidget):
             self.refusal.setStyleSheet(f"color: {current_theme().error}")
         if self._offered is not None:
             self.offer.setText(f"Use {_sides(self._offered)}")
-            self.offer.setToolTip(f"The nearest block that this kernel can use here: {_count_text(self._offered)}.")
+            self.offer.setToolTip(
+                f"The nearest block that this kernel can use here: {_count_text(self._offered)}."
+            )
 
     def _refused(self) -> Availability | None:
         """Return the refusal of the chosen kernel's block; for auto that of the first kernel that refuses it."""

@@ -19,7 +19,9 @@ _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 class DeviceBox(QComboBox):
     """Chooses the device of the workspace."""
 
-    def __init__(self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._engine_state = engine_state

@@ -22,7 +22,7 @@ from gui.state.results_model import ResultsModel
 from gui.state.variants_model import VariantsModel
 from gui.state.workspace import Workspace
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID
 
 _RUN_TEACHES = "Check the chosen kernel against the float64 oracle, then measure it (Ctrl+R)."
 _RUN_ALL_TEACHES = "Check and measure every kernel that can run here, one after the other."

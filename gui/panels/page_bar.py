@@ -4,7 +4,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QButtonGroup, QFrame, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from gui.pages import PageEntry
+from gui.pages.page import PageEntry
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
 
@@ -27,7 +27,8 @@ class PageBar(QFrame):
         column.setContentsMargins(HALF_GRID, GRID, HALF_GRID, GRID)
         column.setSpacing(HALF_GRID)
         for number, page in enumerate(pages):
-            button = QToolButton(autoRaise=True, checkable=True)
+            button = QToolButton(autoRaise=True)
+            button.setCheckable(True)
             button.setText(page.title)
             button.setIcon(icon(page.icon))
             button.setIconSize(QSize(3 * GRID, 3 * GRID))

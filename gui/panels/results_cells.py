@@ -17,7 +17,9 @@ _SELECTED = QStyle.StateFlag.State_Selected
 class ResultCells(QStyledItemDelegate):
     """Paints one cell; text, alignment and tooltip come from the model."""
 
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
         super().initStyleOption(option, index)
         row = index.data(ROW_ROLE)
         if isinstance(row, Row):

@@ -176,7 +176,12 @@ class ResultsPanel(QWidget):
 
     def _make_buttons(self) -> tuple[QToolButton, ...]:
         return (
-            _button("Copy", "copy", "Copy the selected rows, or all, as text for a spreadsheet (Ctrl+C).", self.copy),
+            _button(
+                "Copy",
+                "copy",
+                "Copy the selected rows, or all, as text for a spreadsheet (Ctrl+C).",
+                self.copy,
+            ),
             _button(
                 "CSV",
                 "export",
@@ -189,7 +194,9 @@ class ResultsPanel(QWidget):
                 "Save the results as JSON: every raw sample, the proof, the machine and its versions.",
                 self.save_json_requested.emit,
             ),
-            _button("Clear", "clear", "Forget all results. They cannot be brought back.", self._results.clear),
+            _button(
+                "Clear", "clear", "Forget all results. They cannot be brought back.", self._results.clear
+            ),
         )
 
 

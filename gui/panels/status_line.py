@@ -1,6 +1,6 @@
 """The line at the bottom: the engine and its device, what it is doing, the last run with its proof, the speed-up."""
 
-from PySide6.QtCore import QAbstractItemModel, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
 from engine.results import RunResult
@@ -50,8 +50,9 @@ class StatusLine(QFrame):
         state.ready_changed.connect(self._show_engine)
         state.progress_changed.connect(self._show_progress)
         workspace.settings_changed.connect(self._show_engine)
-        for signal in _changes(results):
-            signal.connect(self._show_last)
+        results.rowsInserted.connect(self._show_last)
+        results.modelReset.connect(self._show_last)
+        results.dataChanged.connect(self._show_last)
         self._show_engine()
         self._show_progress()
         self._show_last()
@@ -67,7 +68,9 @@ class StatusLine(QFrame):
         chosen = self._workspace.settings.device
         if chosen != AUTO:
             return chosen
-        usable = [d.key for d in self._state.devices if d.available and d.kind == "cuda" and d.times_mean_speed]
+        usable = [
+            d.key for d in self._state.devices if d.available and d.kind == "cuda" and d.times_mean_speed
+        ]
         return usable[0] if usable else "cpu"
 
     def _show_progress(self) -> None:
@@ -105,7 +108,3 @@ def _label(name: str, tip: str) -> QLabel:
     label.setToolTip(tip)
     label.setTextFormat(Qt.TextFormat.PlainText)
     return label
-
-
-def _changes(model: QAbstractItemModel) -> tuple[object, ...]:
-    return (model.rowsInserted, model.modelReset, model.dataChanged)

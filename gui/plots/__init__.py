@@ -1,1 +1,1 @@
-
+"""Plots of the results, one a file. Only here pyqtgraph is imported, after the first paint."""

@@ -9,20 +9,32 @@ from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from engine.results import RunResult
+from gui.plots.elided_label import ElidedLabel
 from gui.state.comparison import ProblemKey, kernel_speed_ms, no_speed_word, problem_key
 from gui.state.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
 
-_MANTISSAS = ((1.0, 2.0, 5.0), (1.0,))
+_MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
 _MOST_TICKS = 7
+_FEWEST_ROWS = 4
+# Of log10: a factor of 4, so that at least two ticks are words.
+_SMALLEST_SPAN = 0.6
+_LEFT_ROOM = 0.05
+# Blanks before a number: half a mark is as wide.
+_MARK_ROOM = "   "
+_MARK_SIZE = 11
+# A star and two crossed bars look smaller than they measure.
+_MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
 
 
 class LogAxis(pg.AxisItem):
-    """An axis whose coordinates are log10 of a value, with ticks at 1, 2 and 5 and a word for each."""
+    """An axis whose coordinates are log10 of a value, with ticks at round values and a word for each."""
 
     def __init__(self, text: Callable[[float], str]) -> None:
         super().__init__("bottom")
@@ -31,7 +43,7 @@ class LogAxis(pg.AxisItem):
         self.enableAutoSIPrefix(False)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
-        return [(1.0, log_ticks(minVal, maxVal, min(_MOST_TICKS, max(2, int(size / (9 * GRID))))))]
+        return [(1.0, log_ticks(minVal, maxVal, min(_MOST_TICKS, max(2, int(size / (7 * GRID))))))]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         return [self._text(10**value) for value in values]
@@ -70,11 +82,13 @@ class VariantPlot(QWidget):
         super().__init__(parent)
         self._results = results
         self._empty = empty
-        self.caption = _quiet_label()
-        self.omitted = _quiet_label()
+        self._low, self._high, self._number_pixels = 0.0, 1.0, 0
+        self.caption = ElidedLabel()
+        self.omitted = ElidedLabel()
         self.plot = pg.PlotWidget(axisItems={"bottom": LogAxis(tick_text)})
         self.empty_text = QLabel(self.plot)
         self._build()
+        self.plot.getViewBox().sigResized.connect(self._fit_values)
         results.rowsInserted.connect(self.redraw)
         results.modelReset.connect(self.redraw)
         theme_notifier().changed.connect(self.redraw)
@@ -89,16 +103,16 @@ class VariantPlot(QWidget):
         self._apply_theme(theme)
         numbers = self.draw(runs, theme)
         self.caption.setText(self.caption_text(key) if key else "")
+        self.caption.setVisible(key is not None)
         self.empty_text.setText(self._empty if not of_problem else self.why_empty())
         self.empty_text.setVisible(not numbers)
         for side in ("left", "bottom"):
             self.plot.getPlotItem().showAxis(side, bool(numbers))
         omitted = _omitted_text(of_problem)
         self.omitted.setText(omitted)
-        self.omitted.setToolTip(omitted)
         self.omitted.setVisible(bool(omitted))
-        words = "; ".join(numbers) or self.empty_text.text()
-        self.setAccessibleDescription(f"{words}. {omitted}".strip())
+        words = "; ".join(numbers) or self.empty_text.text().replace("\n", " ")
+        self.setAccessibleDescription(f"{words.rstrip('.')}. {omitted}".strip())
 
     def draw(self, runs: Sequence[RunResult], theme: Theme) -> list[str]:
         """Draw the verified runs of the problem and return what is drawn, in words; nothing if it cannot be."""
@@ -121,16 +135,47 @@ class VariantPlot(QWidget):
         """Name the rows, the first on top."""
         axis = self.plot.getAxis("left")
         axis.setTicks([[(-float(row), name) for row, name in enumerate(names)]])
-        self.plot.setYRange(-len(names) + 0.4, 0.6, padding=0)
+        # One row alone stays on top instead of growing over the whole height.
+        self.plot.setYRange(-max(len(names), _FEWEST_ROWS) + 0.4, 0.6, padding=0)
 
-    def set_values(self, low: float, high: float, room: float) -> None:
-        """Show log10 values from `low` to `high`, with `room` (a share of the width) on the right for numbers."""
-        span = max(high - low, 0.5)
-        self.plot.setXRange(low - 0.06 * span, high + room / (1 - room) * span, padding=0)
+    def set_values(self, low: float, high: float, numbers: Sequence[str]) -> None:
+        """Show log10 values from `low` to `high`, with room on the right for the longest of `numbers`."""
+        if (missing := _SMALLEST_SPAN - (high - low)) > 0:
+            low, high = low - missing / 2, high + missing / 2
+        metrics = QFontMetrics(number_font())
+        self._number_pixels = max(metrics.horizontalAdvance(f"{_MARK_ROOM}{text}") for text in numbers) + GRID
+        self._low, self._high = low, high
+        self._fit_values()
+
+    def _fit_values(self) -> None:
+        # Numbers have a size in pixels, so their share of the axis changes with the panel's width.
+        pixels = max(1.0, self.plot.getViewBox().width())
+        room = min(0.5, self._number_pixels / pixels)
+        span = (self._high - self._low) / (1.0 - room - _LEFT_ROOM)
+        self.plot.setXRange(self._low - _LEFT_ROOM * span, self._high + room * span, padding=0)
+
+    def add_mark(
+        self, run: RunResult, x: float, row: int, theme: Theme, words: Callable[[RunResult], str]
+    ) -> pg.ScatterPlotItem:
+        """Draw a run's mark in its variant's colour and shape; the mouse over it shows `words`."""
+        series = series_for(run.variant, theme)
+        mark = pg.ScatterPlotItem(
+            [x],
+            [-float(row)],
+            symbol=series.symbol,
+            size=_MARK_SIZES.get(series.symbol, _MARK_SIZE),
+            brush=series.colour,
+            pen=pg.mkPen(theme.base, width=1),
+            data=[run],
+            hoverable=True,
+            tip=lambda x, y, data: words(data),
+        )
+        self.plot.addItem(mark)
+        return mark
 
     def add_number(self, text: str, x: float, row: int, theme: Theme) -> None:
         """Write a number to the right of a mark."""
-        item = pg.TextItem(text, color=theme.text, anchor=(0, 0.5))
+        item = pg.TextItem(f"{_MARK_ROOM}{text}", color=theme.text, anchor=(0, 0.5))
         item.setFont(number_font())
         item.setPos(x, -float(row))
         self.plot.addItem(item)
@@ -151,6 +196,7 @@ class VariantPlot(QWidget):
         item.setMouseEnabled(x=False, y=False)
         item.setMenuEnabled(False)
         item.hideButtons()
+        item.layout.setContentsMargins(GRID, HALF_GRID, HALF_GRID, HALF_GRID)
         self.plot.setFrameShape(self.plot.Shape.NoFrame)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.empty_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -191,11 +237,3 @@ def _omitted_text(of_problem: Sequence[RunResult]) -> str:
         if word
     ]
     return f"Not plotted: {'; '.join(parts)}" if parts else ""
-
-
-def _quiet_label() -> QLabel:
-    label = QLabel()
-    label.setForegroundRole(label.foregroundRole().PlaceholderText)
-    # A long reason is cut by the panel, never widens it; the tooltip has it whole.
-    label.setMinimumWidth(1)
-    return label

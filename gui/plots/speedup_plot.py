@@ -49,25 +49,16 @@ class SpeedupPlot(VariantPlot):
             self._draw_variant(newest[variant], ratio, row, theme)
         self.set_rows(list(ratios))
         logs = [math.log10(ratio) for ratio in ratios.values()]
-        self.set_values(min(0.0, *logs), max(0.0, *logs), room=0.16)
+        self.set_values(min(0.0, *logs), max(0.0, *logs), [ratio_text(ratio) for ratio in ratios.values()])
         return [f"{variant} {ratio_text(ratio)}" for variant, ratio in ratios.items()]
 
     def _draw_variant(self, run: RunResult, ratio: float, row: int, theme: Theme) -> None:
         series = series_for(run.variant, theme)
         x, y = math.log10(ratio), -float(row)
         self.plot.addItem(pg.PlotCurveItem([0.0, x], [y, y], pen=pg.mkPen(series.colour, width=4)))
-        head = pg.ScatterPlotItem(
-            [x],
-            [y],
-            symbol=series.symbol,
-            size=11,
-            brush=series.colour,
-            pen=pg.mkPen(theme.base, width=1),
-            data=[run],
-            hoverable=True,
-            tip=lambda x, y, data: f"{data.variant}: {ratio_text(ratio)} against {self._baseline}",
+        self.add_mark(
+            run, x, row, theme, lambda run: f"{run.variant}: {ratio_text(ratio)} against {self._baseline}"
         )
-        self.plot.addItem(head)
         self.add_number(ratio_text(ratio), max(x, 0.0), row, theme)
 
     def _follow(self, settings: Settings) -> None:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QPainterPath
 from PySide6.QtWidgets import QWidget
 
 from engine.results import RunResult, Spread
@@ -13,14 +14,14 @@ from gui.state.comparison import ProblemKey
 from gui.state.quantities import ms_text, tick_text
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
-from gui.style.series import Series, series_for
+from gui.style.series import series_for
 from gui.style.theme import Theme
 
 _EMPTY = (
-    "The kernel time of each variant, with its spread.\n"
+    "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"
     "Press Run (Ctrl+R) to measure one, or Run all to compare all."
 )
-_MINIMUM_TICK = 0.22
+_FLAT = Qt.PenCapStyle.FlatCap
 _OLDER_OPACITY = 0.35
 
 
@@ -34,54 +35,47 @@ class TimePlot(VariantPlot):
         self.redraw()
 
     def caption_text(self, key: ProblemKey) -> str:
-        return f"Kernel time, log scale: median, p20 to p80, minimum · {key.text}"
+        return f"Kernel time, log scale · {key.text}"
 
     def draw(self, runs: Sequence[RunResult], theme: Theme) -> list[str]:
         newest = newest_by_variant(runs)
-        spreads = [run.timing.kernel for run in runs if run.timing]
-        if not spreads:
+        timed = [(run, run.timing.kernel) for run in runs if run.timing]
+        if not timed:
             return []
         rows = {variant: row for row, variant in enumerate(newest)}
-        for run in runs:
-            if run.timing:
-                opacity = 1.0 if newest[run.variant] is run else _OLDER_OPACITY
-                self._draw_run(run, run.timing.kernel, rows[run.variant], opacity, theme)
+        ends: dict[str, float] = {}
+        for run, spread in timed:
+            opacity = 1.0 if newest[run.variant] is run else _OLDER_OPACITY
+            self._draw_run(run, spread, rows[run.variant], opacity, theme)
+            ends[run.variant] = max(ends.get(run.variant, 0.0), spread.p80_ms)
+        numbers = {variant: ms_text(run.kernel_ms or 0.0) for variant, run in newest.items()}
+        for variant, number in numbers.items():
+            self.add_number(number, math.log10(ends[variant]), rows[variant], theme)
         self.set_rows(list(newest))
-        lowest = min(spread.minimum_ms for spread in spreads)
-        highest = max(spread.p80_ms for spread in spreads)
-        self.set_values(math.log10(lowest), math.log10(highest), room=0.22)
+        lowest = min(spread.minimum_ms for _, spread in timed)
+        self.set_values(math.log10(lowest), math.log10(max(ends.values())), list(numbers.values()))
         return [_words(run) for run in newest.values()]
 
     def _draw_run(self, run: RunResult, spread: Spread, row: int, opacity: float, theme: Theme) -> None:
-        series = series_for(run.variant, theme)
+        colour = series_for(run.variant, theme).colour
         y = -float(row)
         low, high = math.log10(spread.p20_ms), math.log10(spread.p80_ms)
-        minimum = math.log10(spread.minimum_ms)
-        pen = pg.mkPen(series.colour, width=4, capStyle=Qt.PenCapStyle.FlatCap)
-        thin = pg.mkPen(series.colour, width=1.5)
-        lines = [
-            pg.PlotCurveItem([low, high], [y, y], pen=pen),
-            pg.PlotCurveItem([minimum, minimum], [y - _MINIMUM_TICK, y + _MINIMUM_TICK], pen=thin),
-        ]
-        for item in (*lines, _marker(run, spread, series, theme, y)):
+        bar = pg.PlotCurveItem([low, high], [y, y], pen=pg.mkPen(colour, width=5, capStyle=_FLAT))
+        # A scatter item, because its height is in pixels whatever the number of rows.
+        minimum = pg.ScatterPlotItem(
+            [math.log10(spread.minimum_ms)], [y], symbol=_upright(), size=14, pen=pg.mkPen(colour, width=1.5)
+        )
+        self.plot.addItem(bar)
+        self.plot.addItem(minimum)
+        mark = self.add_mark(run, math.log10(spread.median_ms), row, theme, _words)
+        for item in (bar, minimum, mark):
             item.setOpacity(opacity)
-            self.plot.addItem(item)
-        if opacity == 1.0:
-            self.add_number(ms_text(spread.median_ms), max(high, math.log10(spread.median_ms)), row, theme)
 
 
-def _marker(run: RunResult, spread: Spread, series: Series, theme: Theme, y: float) -> pg.ScatterPlotItem:
-    return pg.ScatterPlotItem(
-        [math.log10(spread.median_ms)],
-        [y],
-        symbol=series.symbol,
-        size=11,
-        brush=series.colour,
-        pen=pg.mkPen(theme.base, width=1),
-        data=[run],
-        hoverable=True,
-        tip=lambda x, y, data: _words(data),
-    )
+def _upright() -> QPainterPath:
+    path = QPainterPath(QPointF(0.0, -0.5))
+    path.lineTo(0.0, 0.5)
+    return path
 
 
 def _words(run: RunResult) -> str:

@@ -91,7 +91,7 @@ def _harmless(cell: Cell) -> Cell:
     return cell
 
 
-def _without_nan(value: Any) -> Any:  # noqa: ANN401
+def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _without_nan(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -13,10 +13,18 @@ from gui.state.engine_state import EngineState
 from gui.state.workspace import Workspace
 
 PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)
-ENVIRONMENT = Environment("NVIDIA H200", "580.65", "1980 MHz", {"numba": "0.68.1", "numpy": "2.4.6"}, "abc1234")
+ENVIRONMENT = Environment(
+    "NVIDIA H200", "580.65", "1980 MHz", {"numba": "0.68.1", "numpy": "2.4.6"}, "abc1234"
+)
 PROVED = Verification(True, 1.2e-7, 3e-6, 262_144, 262_144, exact=False)
 REFUTED = Verification(
-    False, 0.5, 3e-6, 262_144, 262_144, exact=False, reason="12 pixels differ by more than rounding, first at row 3"
+    False,
+    0.5,
+    3e-6,
+    262_144,
+    262_144,
+    exact=False,
+    reason="12 pixels differ by more than rounding, first at row 3",
 )
 
 
@@ -89,11 +97,17 @@ MISSING_CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "CUDA", False, NO_CUDA, True)
 SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "Numba CUDA simulator", True, "", False)
 
 VARIANTS = (
-    VariantInfo("cpu-serial", "CPU, one thread", "cpu", "The textbook loops on one thread.", Block(1, 1), False),
+    VariantInfo(
+        "cpu-serial", "CPU, one thread", "cpu", "The textbook loops on one thread.", Block(1, 1), False
+    ),
     VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Every core and its vectors.", Block(1, 1), False),
     VariantInfo("naive", "Naive", "cuda", "One thread a pixel, all from global memory.", Block(16, 16), True),
-    VariantInfo("tiled", "Tiled", "cuda", "The input tile with its halo in shared memory.", Block(32, 8), True),
-    VariantInfo("cached", "Cached", "cuda", "A block-sized tile; the halo comes from L2.", Block(16, 16), True),
+    VariantInfo(
+        "tiled", "Tiled", "cuda", "The input tile with its halo in shared memory.", Block(32, 8), True
+    ),
+    VariantInfo(
+        "cached", "Cached", "cuda", "A block-sized tile; the halo comes from L2.", Block(16, 16), True
+    ),
 )
 
 

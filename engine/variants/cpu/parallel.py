@@ -26,6 +26,7 @@ from engine.block import Block, Limits
 from engine.device.cpu import cores
 from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
+from engine.metrics.traffic import tile_cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Refusal, Variant, Work
 from engine.variants.emit.cpu_tile import COLUMNS, ROWS, register_tile
@@ -40,16 +41,23 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     return ()
 
 
+def _cells_loaded(length: int, side: int, halo: int, before: int, ghost_cells: bool) -> int:
+    """Return the cells along one axis that all tiles load: their own and the halo, ghost cells not counted."""
+    if ghost_cells:
+        return tile_cells_inside(length, side, halo + 1, before, ghost_cells=True)
+    return length + -(-length // side) * halo
+
+
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work by tiles: input once a tile with its halo, cells from the tile's buffer after that."""
-    rows, columns = problem.mask_shape
-    tiles_down = -(-problem.height // TILE_ROWS)
-    tiles_across = -(-problem.width * problem.channels // TILE_SAMPLES)
-    halo_rows = problem.height + tiles_down * (rows - 1)
-    halo_samples = problem.width * problem.channels + tiles_across * (columns - 1) * problem.channels
+    """Return the work by tiles: input once a tile with its halo; cells and weights from the core's cache after that."""
+    (rows, columns), channels, ghosts = problem.mask_shape, problem.channels, problem.border.has_ghost_cells
+    loaded_rows = _cells_loaded(problem.height, TILE_ROWS, rows - 1, problem.anchor[0], ghosts)
+    loaded_samples = _cells_loaded(
+        problem.width * channels, TILE_SAMPLES, (columns - 1) * channels, problem.anchor[1] * channels, ghosts
+    )
     return Work(
         flops=2 * problem.multiply_adds,
-        global_load_bytes=halo_rows * halo_samples * problem.itemsize,
+        global_load_bytes=loaded_rows * loaded_samples * problem.itemsize,
         global_store_bytes=problem.samples * 4,
         minimum_bytes=problem.samples * (problem.itemsize + 4),
     )
@@ -90,9 +98,11 @@ def _load_tile(image, top, left, rows, samples, border, ghost_value, tile, pitch
 
 
 @njit(nogil=True, cache=True)
-def correlate_band(image, weights, anchor_row, anchor_column, border, ghost_value, offset, out, band_top, band_bottom):
+def correlate_band(
+    image, weights, anchor_row, anchor_column, border, ghost_value, offset, out, band_top, band_bottom
+):
     """Compute the results of rows band_top .. band_bottom - 1, tile by tile."""
-    height, width, channels = image.shape
+    _, width, channels = image.shape
     mask_rows, mask_columns = weights.shape
     flat_weights = weights.reshape(weights.size)
     flat_out = out.reshape(out.size)
@@ -123,11 +133,31 @@ def correlate_band(image, weights, anchor_row, anchor_column, border, ghost_valu
                     out_at = (top + row) * samples + left + column
                     if row + ROWS <= rows and column + COLUMNS <= columns:
                         register_tile(
-                            tile, at, pitch, flat_weights, mask_rows, mask_columns, channels, offset, flat_out, out_at, samples
+                            tile,
+                            at,
+                            pitch,
+                            flat_weights,
+                            mask_rows,
+                            mask_columns,
+                            channels,
+                            offset,
+                            flat_out,
+                            out_at,
+                            samples,
                         )
                     else:
                         register_tile(
-                            tile, at, pitch, flat_weights, mask_rows, mask_columns, channels, offset, spill, 0, COLUMNS
+                            tile,
+                            at,
+                            pitch,
+                            flat_weights,
+                            mask_rows,
+                            mask_columns,
+                            channels,
+                            offset,
+                            spill,
+                            0,
+                            COLUMNS,
                         )
                         for r in range(min(ROWS, rows - row)):
                             for c in range(min(COLUMNS, columns - column)):

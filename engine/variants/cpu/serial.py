@@ -19,6 +19,7 @@ from numba import njit
 from engine.block import Block, Limits
 from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
+from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Refusal, Variant, Work
 
@@ -29,10 +30,10 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work of the plain loops: every mask cell loads its input cell and its weight."""
+    """Return the work of the plain loops: each tap loads its input cell (ghost cells cost no load) and its weight."""
     return Work(
         flops=2 * problem.multiply_adds,
-        global_load_bytes=problem.multiply_adds * (problem.itemsize + 4),
+        global_load_bytes=loads_by_taps(problem) * problem.itemsize + problem.multiply_adds * 4,
         global_store_bytes=problem.samples * 4,
         minimum_bytes=problem.samples * (problem.itemsize + 4),
     )
@@ -45,6 +46,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 @njit(nogil=True, cache=True)
 def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, out):
+    """Correlate, one result after another; the arguments are those of every filter kernel."""
     height, width, channels = image.shape
     mask_rows, mask_columns = weights.shape
     for row in range(height):

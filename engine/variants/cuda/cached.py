@@ -27,10 +27,10 @@ from engine.device.cuda_kernels import Kernel, filter_signature, float32
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
+from engine.metrics.traffic import cells_inside, loads_by_taps
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, KernelSource, Launch, Refusal, Variant, Work
-from engine.variants.cuda.geometry import cells_inside, loads_by_taps, one_launch, refuse_grid
-from engine.variants.legality import refuse_block
+from engine.variants.cuda.geometry import one_launch, refuse_launch
 
 
 def shared_bytes(block: Block) -> int:
@@ -75,7 +75,7 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the block, its tile or the grid is illegal, or None."""
-    return refuse_block(block, limits, shared_bytes) or refuse_grid(problem, block, limits)
+    return refuse_launch(problem, block, limits, shared_bytes)
 
 
 @lru_cache(maxsize=64)
@@ -127,7 +127,9 @@ def kernel(border: Border, block: Block):
 
 def kernels(problem: Problem, mask: Mask, block: Block) -> tuple[KernelSource, ...]:
     """Return the kernel as the compiler gets it."""
-    return (KernelSource("correlate_cached", kernel(problem.border, block).py_func, filter_signature(problem)),)
+    return (
+        KernelSource("correlate_cached", kernel(problem.border, block).py_func, filter_signature(problem)),
+    )
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> Kernel:

@@ -22,10 +22,10 @@ from engine.device.cuda_kernels import Kernel, filter_signature, float32
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
+from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, KernelSource, Launch, Refusal, Variant, Work
-from engine.variants.cuda.geometry import loads_by_taps, one_launch, refuse_grid
-from engine.variants.legality import refuse_block
+from engine.variants.cuda.geometry import one_launch, refuse_launch
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -45,7 +45,7 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the block or the grid is illegal, or None."""
-    return refuse_block(block, limits) or refuse_grid(problem, block, limits)
+    return refuse_launch(problem, block, limits)
 
 
 @lru_cache

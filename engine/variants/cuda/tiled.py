@@ -27,10 +27,10 @@ from engine.device.cuda_kernels import Kernel, filter_signature, float32
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
+from engine.metrics.traffic import tile_cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, KernelSource, Launch, Refusal, Variant, Work
-from engine.variants.cuda.geometry import one_launch, refuse_grid, tile_cells_inside
-from engine.variants.legality import refuse_block
+from engine.variants.cuda.geometry import one_launch, refuse_launch
 
 
 def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
@@ -71,8 +71,8 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the block, its tile or the grid is illegal, or None."""
-    return refuse_block(block, limits, lambda candidate: shared_bytes(problem.mask_shape, candidate)) or refuse_grid(
-        problem, block, limits
+    return refuse_launch(
+        problem, block, limits, lambda candidate: shared_bytes(problem.mask_shape, candidate)
     )
 
 

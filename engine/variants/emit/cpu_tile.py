@@ -30,7 +30,9 @@ COLUMNS = VECTORS * VECTOR
 
 
 @intrinsic
-def register_tile(typingctx, source, at, pitch, weights, mask_rows, mask_columns, step, offset, out, out_at, out_pitch):  # type: ignore[no-untyped-def]
+def register_tile(
+    typingctx, source, at, pitch, weights, mask_rows, mask_columns, step, offset, out, out_at, out_pitch
+):
     """Correlate ROWS x COLUMNS results from a flat float32 buffer into another.
 
     Parameters
@@ -47,10 +49,20 @@ def register_tile(typingctx, source, at, pitch, weights, mask_rows, mask_columns
         Added to every result.
     """
     signature = types.void(
-        source, types.int64, types.int64, weights, types.int64, types.int64, types.int64, types.float32, out, types.int64, types.int64
+        source,
+        types.int64,
+        types.int64,
+        weights,
+        types.int64,
+        types.int64,
+        types.int64,
+        types.float32,
+        out,
+        types.int64,
+        types.int64,
     )
 
-    def codegen(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, arguments):
         source, at, pitch, weights, mask_rows, mask_columns, step, offset, out, out_at, out_pitch = arguments
         pointer = {
             name: context.make_array(signature.args[index])(context, builder, value).data
@@ -58,14 +70,16 @@ def register_tile(typingctx, source, at, pitch, weights, mask_rows, mask_columns
         }
         vector = ir.VectorType(_F32, VECTOR)
         zero = ir.Constant(vector, [0.0] * VECTOR)
-        fma = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{VECTOR}f32")
+        fma = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector] * 3), f"llvm.fma.v{VECTOR}f32"
+        )
 
-        def splat(scalar):  # type: ignore[no-untyped-def]
+        def splat(scalar):
             one = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_INT, 0))
             order = ir.Constant(ir.VectorType(ir.IntType(32), VECTOR), [0] * VECTOR)
             return builder.shuffle_vector(one, ir.Constant(vector, ir.Undefined), order)
 
-        def address(base, index):  # type: ignore[no-untyped-def]
+        def address(base, index):
             return builder.bitcast(builder.gep(base, [index]), vector.as_pointer())
 
         tile = [(row, column) for row in range(ROWS) for column in range(VECTORS)]
@@ -78,24 +92,37 @@ def register_tile(typingctx, source, at, pitch, weights, mask_rows, mask_columns
             first = builder.add(at, builder.mul(mask_row.index, pitch))
             weight_row = builder.mul(mask_row.index, mask_columns)
             with cgutils.for_range(builder, mask_columns, intp=_INT) as mask_column:
-                weight = splat(builder.load(builder.gep(pointer["weights"], [builder.add(weight_row, mask_column.index)])))
+                weight = splat(
+                    builder.load(
+                        builder.gep(pointer["weights"], [builder.add(weight_row, mask_column.index)])
+                    )
+                )
                 cells = builder.add(first, builder.mul(mask_column.index, step))
                 for row in range(ROWS):
                     for column in range(VECTORS):
                         value = builder.load(
-                            address(pointer["source"], builder.add(cells, ir.Constant(_INT, column * VECTOR))), align=4
+                            address(
+                                pointer["source"], builder.add(cells, ir.Constant(_INT, column * VECTOR))
+                            ),
+                            align=4,
                         )
                         partial = partials[row, column]
                         builder.store(builder.call(fma, [value, weight, builder.load(partial)]), partial)
                     cells = builder.add(cells, pitch)
             for cell in tile:
-                builder.store(builder.fadd(builder.load(totals[cell]), builder.load(partials[cell])), totals[cell])
+                builder.store(
+                    builder.fadd(builder.load(totals[cell]), builder.load(partials[cell])), totals[cell]
+                )
 
         bias = splat(offset)
         for row in range(ROWS):
             for column in range(VECTORS):
                 result = builder.fadd(builder.load(totals[row, column]), bias)
-                builder.store(result, address(pointer["out"], builder.add(out_at, ir.Constant(_INT, column * VECTOR))), align=4)
+                builder.store(
+                    result,
+                    address(pointer["out"], builder.add(out_at, ir.Constant(_INT, column * VECTOR))),
+                    align=4,
+                )
             out_at = builder.add(out_at, out_pitch)
         return context.get_dummy_value()
 

@@ -1,9 +1,10 @@
 """How a cell of the mask is painted and edited: as many digits as fit, the anchor framed, an editor one can read in."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from PySide6.QtCore import QEvent, QLocale, QModelIndex, QObject, QPersistentModelIndex, QPointF, QRect, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPen
+from PySide6.QtCore import QEvent, QLocale, QModelIndex, QObject, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetrics, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemDelegate, QLineEdit, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gui.state.mask_model import MaskRole
@@ -15,6 +16,7 @@ Index = QModelIndex | QPersistentModelIndex
 _EDITOR_WIDTH = 10 * GRID
 _EDITOR_HEIGHT = 3 * GRID
 _SMALLEST_FONT = 8
+_PADDING = 4
 _ARROWS = {
     Qt.Key.Key_Up: (-1, 0),
     Qt.Key.Key_Down: (1, 0),
@@ -34,6 +36,11 @@ class CellDelegate(QStyledItemDelegate):
 
     left_by_arrow = Signal(int, int)
 
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        # One size for all cells of a mask; the table chooses it when the mask or the room changes.
+        self.font = number_font()
+
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         rect: QRect = option.rect  # type: ignore[attr-defined]
         theme = current_theme()
@@ -50,8 +57,8 @@ class CellDelegate(QStyledItemDelegate):
         if state & QStyle.StateFlag.State_Selected:
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
-        text, font = fitting_text(index.data(MaskRole.SHORT_TEXTS), rect.width() - 3, rect.height())
-        painter.setFont(font)
+        text = fitting_text(index.data(MaskRole.SHORT_TEXTS), self.font, rect.width() - _PADDING)
+        painter.setFont(self.font)
         painter.setPen(foreground)
         painter.drawText(rect.adjusted(0, 0, -1, -1), Qt.AlignmentFlag.AlignCenter, text)
         painter.restore()
@@ -97,24 +104,23 @@ class CellDelegate(QStyledItemDelegate):
         return super().eventFilter(editor, event)
 
 
-def fitting_text(texts: tuple[str, ...], width: int, height: int) -> tuple[str, QFont]:
-    """Return the most exact text that fits, and the font in which it does; no text where even the shortest is too wide.
+def fitting_text(texts: tuple[str, ...], font: QFont, width: int) -> str:
+    """Return the most exact text that fits; none where even the shortest is too wide, and then the colour speaks."""
+    metrics = QFontMetrics(font)
+    return next((text for text in texts if metrics.horizontalAdvance(text) <= width), "")
 
-    Digits are dropped down to three characters before the font gets smaller.
-    """
+
+def fitting_font(cells: Iterable[tuple[str, ...]], cell: QSize) -> QFont:
+    """Return the largest font in which every cell can show a number, or the smallest that can be read."""
+    shortest = {min(texts, key=len) for texts in cells}
     font = number_font()
-    normal = QFontMetrics(font).height()
-    for size in (None, 10, 9, _SMALLEST_FONT):
-        if size is not None:
-            font.setPixelSize(size)
+    for size in (QFontInfo(font).pixelSize(), 11, 10, 9, _SMALLEST_FONT):
+        font.setPixelSize(size)
         metrics = QFontMetrics(font)
-        if metrics.height() > max(height + 2, min(normal, height)):
-            continue
-        enough = [text for text in texts if len(text.lstrip("−")) >= min(3, len(texts[0].lstrip("−")))]
-        for text in enough if size != _SMALLEST_FONT else texts:
-            if metrics.horizontalAdvance(text) <= width:
-                return text, font
-    return "", font
+        widest = max(metrics.horizontalAdvance(text) for text in shortest)
+        if widest <= cell.width() - _PADDING and metrics.ascent() < cell.height():
+            break
+    return font
 
 
 def _is_at_end(editor: QLineEdit, direction: int) -> bool:

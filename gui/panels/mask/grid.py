@@ -4,12 +4,14 @@ from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
 
-from gui.panels.mask.cell_delegate import CellDelegate
-from gui.state.mask_model import MaskModel
+from gui.panels.mask.cell_delegate import CellDelegate, fitting_font
+from gui.state.mask_model import MaskModel, MaskRole
 from gui.style.metrics import GRID
 
 _SMALLEST = QSize(20, 18)
 _LARGEST = QSize(9 * GRID, 7 * GRID)
+# A mask that must be scrolled anyway gets cells in which numbers can be read.
+_SCROLLED = QSize(5 * GRID, 3 * GRID)
 _PASTE_WHOLE = QKeySequence("Ctrl+Shift+V")
 
 
@@ -22,10 +24,11 @@ class MaskGrid(QTableView):
     def __init__(self, model: MaskModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = model
+        self._cell = _LARGEST
         self.setModel(model)
-        delegate = CellDelegate(self)
-        delegate.left_by_arrow.connect(self._move_by)
-        self.setItemDelegate(delegate)
+        self._delegate = CellDelegate(self)
+        self._delegate.left_by_arrow.connect(self._move_by)
+        self.setItemDelegate(self._delegate)
         self.horizontalHeader().hide()
         self.verticalHeader().hide()
         self.horizontalHeader().setMinimumSectionSize(1)
@@ -47,7 +50,8 @@ class MaskGrid(QTableView):
         )
         model.modelAboutToBeReset.connect(self._remember_current)
         model.modelReset.connect(self._return_to_current)
-        self._current = (0, 0)
+        model.dataChanged.connect(self._fit_font)
+        self._current: tuple[int, int] | None = None
         self._put_current(*model.mask.anchor)
 
     def sizeHint(self) -> QSize:
@@ -115,12 +119,27 @@ class MaskGrid(QTableView):
         """Share the room among the cells, not below a size that can be hit; few cells lie in the middle."""
         rows, columns = self._model.rowCount(), self._model.columnCount()
         room = self.contentsRect()
-        width = min(max(room.width() // columns, _SMALLEST.width()), _LARGEST.width())
-        height = min(max(room.height() // rows, _SMALLEST.height()), _LARGEST.height(), max(width, 3 * GRID))
+        width = min(room.width() // columns, _LARGEST.width())
+        if width < _SMALLEST.width():
+            width = _SCROLLED.width()
+        height = min(room.height() // rows, _LARGEST.height(), max(width, 3 * GRID))
+        if height < _SMALLEST.height():
+            height = _SCROLLED.height() if width == _SCROLLED.width() else _SMALLEST.height()
         self.horizontalHeader().setDefaultSectionSize(width)
         self.verticalHeader().setDefaultSectionSize(height)
         side, above = max(0, room.width() - columns * width) // 2, max(0, room.height() - rows * height) // 2
         self.setViewportMargins(side, above, side, above)
+        self._cell = QSize(width, height)
+        self._fit_font()
+
+    def _fit_font(self) -> None:
+        model = self._model
+        cells = (
+            model.index(row, column).data(MaskRole.SHORT_TEXTS)
+            for row in range(model.rowCount())
+            for column in range(model.columnCount())
+        )
+        self._delegate.font = fitting_font(cells, self._cell)
 
     def _open_menu(self, position: QPoint) -> None:
         index = self.indexAt(position)
@@ -154,11 +173,15 @@ class MaskGrid(QTableView):
 
     def _remember_current(self) -> None:
         current = self.currentIndex()
-        self._current = (current.row(), current.column()) if current.isValid() else (0, 0)
+        place = (current.row(), current.column()) if current.isValid() else None
+        # On the anchor it stays on the anchor, wherever that goes.
+        self._current = None if place == self._model.mask.anchor else place
 
     def _return_to_current(self) -> None:
         self._fit_cells()
-        self._put_current(*self._current)
+        row, column = self._current or self._model.mask.anchor
+        self._put_current(row, column)
+        self.scrollTo(self.currentIndex(), QAbstractItemView.ScrollHint.PositionAtCenter)
 
     def _put_current(self, row: int, column: int) -> None:
         row = min(max(row, 0), self._model.rowCount() - 1)

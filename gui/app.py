@@ -1,0 +1,174 @@
+"""The one place that wires: client, controllers, state, panels, actions. It decides nothing else."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from engine.mask.presets import preset
+from gui.actions import Actions
+from gui.command_line import WindowOptions
+from gui.controllers.action_states import ActionStates
+from gui.controllers.display import Display
+from gui.controllers.engine_link import EngineLink
+from gui.controllers.engine_messages import EngineMessages
+from gui.controllers.file_commands import FileCommands
+from gui.controllers.picture_controller import PictureController
+from gui.controllers.preferences_controller import PreferencesController
+from gui.controllers.preview_controller import PreviewController
+from gui.controllers.results_controller import ResultsController
+from gui.controllers.run_controller import RunController
+from gui.controllers.session_controller import SessionController
+from gui.engine_start import FirstPicture, StartedEngine
+from gui.main_window import MainWindow
+from gui.pages.page import PageContext
+from gui.state.engine_state import EngineState
+from gui.state.messages import Messages
+from gui.state.preferences import default_path
+from gui.state.results_model import ResultsModel
+from gui.state.workspace import Workspace
+from gui.style.icons import load_icons
+from gui.unexpected import UnexpectedErrors
+
+# Shows at a glance that the picture is another one, and stays within the picture's range.
+FIRST_MASK = "emboss"
+
+
+class Haloscope:
+    """Everything that lives as long as the window.
+
+    Parameters
+    ----------
+    preferences_path : Path, optional
+        None: preferences are neither read nor kept.
+    """
+
+    def __init__(
+        self,
+        app: QApplication,
+        engine: StartedEngine,
+        preferences_path: Path | None = None,
+        theme: str = "",
+    ) -> None:
+        self.workspace = Workspace(preset(FIRST_MASK))
+        self.state = EngineState()
+        self.messages = Messages()
+        self.results = ResultsModel()
+        self.errors = UnexpectedErrors(self.messages)
+        self.actions = Actions()
+        self.actions.add_history(self.workspace)
+        self.preferences = PreferencesController(app, self.actions, self.messages, preferences_path, theme)
+        self.window = MainWindow(
+            PageContext(self.workspace, self.state, self.results, self.actions), self.messages
+        )
+        self.window.take_layout(self.preferences.preferences)
+
+        self.link = EngineLink(engine, self.state)
+        self.engine_messages = EngineMessages(self.link, self.messages)
+        self.display = Display(self.workspace, self.state, self.link.keeper)
+        self.pictures = PictureController(self.workspace, self.state, self.link, self.messages, self.display)
+        self.previews = PreviewController(self.workspace, self.state, self.link, self.messages, self.display)
+        self.runs = RunController(
+            self.workspace, self.state, self.link, self.messages, self.display, self.results
+        )
+        self.sessions = SessionController(self.workspace, self.pictures, self.messages)
+        self.exports = ResultsController(self.results, self.messages)
+        self.files = FileCommands(
+            self.window,
+            self.workspace,
+            self.actions,
+            self.pictures,
+            self.sessions,
+            self.exports,
+            self.preferences.preferences.last_folder,
+        )
+        self.action_states = ActionStates(self.actions, self.workspace, self.state, self.results, self.link)
+        self._connect()
+
+    def begin(self, first: FirstPicture | None) -> None:
+        """Wait for the picture that was asked for before there was a window."""
+        if first is not None:
+            self.link.follow(self.pictures.asked(first.request), first.future)
+
+    def finish(self) -> None:
+        """Do what the first paint does not wait for."""
+        load_icons()
+        self.window.finish()
+
+    def _connect(self) -> None:
+        actions, window = self.actions, self.window
+        for name, slot in (
+            ("run", self.runs.run),
+            ("run_all", self.runs.run_every_variant),
+            ("cancel", self._cancel),
+            ("retry_gpu", self.engine_messages.try_gpu_again),
+            ("copy_results", self.exports.copy),
+            ("clear_results", self.results.clear),
+            ("reset_layout", window.restore_default_layout),
+            ("quit", window.close),
+            ("about", lambda: self._show_help("about")),
+            ("shortcuts", lambda: self._show_help("shortcuts")),
+            ("documentation", lambda: self._show_help("documentation")),
+        ):
+            actions[name].triggered.connect(slot)
+        window.files_dropped.connect(self.files.take)
+        # The paint event comes before the pixels: the next turn of the loop comes after them.
+        window.painted.connect(lambda: QTimer.singleShot(0, self.finish))
+        window.closing.connect(self._keep_preferences)
+
+    def _cancel(self) -> None:
+        self.runs.cancel()
+        self.previews.cancel()
+
+    def _show_help(self, name: str) -> None:
+        from gui.dialogs.help_texts import HOW_TO, about_html, shortcuts_html
+        from gui.dialogs.text import show_text
+
+        title = self.actions[name].iconText()
+        if name == "documentation":
+            show_text(self.window, title, HOW_TO)
+        elif name == "shortcuts":
+            show_text(self.window, title, shortcuts_html(self.actions.all()))
+        else:
+            show_text(self.window, title, about_html(), height=320)
+
+    def _keep_preferences(self) -> None:
+        kept = self.window.give_layout(self.preferences.preferences)
+        self.preferences.keep(geometry=kept.geometry, layouts=kept.layouts, last_folder=self.files.folder)
+
+
+def make_application() -> QApplication:
+    """Return the application object."""
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("haloscope")
+    app.setApplicationDisplayName("Haloscope")
+    return app
+
+
+def run_window(
+    options: WindowOptions,
+    engine: StartedEngine,
+    first: FirstPicture | None,
+    process_age_ms: Callable[[], tuple[float, str]],
+) -> int:
+    """Show the window until it is closed and return the exit status."""
+    app = make_application()
+    path = None if options.measure_startup else default_path()
+    haloscope = Haloscope(app, engine, path, options.theme)
+    haloscope.errors.install()
+    haloscope.begin(first)
+    if options.session:
+        haloscope.sessions.open(Path(options.session))
+    if options.measure_startup:
+        from gui.startup import measure_startup
+
+        return measure_startup(app, haloscope, process_age_ms)
+    from gui.interrupt import close_on_interrupt
+
+    keep = close_on_interrupt(haloscope.window)
+    haloscope.window.show()
+    status = app.exec()
+    keep.close()
+    return status

@@ -1,0 +1,130 @@
+"""What the file actions do: ask where, then let the controller do it. Also takes files that were dropped."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from gui.actions import Actions
+from gui.controllers.picture_controller import PictureController
+from gui.controllers.results_controller import ResultsController
+from gui.controllers.session_controller import SessionController
+from gui.dialogs.files import choose_file_to_open, choose_file_to_save
+from gui.state.workspace import Workspace
+
+PICTURES = [
+    "Pictures (*.png *.jpg *.jpeg *.tif *.tiff *.bmp *.webp *.gif)",
+    "All files (*)",
+]
+FLOAT_TIFF = "TIFF, 32-bit float, nothing clipped (*.tif)"
+RESULTS_AS = ["PNG (*.png)", "TIFF (*.tif)", FLOAT_TIFF, "JPEG (*.jpg)", "WebP (*.webp)"]
+SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
+
+
+class FileCommands(QObject):
+    """Connects the file actions.
+
+    Parameters
+    ----------
+    folder : str
+        Where the dialogs begin; follows the person.
+    """
+
+    def __init__(
+        self,
+        window: QWidget,
+        workspace: Workspace,
+        actions: Actions,
+        pictures: PictureController,
+        sessions: SessionController,
+        results: ResultsController,
+        folder: str,
+    ) -> None:
+        super().__init__(window)
+        self._window = window
+        self._workspace = workspace
+        self._pictures = pictures
+        self._sessions = sessions
+        self._results = results
+        self.folder = folder or str(Path.home())
+        self.dialog: QFileDialog | None = None
+        for name, slot in (
+            ("open", self.open_picture),
+            ("save", self.save_result),
+            ("open_session", self.open_session),
+            ("save_session", self.save_session),
+            ("export_csv", lambda: self.export("csv")),
+            ("export_json", lambda: self.export("json")),
+        ):
+            actions[name].triggered.connect(slot)
+        for action in actions.samples:
+            action.triggered.connect(partial(self._open_sample, action.data()))
+
+    def take(self, paths: list[str]) -> None:
+        """Open what was dropped: a session if it is JSON, else a picture. Of several, the first."""
+        path = Path(paths[0])
+        if path.suffix.lower() == ".json":
+            self._sessions.open(path)
+        else:
+            self._pictures.open_path(path)
+
+    def _open_sample(self, key: str) -> None:
+        self._pictures.open_sample(key)
+
+    def open_picture(self) -> None:
+        """Ask for a picture and open it."""
+        self._ask_to_open("Open a picture", PICTURES, self._pictures.open_path)
+
+    def save_result(self) -> None:
+        """Ask where, and save the result."""
+
+        def save(path: Path, chosen: str) -> None:
+            self._pictures.save_result(path, "float32" if chosen == FLOAT_TIFF else "keep")
+
+        self._ask_to_save("Save the result", RESULTS_AS, f"{self._stem()}-{self._mask_word()}.png", save)
+
+    def open_session(self) -> None:
+        """Ask for a session and take it up."""
+        self._ask_to_open("Open a session", SESSIONS, self._sessions.open)
+
+    def save_session(self) -> None:
+        """Ask where, and save the session."""
+        suggestion = f"{self._stem()}-session.json"
+        self._ask_to_save(
+            "Save the session", SESSIONS[:1], suggestion, lambda path, _: self._sessions.save(path)
+        )
+
+    def export(self, suffix: str) -> None:
+        """Ask where, and save the results as csv or json."""
+        filters = [f"{suffix.upper()} (*.{suffix})"]
+        suggestion = f"{self._stem()}-results.{suffix}"
+        self._ask_to_save("Save the results", filters, suggestion, lambda path, _: self._results.export(path))
+
+    def _ask_to_open(self, title: str, filters: list[str], open_path: Callable[[Path], None]) -> None:
+        def chosen(path: Path, _filter: str) -> None:
+            self.folder = str(path.parent)
+            open_path(path)
+
+        self.dialog = choose_file_to_open(self._window, title, filters, self.folder, chosen)
+
+    def _ask_to_save(
+        self, title: str, filters: list[str], name: str, save: Callable[[Path, str], None]
+    ) -> None:
+        def chosen(path: Path, chosen_filter: str) -> None:
+            self.folder = str(path.parent)
+            save(path, chosen_filter)
+
+        suggestion = Path(self.folder) / name
+        self.dialog = choose_file_to_save(
+            self._window, title, filters, suggestion, suggestion.suffix.lstrip("."), chosen
+        )
+
+    def _stem(self) -> str:
+        picture = self._workspace.picture
+        return Path(picture.title).stem.lower().replace(" ", "-") if picture else "haloscope"
+
+    def _mask_word(self) -> str:
+        name = "".join(letter if letter.isalnum() else "-" for letter in self._workspace.mask.name.lower())
+        return "-".join(part for part in name.split("-") if part) or "filtered"

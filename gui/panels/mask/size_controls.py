@@ -1,0 +1,90 @@
+"""Rows and columns of the mask."""
+
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSpinBox, QWidget
+
+from engine.mask.mask import MAX_SIDE, Mask
+from gui.panels.mask.tool_button import tool_button
+from gui.state.workspace import Workspace
+from gui.style.metrics import GRID, HALF_GRID, number_font
+
+_TOOLTIP = (
+    f"{{}} of the mask, 1 to {MAX_SIDE}. The arrows step by 2, so that the mask keeps its middle; type any number.\n"
+    "Cells are added or taken away around the anchor; new ones are 0."
+)
+
+
+class SizeControls(QWidget):
+    """Two spin boxes and a lock that keeps the mask square."""
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self.rows_box = _side_box("Rows")
+        self.columns_box = _side_box("Columns")
+        self.square_button = tool_button(
+            "lock-outline", "Keep square", "Keep square: rows and columns change together."
+        )
+        self.square_button.setCheckable(True)
+        label = QLabel("Size")
+        label.setBuddy(self.rows_box)
+        times = QLabel("×")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(HALF_GRID)
+        row.addWidget(label)
+        row.addSpacing(GRID)
+        for widget in (self.rows_box, times, self.columns_box, self.square_button):
+            row.addWidget(widget)
+        row.addStretch(1)
+        self._line = row
+        self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
+        self.rows_box.valueChanged.connect(self._rows_changed)
+        self.columns_box.valueChanged.connect(self._columns_changed)
+        self.square_button.toggled.connect(self._lock_toggled)
+        workspace.mask_changed.connect(self._show_mask)
+        self._show_mask(workspace.mask)
+
+    def add_button(self, button: QWidget) -> None:
+        """Put another control at the right end of the row."""
+        self._line.addWidget(button)
+
+    def _rows_changed(self, rows: int) -> None:
+        columns = rows if self.square_button.isChecked() else self._workspace.mask.columns
+        self._resize(rows, columns)
+
+    def _columns_changed(self, columns: int) -> None:
+        rows = columns if self.square_button.isChecked() else self._workspace.mask.rows
+        self._resize(rows, columns)
+
+    def _lock_toggled(self, locked: bool) -> None:
+        mask = self._workspace.mask
+        if locked and mask.rows != mask.columns:
+            side = max(mask.shape)
+            self._resize(side, side)
+
+    def _resize(self, rows: int, columns: int) -> None:
+        mask = self._workspace.mask
+        if (rows, columns) != mask.shape:
+            self._workspace.set_mask(mask.resized(rows, columns), f"Resize to {rows} × {columns}")
+
+    def _show_mask(self, mask: Mask) -> None:
+        with QSignalBlocker(self.rows_box), QSignalBlocker(self.columns_box), QSignalBlocker(self.square_button):
+            self.rows_box.setValue(mask.rows)
+            self.columns_box.setValue(mask.columns)
+            if mask.rows != mask.columns:
+                self.square_button.setChecked(False)
+
+
+def _side_box(name: str) -> QSpinBox:
+    box = QSpinBox()
+    box.setRange(1, MAX_SIDE)
+    box.setSingleStep(2)
+    # A 1 on the way to 15 would cut the mask down.
+    box.setKeyboardTracking(False)
+    box.setFont(number_font())
+    box.setAlignment(Qt.AlignmentFlag.AlignRight)
+    box.setFixedWidth(8 * GRID)
+    box.setAccessibleName(name)
+    box.setToolTip(_TOOLTIP.format(name))
+    return box

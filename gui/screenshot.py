@@ -1,0 +1,88 @@
+"""`screenshot`: the real window with the real engine, saved as PNG when everything that was asked for is shown."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QIODevice, QTimer
+from PySide6.QtWidgets import QApplication
+
+from engine.errors import EngineError
+from engine.files import atomic_write
+from engine.mask.resolve import resolve_mask
+from gui.app import Haloscope, make_application
+from gui.command_line import ScreenshotOptions
+from gui.engine_start import FirstPicture, StartedEngine
+from gui.state.session_file import load_session
+
+# Layouts, plots and icons settle within a few turns of the event loop.
+SETTLE_MS = 300
+
+
+def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None) -> int:
+    """Save a picture of the window and return the exit status.
+
+    Raises
+    ------
+    EngineError
+        The picture, the session, the mask, the variant or the place to write is not as it should be.
+    """
+    app = make_application()
+    haloscope = Haloscope(app, engine, theme=options.theme)
+    haloscope.window.resize(options.width, options.height)
+    shot = _Shot(app, haloscope, options)
+    if options.session:
+        session = load_session(Path(options.session))
+        if options.image:
+            haloscope.sessions.apply(session)
+        else:
+            haloscope.sessions.take_up(session)
+    if options.mask:
+        haloscope.workspace.set_mask(resolve_mask(options.mask))
+    if options.variant:
+        haloscope.workspace.change(variant=options.variant)
+    haloscope.begin(first)
+    haloscope.window.show()
+    app.exec()
+    if shot.error is not None:
+        raise shot.error
+    atomic_write(options.out, shot.png)
+    return 0
+
+
+class _Shot:
+    """Waits for what was asked for, then takes the picture."""
+
+    def __init__(self, app: QApplication, haloscope: Haloscope, options: ScreenshotOptions) -> None:
+        self._app = app
+        self._haloscope = haloscope
+        self._options = options
+        self._has_begun_run = False
+        self.error: EngineError | None = None
+        self.png = b""
+        haloscope.pictures.open_failed.connect(self._fail)
+        haloscope.previews.failed.connect(self._fail)
+        haloscope.previews.shown.connect(self._previewed)
+        haloscope.runs.finished.connect(self._settle)
+
+    def _previewed(self) -> None:
+        if not self._options.run:
+            self._settle()
+        elif not self._has_begun_run:
+            self._has_begun_run = True
+            self._haloscope.runs.run_every_variant()
+
+    def _settle(self) -> None:
+        QTimer.singleShot(SETTLE_MS, self._grab)
+
+    def _grab(self) -> None:
+        if self._haloscope.state.busy:
+            self._settle()
+            return
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        self._haloscope.window.grab().save(buffer, "PNG")
+        self.png = bytes(buffer.data().data())
+        self._app.quit()
+
+    def _fail(self, error: EngineError) -> None:
+        self.error = error
+        self._app.quit()

@@ -1,0 +1,40 @@
+"""Settings that hold for every test: no screen, no settings of the person, no cache of the person, markers by themselves."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they use; engine tests first, so that the first failure is the deepest one."""
+    for item in items:
+        if "qapp" in getattr(item, "fixturenames", ()):
+            item.add_marker("gui")
+        if "tests/gpu" in item.path.as_posix():
+            item.add_marker("gpu")
+    order = ("tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")
+    items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Turn a skip of a GPU test into an error where a GPU is promised: a skip is not a pass."""
+    report = yield
+    if GPU_REQUIRED and report.skipped and item.get_closest_marker("gpu"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although HALOSCOPE_GPU=1: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the person's settings out of the tests, and the tests out of the person's settings."""
+    folder: Path = tmp_path_factory.mktemp("settings")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))

@@ -1,0 +1,190 @@
+import math
+from dataclasses import replace
+
+import pyqtgraph as pg
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from engine.results import RunResult
+from gui.plots.base import VariantPlot, log_ticks
+from gui.plots.speedup_plot import SpeedupPlot
+from gui.plots.time_plot import TimePlot
+from gui.state.results_model import ResultsModel
+from gui.state.workspace import Workspace
+from gui.style.series import series_for
+from gui.style.theme import DARK, apply_theme
+from tests.gui.made_results import (
+    PROBLEM,
+    make_failure,
+    make_result,
+    make_simulated,
+    make_unverified,
+    make_workspace,
+)
+
+PLOTS = [TimePlot, SpeedupPlot]
+
+
+def make_plot(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> tuple[VariantPlot, ResultsModel, Workspace]:
+    results, workspace = ResultsModel(), make_workspace()
+    plot = kind(results, workspace)
+    results.setParent(plot)
+    workspace.setParent(plot)
+    qtbot.addWidget(plot)
+    plot.resize(480, 240)
+    return plot, results, workspace
+
+
+def marks(plot: VariantPlot) -> dict[int, tuple[RunResult, float]]:
+    """Return the runs that are drawn, by identity, with the value at which their mark lies."""
+    drawn = {}
+    for item in plot.plot.getPlotItem().items:
+        if isinstance(item, pg.ScatterPlotItem):
+            for point in item.points():
+                if isinstance(point.data(), RunResult):
+                    drawn[id(point.data())] = (point.data(), 10 ** point.pos().x())
+    return drawn
+
+
+def written(plot: VariantPlot) -> list[str]:
+    return [
+        item.toPlainText().strip() for item in plot.plot.getPlotItem().items if isinstance(item, pg.TextItem)
+    ]
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    elsewhere = make_result("cached", 0.3, problem=replace(PROBLEM, width=100))
+    good = [make_result("cpu-serial", 20.0), make_result("tiled", 0.5)]
+    for result in (
+        elsewhere,
+        *good,
+        make_failure("cached"),
+        make_unverified("naive"),
+        make_simulated("naive"),
+    ):
+        results.add(result)
+    assert set(marks(plot)) == {id(result) for result in good}
+
+
+def test_that_times_stand_at_their_median_and_older_runs_stay(qtbot: QtBot) -> None:
+    plot, results, _ = make_plot(qtbot, TimePlot)
+    runs = [make_result("tiled", 0.5), make_result("tiled", 0.25)]
+    for run in runs:
+        results.add(run)
+    for run, value_ms in marks(plot).values():
+        assert math.isclose(value_ms, run.kernel_ms or 0.0, rel_tol=1e-12)
+    assert len(marks(plot)) == 2
+    assert written(plot) == ["0.250 ms"]
+
+
+def test_that_a_speed_up_stands_at_its_ratio_with_the_number_at_its_end(qtbot: QtBot) -> None:
+    plot, results, workspace = make_plot(qtbot, SpeedupPlot)
+    results.add(make_result("cpu-serial", 20.0))
+    results.add(make_result("naive", 2.0))
+    assert written(plot) == ["1.00×", "10.0×"]
+    assert sorted(round(value, 9) for _, value in marks(plot).values()) == [1.0, 10.0]
+    workspace.change(baseline="naive")
+    assert written(plot) == ["0.100×", "1.00×"]
+    assert "naive" in plot.caption.text()
+
+
+def test_that_without_a_run_of_the_baseline_the_plot_says_so(qtbot: QtBot) -> None:
+    plot, results, _ = make_plot(qtbot, SpeedupPlot)
+    results.add(make_result("naive", 2.0))
+    assert marks(plot) == {}
+    assert not plot.empty_text.isHidden()
+    assert "cpu-serial" in plot.empty_text.text()
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_what_is_not_plotted_is_named_with_its_reason(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    for result in (
+        make_failure("cached", "out of resources"),
+        make_unverified("tiled"),
+        make_simulated("naive"),
+    ):
+        results.add(result)
+    text = plot.omitted.text()
+    assert "cached: failed (out of resources)" in text
+    assert "tiled: not verified" in text
+    assert "naive: simulated" in text
+    assert text in plot.accessibleDescription()
+    assert marks(plot) == {}
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_an_empty_plot_says_how_to_fill_it(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    assert "Press Run" in plot.empty_text.text()
+    results.add(make_result("cpu-serial", 20.0))
+    assert plot.empty_text.isHidden()
+    results.clear()
+    assert not plot.empty_text.isHidden()
+    assert marks(plot) == {}
+
+
+def test_that_the_numbers_can_be_heard(qtbot: QtBot) -> None:
+    plot, results, _ = make_plot(qtbot, TimePlot)
+    results.add(make_result("cpu-serial", 20.0))
+    assert plot.accessibleName()
+    assert "cpu-serial: 20.0 ms" in plot.accessibleDescription()
+
+
+def test_that_colours_follow_the_theme_and_are_those_of_the_variant(qtbot: QtBot, qapp: QApplication) -> None:
+    plot, results, _ = make_plot(qtbot, TimePlot)
+    apply_theme(qapp, "light")
+    results.add(make_result("tiled", 0.5))
+    apply_theme(qapp, "dark")
+    mark = next(
+        i for i in plot.plot.getPlotItem().items if isinstance(i, pg.ScatterPlotItem) and i.opts["hoverable"]
+    )
+    assert pg.mkColor(mark.opts["brush"].color()).name() == series_for("tiled", DARK).colour
+    assert plot.plot.backgroundBrush().color().name() == DARK.base
+    apply_theme(qapp, "light")
+
+
+def test_that_the_wheel_cannot_scroll_the_values_away(qtbot: QtBot) -> None:
+    plot, _, _ = make_plot(qtbot, TimePlot)
+    assert plot.plot.getViewBox().mouseEnabled() == [False, False]
+    assert not plot.plot.getPlotItem().menuEnabled()
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+@pytest.mark.parametrize("width", [300, 900])
+def test_that_numbers_are_not_cut_at_any_width(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot], width: int
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    for result in (make_result("cpu-serial", 1888.0), make_result("naive", 100.0), make_result("tiled", 0.1)):
+        results.add(result)
+    plot.resize(width, 200)
+    plot.show()
+    QApplication.processEvents()
+    view = plot.plot.getViewBox()
+    texts = [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.TextItem)]
+    assert texts
+    for text in texts:
+        assert text.sceneBoundingRect().right() <= view.sceneBoundingRect().right() + 1.0
+
+
+@pytest.mark.parametrize(("low", "high"), [(-2.0, 2.0), (-0.3, 0.3), (-5.0, 6.0), (0.1, 0.7)])
+def test_that_ticks_are_few_round_and_inside(low: float, high: float) -> None:
+    ticks = log_ticks(low, high, 5)
+    assert 2 <= len(ticks) <= 5
+    assert all(low <= tick <= high for tick in ticks)
+    assert all(
+        f"{10**tick:.6e}"[:8] in ("1.000000", "1.500000", "2.000000", "3.000000", "5.000000", "7.000000")
+        for tick in ticks
+    )

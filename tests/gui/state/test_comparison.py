@@ -1,0 +1,64 @@
+from dataclasses import replace
+
+import pytest
+
+from engine.border import Border
+from gui.state.comparison import (
+    kernel_speed_ms,
+    newest_baseline,
+    no_speed_word,
+    problem_key,
+    workspace_problem_key,
+)
+from tests.gui.made_results import (
+    PROBLEM,
+    make_failure,
+    make_result,
+    make_simulated,
+    make_unverified,
+    make_workspace,
+)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"height": 511},
+        {"width": 511},
+        {"channels": 1},
+        {"dtype": "float32"},
+        {"mask_shape": (5, 3), "anchor": (2, 1)},
+        {"border": Border.WRAP},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_that_problems_that_differ_are_not_compared(change: dict[str, object]) -> None:
+    assert problem_key(replace(PROBLEM, **change)) != problem_key(PROBLEM)  # type: ignore[arg-type]
+
+
+def test_that_the_anchor_does_not_part_problems() -> None:
+    assert problem_key(replace(PROBLEM, anchor=(0, 0))) == problem_key(PROBLEM)
+
+
+def test_that_the_workspace_describes_the_problem_that_its_runs_have() -> None:
+    assert workspace_problem_key(make_workspace()) == problem_key(PROBLEM)
+
+
+@pytest.mark.parametrize(
+    ("result", "word"),
+    [
+        (make_failure(), "failed"),
+        (make_unverified(), "not verified"),
+        (make_simulated(), "simulated"),
+        (make_result(timing=None), "not timed"),
+    ],
+    ids=["failed", "not verified", "simulator", "not timed"],
+)
+def test_that_such_a_result_has_no_speed_and_says_why(result: object, word: str) -> None:
+    assert kernel_speed_ms(result) is None  # type: ignore[arg-type]
+    assert no_speed_word(result) == word  # type: ignore[arg-type]
+
+
+def test_that_the_newest_run_of_the_baseline_with_a_speed_counts() -> None:
+    old, new, failed = make_result("naive", 3.0), make_result("naive", 2.0), make_failure("naive")
+    assert newest_baseline([old, new, failed], "naive") == {problem_key(PROBLEM): new}

@@ -1,0 +1,97 @@
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
+from pytestqt.qtbot import QtBot
+
+from engine.block import Block
+from engine.border import Border
+from engine.host.protocol import Availability, Filtered
+from gui.state.engine_state import EngineState
+from gui.state.results_model import ResultsModel
+from gui.state.variants_model import TIME_ROLE, VariantsModel
+from gui.state.workspace import Workspace
+from tests.gui.made_results import NO_CUDA, make_engine_state, make_result, make_simulated, make_workspace
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+_SELECTABLE = Qt.ItemFlag.ItemIsSelectable
+
+
+def make_model(
+    engine_state: EngineState | None = None, workspace: Workspace | None = None
+) -> tuple[VariantsModel, Workspace, ResultsModel]:
+    workspace = workspace or make_workspace()
+    results = ResultsModel()
+    model = VariantsModel(workspace, engine_state or make_engine_state(), results)
+    # Qt does not own what the model only listens to.
+    model.kept = (results, engine_state)  # type: ignore[attr-defined]
+    return model, workspace, results
+
+
+def time_of(model: VariantsModel, key: str) -> str:
+    return str(model.index(model.position(key)).data(TIME_ROLE))
+
+
+def test_that_the_model_keeps_to_the_rules_of_qt_while_the_engine_comes_and_goes() -> None:
+    state = EngineState()
+    model, workspace, results = make_model(state)
+    tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    ready = make_engine_state(cuda=False)
+    state.variants, state.availability = ready.variants, ready.availability
+    state.ready_changed.emit()
+    results.add(make_result())
+    workspace.change(variant="naive")
+    assert [row.key for row in model.rows()] == [
+        "auto",
+        "cpu-serial",
+        "cpu-parallel",
+        "naive",
+        "tiled",
+        "cached",
+    ]
+    assert tester
+
+
+def test_that_an_unavailable_variant_is_greyed_with_the_reason_in_its_tooltip() -> None:
+    model, _, _ = make_model(make_engine_state(cuda=False))
+    index = model.index(model.position("tiled"))
+    assert not index.flags() & _SELECTABLE
+    assert NO_CUDA in index.data(Qt.ItemDataRole.ToolTipRole)
+    assert NO_CUDA in index.data(Qt.ItemDataRole.AccessibleTextRole)
+
+
+def test_that_a_variant_refused_for_its_block_can_still_be_chosen_so_that_the_block_can_be_mended() -> None:
+    refused = {"tiled": Availability("tiled", "The block is too large.", Block(16, 16))}
+    model, _, _ = make_model(make_engine_state(refused=refused))
+    index = model.index(model.position("tiled"))
+    assert index.flags() & _SELECTABLE
+    assert index.data(TIME_ROLE) == "block refused"
+
+
+def test_that_the_time_is_that_of_the_newest_run_on_the_present_problem(qtbot: QtBot) -> None:
+    model, workspace, results = make_model()
+    results.add(make_result("tiled", 0.5))
+    with qtbot.waitSignal(model.dataChanged):
+        results.add(make_result("tiled", 0.25))
+    assert time_of(model, "tiled") == "0.250 ms"
+    workspace.change(border=Border.WRAP)
+    assert time_of(model, "tiled") == ""
+
+
+def test_that_the_simulator_has_a_word_in_place_of_a_time() -> None:
+    model, _, results = make_model()
+    results.add(make_simulated("naive"))
+    assert time_of(model, "naive") == "simulated"
+
+
+def test_that_auto_says_what_it_chose_and_why_after_a_run() -> None:
+    model, _, results = make_model()
+    results.add(make_result("tiled", chosen_because="it reuses each input 25 times"))
+    assert model.rows()[0].idea == "Chose tiled: it reuses each input 25 times"
+
+
+def test_that_auto_says_what_it_chose_after_a_preview() -> None:
+    state = make_engine_state()
+    model, _, _ = make_model(state)
+    state.show_filtered(Filtered(None, None, "cpu-parallel", "cpu", 3.0))
+    assert "cpu-parallel" in model.rows()[0].idea
