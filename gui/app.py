@@ -34,6 +34,7 @@ from gui.unexpected import UnexpectedErrors
 
 # Shows at a glance that the picture is another one, and stays within the picture's range.
 FIRST_MASK = "emboss"
+FINISH_AFTER_MS = 10
 
 
 class Haloscope:
@@ -114,8 +115,8 @@ class Haloscope:
         ):
             actions[name].triggered.connect(slot)
         window.files_dropped.connect(self.files.take)
-        # The paint event comes before the pixels: the next turn of the loop comes after them.
-        window.painted.connect(lambda: QTimer.singleShot(0, self.finish))
+        # The signal comes before the pixels are on the screen.
+        window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         window.closing.connect(self._keep_preferences)
 
     def _cancel(self) -> None:

@@ -223,6 +223,11 @@ class VariantPlot(QWidget):
         self.plot.getAxis("bottom").setGrid(40)
 
 
+def log_ms(duration_ms: float) -> float:
+    """Return log10 of a duration; a clock too coarse for a tiny picture may say 0, which is drawn as 1 ns."""
+    return math.log10(max(duration_ms, 1e-6))
+
+
 def newest_by_variant(runs: Sequence[RunResult]) -> dict[str, RunResult]:
     """Return the newest run of each variant, in the order in which the variants first ran."""
     return {run.variant: run for run in runs}

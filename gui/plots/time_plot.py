@@ -1,6 +1,5 @@
 """Execution time by variant: the median in the variant's colour and shape, p20 to p80 as a bar, the minimum as a tick."""
 
-import math
 from collections.abc import Sequence
 
 import pyqtgraph as pg
@@ -9,7 +8,7 @@ from PySide6.QtGui import QPainterPath
 from PySide6.QtWidgets import QWidget
 
 from engine.results import RunResult, Spread
-from gui.plots.base import VariantPlot, newest_by_variant
+from gui.plots.base import VariantPlot, log_ms, newest_by_variant
 from gui.state.comparison import ProblemKey
 from gui.state.quantities import ms_text, tick_text
 from gui.state.results_model import ResultsModel
@@ -50,24 +49,24 @@ class TimePlot(VariantPlot):
             ends[run.variant] = max(ends.get(run.variant, 0.0), spread.p80_ms)
         numbers = {variant: ms_text(run.kernel_ms or 0.0) for variant, run in newest.items()}
         for variant, number in numbers.items():
-            self.add_number(number, math.log10(ends[variant]), rows[variant], theme)
+            self.add_number(number, log_ms(ends[variant]), rows[variant], theme)
         self.set_rows(list(newest))
         lowest = min(spread.minimum_ms for _, spread in timed)
-        self.set_values(math.log10(lowest), math.log10(max(ends.values())), list(numbers.values()))
+        self.set_values(log_ms(lowest), log_ms(max(ends.values())), list(numbers.values()))
         return [_words(run) for run in newest.values()]
 
     def _draw_run(self, run: RunResult, spread: Spread, row: int, opacity: float, theme: Theme) -> None:
         colour = series_for(run.variant, theme).colour
         y = -float(row)
-        low, high = math.log10(spread.p20_ms), math.log10(spread.p80_ms)
+        low, high = log_ms(spread.p20_ms), log_ms(spread.p80_ms)
         bar = pg.PlotCurveItem([low, high], [y, y], pen=pg.mkPen(colour, width=5, capStyle=_FLAT))
         # A scatter item, because its height is in pixels whatever the number of rows.
         minimum = pg.ScatterPlotItem(
-            [math.log10(spread.minimum_ms)], [y], symbol=_upright(), size=14, pen=pg.mkPen(colour, width=1.5)
+            [log_ms(spread.minimum_ms)], [y], symbol=_upright(), size=14, pen=pg.mkPen(colour, width=1.5)
         )
         self.plot.addItem(bar)
         self.plot.addItem(minimum)
-        mark = self.add_mark(run, math.log10(spread.median_ms), row, theme, _words)
+        mark = self.add_mark(run, log_ms(spread.median_ms), row, theme, _words)
         for item in (bar, minimum, mark):
             item.setOpacity(opacity)
 

@@ -135,6 +135,12 @@ def test_that_an_empty_plot_says_how_to_fill_it(
     assert marks(plot) == {}
 
 
+def test_that_a_time_of_zero_from_a_coarse_clock_does_not_break_the_plot(qtbot: QtBot) -> None:
+    plot, results, _ = make_plot(qtbot, TimePlot)
+    results.add(make_result("cpu-serial", 0.0))
+    assert len(marks(plot)) == 1
+
+
 def test_that_the_numbers_can_be_heard(qtbot: QtBot) -> None:
     plot, results, _ = make_plot(qtbot, TimePlot)
     results.add(make_result("cpu-serial", 20.0))

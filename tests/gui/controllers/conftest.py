@@ -1,0 +1,83 @@
+import pytest
+from PySide6.QtCore import QCoreApplication, QEvent
+
+from engine.host.protocol import OpenPicture, Preview
+from engine.mask.presets import preset
+from gui.controllers.display import Display
+from gui.controllers.engine_link import EngineLink
+from gui.controllers.engine_messages import EngineMessages
+from gui.controllers.picture_controller import PictureController
+from gui.controllers.preview_controller import PreviewController
+from gui.controllers.run_controller import RunController
+from gui.controllers.session_controller import SessionController
+from gui.engine_start import StartedEngine
+from gui.state.engine_state import EngineState
+from gui.state.messages import Messages
+from gui.state.results_model import ResultsModel
+from gui.state.workspace import Workspace
+from tests.gui.fake_engine import FakeEngineClient
+
+
+class Bench:
+    """Controllers and state around a fake engine, without any widget."""
+
+    def __init__(self, **options):
+        self.engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks, **options))
+        self.fake = self.engine.client
+        self.workspace = Workspace(preset("sharpen"))
+        self.state = EngineState()
+        self.messages = Messages()
+        self.results = ResultsModel()
+        self.link = EngineLink(self.engine, self.state)
+        self.engine_messages = EngineMessages(self.link, self.messages)
+        self.display = Display(self.workspace, self.state, self.link.keeper)
+        parts = (self.workspace, self.state, self.link, self.messages, self.display)
+        self.pictures = PictureController(*parts)
+        self.previews = PreviewController(*parts)
+        self.runs = RunController(*parts, self.results)
+        self.sessions = SessionController(self.workspace, self.pictures, self.messages)
+
+    def settle(self):
+        """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
+        for _ in range(20):
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
+            QCoreApplication.processEvents()
+
+    def open(self, name="photo.png"):
+        """Open a picture and show its preview."""
+        automatic, self.fake.automatic = self.fake.automatic, True
+        self.pictures.open_sample(name)
+        self.settle()
+        self.fake.automatic = automatic
+        assert self.workspace.picture is not None
+        assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)
+
+
+@pytest.fixture
+def make_bench(qapp):
+    made = []
+
+    def make(**options):
+        made.append(Bench(**options))
+        made[-1].settle()
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.link.shutdown()
+
+
+@pytest.fixture
+def bench(make_bench):
+    """A bench whose engine answers at once, with a picture open."""
+    bench = make_bench()
+    bench.open()
+    return bench
+
+
+@pytest.fixture
+def slow_bench(make_bench):
+    """A bench whose engine answers when the test says so, with a picture open."""
+    bench = make_bench(automatic=False)
+    bench.open()
+    return bench

@@ -1,0 +1,271 @@
+"""A stand-in for `engine.host.client.EngineClient`: same interface, no process, plain NumPy, answers when told to.
+
+`automatic` answers each request at once; without it a test answers by hand, in any order: `fake.answer()`,
+`fake.fail(error)`, `fake.lose()`. Callbacks run in the thread that answers, as the real ones run in the client's.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.block import Block
+from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
+from engine.host import shared
+from engine.host.protocol import (
+    Availability,
+    CheckVariants,
+    Filtered,
+    FilterJob,
+    OpenPicture,
+    PictureHandle,
+    Progress,
+    Ready,
+    Request,
+    Run,
+    SaveResult,
+    ScreenLevels,
+    SharedArray,
+    VariantInfo,
+)
+from engine.machine import DeviceInfo
+from engine.problem import Problem
+from engine.results import Environment, RunResult, Spread, Timing, Verification
+
+NO_GPU = "there is no NVIDIA driver. Install one, or choose the simulator."
+
+READY = Ready(
+    variants=(
+        VariantInfo("cpu-serial", "CPU, one thread", "cpu", "The textbook loops.", Block(16, 16), False),
+        VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Rows shared by cores.", Block(16, 16), False),
+        VariantInfo("naive", "Naive", "cuda", "One thread an output.", Block(16, 16), True),
+        VariantInfo("tiled", "Tiled", "cuda", "An input tile in shared memory.", Block(16, 16), True),
+        VariantInfo("cached", "Cached", "cuda", "The halo is left to the cache.", Block(16, 16), True),
+    ),
+    devices=(
+        DeviceInfo("cpu", "cpu", "CPU, 2 cores", True, "", True),
+        DeviceInfo("cuda:0", "cuda", "CUDA device", False, NO_GPU, True),
+        DeviceInfo("simulator", "cuda", "CUDA simulator", True, "", False),
+    ),
+)
+KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
+
+
+@dataclass(eq=False)
+class Asked:
+    """A request that has not been answered."""
+
+    request: Request
+    future: Future[Any]
+    on_progress: Callable[[Progress], None] | None
+
+
+class FakeEngineClient:
+    """Answers like the engine.
+
+    Parameters
+    ----------
+    automatic : bool
+        Answer each request at once.
+    ready : bool
+        Say so when started.
+    unavailable : dict of str to str
+        Reasons by variant.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_ready: Callable[[Ready], None] | None = None,
+        on_lost: Callable[[HostLost], None] | None = None,
+        automatic: bool = True,
+        ready: bool = True,
+        unavailable: dict[str, str] | None = None,
+    ) -> None:
+        self._on_ready = on_ready or (lambda ready: None)
+        self._on_lost = on_lost or (lambda lost: None)
+        self.automatic = automatic
+        self._says_ready = ready
+        self.unavailable = unavailable if unavailable is not None else {"tiled": NO_GPU, "cached": NO_GPU}
+        self.use_cuda = True
+        self.asked: list[Asked] = []
+        self.seen: list[Request] = []
+        self.cancelled: list[Request] = []
+        self.released: list[str] = []
+        self.created: set[str] = set()
+        self.is_shut_down = False
+
+    def start(self) -> None:
+        if self._says_ready:
+            self.become_ready()
+
+    def become_ready(self) -> None:
+        self._on_ready(READY)
+
+    def submit(self, request: Request, on_progress: Callable[[Progress], None] | None = None) -> Future[Any]:
+        asked = Asked(request, Future(), on_progress)
+        self.seen.append(request)
+        self.asked.append(asked)
+        if self.automatic:
+            self.answer()
+        return asked.future
+
+    def waiting(self, kind: type) -> list[Asked]:
+        """Requests of a kind that have not been answered, oldest first."""
+        return [asked for asked in self.asked if isinstance(asked.request, kind)]
+
+    def answer(self, asked: Asked | None = None) -> None:
+        """Answer a request, by default the oldest."""
+        asked = self._take(asked)
+        try:
+            asked.future.set_result(self._reply(asked.request))
+        except EngineError as error:
+            asked.future.set_exception(error)
+
+    def answer_all(self, kind: type) -> None:
+        """Answer every waiting request of a kind."""
+        for asked in self.waiting(kind):
+            self.answer(asked)
+
+    def fail(self, error: EngineError, asked: Asked | None = None) -> None:
+        """Fail a request, by default the oldest."""
+        self._take(asked).future.set_exception(error)
+
+    def tell(self, stage: str, fraction: float, asked: Asked | None = None) -> None:
+        """Say how far a request is, by default the oldest."""
+        asked = asked or self.asked[0]
+        assert asked.on_progress is not None
+        asked.on_progress(Progress(stage, fraction, 0.1))
+
+    def lose(self, reason: str = "it was killed (SIGKILL)") -> None:
+        """End the host in the middle of everything; `become_ready` brings its successor."""
+        error = HostLost(
+            "The engine's process ended",
+            reason,
+            "A new one is being started and your work is kept: run again.",
+        )
+        self._on_lost(error)
+        while self.asked:
+            self.fail(error)
+
+    def cancel(self, future: Future[Any]) -> None:
+        for asked in self.asked:
+            if asked.future is future:
+                self.cancelled.append(asked.request)
+                self.fail(Cancelled("The run was stopped"), asked)
+                return
+
+    def release(self, *names: str) -> None:
+        self.released.extend(names)
+        shared.unlink(*names)
+
+    def try_cuda_again(self) -> None:
+        self.use_cuda = True
+        self.become_ready()
+
+    def shutdown(self) -> None:
+        self.is_shut_down = True
+        shared.unlink(*self.created)
+
+    @property
+    def leaked(self) -> set[str]:
+        """Blocks that were made and not given back."""
+        return self.created - set(self.released)
+
+    def _take(self, asked: Asked | None) -> Asked:
+        asked = asked or self.asked[0]
+        self.asked.remove(asked)
+        return asked
+
+    def _reply(self, request: Request) -> object:
+        if isinstance(request, OpenPicture):
+            return self._picture(request)
+        if isinstance(request, CheckVariants):
+            return tuple(Availability(v.key, self.unavailable.get(v.key, "")) for v in READY.variants)
+        if isinstance(request, SaveResult):
+            Path(request.path).write_bytes(b"picture")
+            return request.path
+        result = _run_result(request.job) if isinstance(request, Run) else None
+        return self._filtered(request.job, result)
+
+    def _picture(self, request: OpenPicture) -> PictureHandle:
+        title = Path(request.path).name or request.sample
+        if "missing" in title:
+            raise ImageReadError(f"{title} cannot be opened", "there is no such file", "Check the name.")
+        height, width = 36, 48
+        rows, columns = np.mgrid[0:height, 0:width]
+        pixels = np.stack([rows * 7, columns * 5, (rows + columns) * 3], axis=-1).astype(np.uint8)
+        values, screen = self._make(pixels, _painted(pixels.astype(np.float32)))
+        return PictureHandle(
+            pixels=values,
+            alpha=None,
+            screen=ScreenLevels((screen,)),
+            title=title,
+            description=f"{title}  {width} x {height}  RGB  8 bit",
+            path=request.path,
+            sample=request.sample,
+        )
+
+    def _filtered(self, job: FilterJob, result: RunResult | None) -> Filtered:
+        # Every job has a result of its own, which is all that the window needs to know of filtering.
+        pixels = shared.attach(job.picture.pixels).astype(np.float32)
+        filtered = pixels * np.float32(job.mask.total) + np.float32(job.mask.offset)
+        values, screen = self._make(filtered, _painted(filtered))
+        variant = "cpu-parallel" if job.variant == "auto" else job.variant
+        return Filtered(values, ScreenLevels((screen,)), variant, "cpu", 1.0, result)
+
+    def _make(self, *arrays: np.ndarray) -> tuple[SharedArray, ...]:
+        made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
+        for block, array in zip(made, arrays, strict=True):
+            shared.attach(block)[...] = array
+        self.created.add(made[0].name)
+        return made
+
+
+def _painted(pixels: np.ndarray) -> np.ndarray:
+    """Blue, green, red, alpha, as the screen takes them."""
+    shown = np.full((*pixels.shape[:2], 4), 255, dtype=np.uint8)
+    shown[..., :3] = np.clip(pixels[..., ::-1], 0, 255)
+    return shown
+
+
+def _run_result(job: FilterJob) -> RunResult:
+    variant = "cpu-parallel" if job.variant == "auto" else job.variant
+    title = next((v.title for v in READY.variants if v.key == variant), variant)
+    kernel_ms = KERNEL_MS.get(variant, 1.0)
+    picture = job.picture
+    return RunResult(
+        variant=variant,
+        title=title,
+        device="cpu",
+        problem=Problem(
+            picture.height,
+            picture.width,
+            picture.channels,
+            picture.pixels.dtype,
+            job.mask.shape,
+            job.mask.anchor,
+            job.border,
+            job.cval,
+        ),
+        mask_name=job.mask.name,
+        block=job.block,
+        environment=Environment("CPU, 2 cores"),
+        timing=Timing(
+            kernel=Spread(tuple(kernel_ms * f for f in (0.98, 1.0, 1.1))),
+            end_to_end=Spread((kernel_ms * 1.2,)),
+            compile_ms=210.0,
+            allocate_ms=0.1,
+        ),
+        verification=Verification(
+            True,
+            1.2e-7,
+            3e-6,
+            picture.height * picture.width,
+            picture.height * picture.width,
+            False,
+        ),
+    )
