@@ -83,7 +83,7 @@ class MainWindow(QMainWindow):
         for page in self._entered:
             kept = preferences.layouts.get(page.objectName())
             if kept:
-                page.restoreState(_bytes(kept), LAYOUT_VERSION)
+                page.take_layout(_bytes(kept), LAYOUT_VERSION)
 
     def give_layout(self, preferences: Preferences) -> Preferences:
         """Return the preferences with the layout as it is now."""

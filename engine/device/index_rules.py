@@ -12,9 +12,9 @@ from numba import njit  # isort: skip  (numba_cuda says first where compiled cod
 
 _ghost = njit(nogil=True, inline="always")(borders.ghost)
 _replicate = njit(nogil=True, inline="always")(borders.replicate)
-_reflect = njit(nogil=True)(borders.reflect)
-_mirror = njit(nogil=True)(borders.mirror)
-_wrap = njit(nogil=True)(borders.wrap)
+_reflect = njit(nogil=True, inline="always")(borders.reflect)
+_mirror = njit(nogil=True, inline="always")(borders.mirror)
+_wrap = njit(nogil=True, inline="always")(borders.wrap)
 
 _CODES = {
     Border.ZERO: 0,

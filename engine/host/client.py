@@ -1,8 +1,8 @@
 """The engine's client: what the window talks to. No Qt and no Numba in here.
 
 It has the shape of `concurrent.futures.Executor` (`submit`, `shutdown`), so that a cluster can stand in its place.
-A host that ends is replaced at once; requests that were in its hands fail with `HostLost`, the waiting ones go to
-its successor. Called on: any thread. Callbacks and futures' callbacks run on a thread of the client.
+A host that ends is replaced at once; the request that it was at fails with `HostLost`, the waiting ones go to its
+successor. Called on: any thread. Callbacks and futures' callbacks run on a thread of the client.
 """
 
 import itertools
@@ -11,11 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any
 
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host import shared
+from engine.host.books import Host, Pending, ProgressCallback
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
 from engine.host.protocol import (
@@ -23,16 +23,14 @@ from engine.host.protocol import (
     Done,
     Failed,
     Lane,
-    Preview,
-    Progress,
     Ready,
     Release,
     Request,
-    Run,
     Stop,
     ToHost,
     Working,
     blocks_of,
+    wants_simulator,
 )
 
 GRACE_S = 2.0
@@ -40,38 +38,10 @@ SHORTEST_DEADLINE_S = 5.0
 DEADLINE_FACTOR = 10.0
 FAULTS_ALLOWED = 3
 FAULT_WINDOW_S = 600.0
-
-ProgressCallback = Callable[[Progress], None]
-
-
-@dataclass
-class _Pending:
-    """A request that the client has not answered yet."""
-
-    id: int
-    request: Request
-    future: Future[Any]
-    on_progress: ProgressCallback | None
-    simulator: bool
-    link: HostLink | None = None
-    deadline: float | None = None
-
-
-@dataclass
-class _Lane:
-    """The newest-wins lane of one host: at most one request sent, at most one waiting."""
-
-    sent: _Pending | None = None
-    waiting: _Pending | None = None
-
-
-@dataclass
-class _Host:
-    """One kind of host: the real one or the simulator's."""
-
-    link: HostLink
-    ready: Ready | None = None
-    newest: _Lane = field(default_factory=_Lane)
+# A first start compiles Python's own files and looks for a GPU; 15 s were seen on two busy cores.
+START_DEADLINE_S = 60.0
+# Hosts in a row that may end before they are up; then the next request starts the next one, and nothing else does.
+FAILED_STARTS_ALLOWED = 3
 
 
 class EngineClient:
@@ -95,12 +65,12 @@ class EngineClient:
         self._on_lost = on_lost or (lambda lost: None)
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
-        self._pending: dict[int, _Pending] = {}
-        self._hosts: dict[bool, _Host] = {}
+        self._pending: dict[int, Pending] = {}
+        self._hosts: dict[bool, Host] = {}
         self._faults: deque[float] = deque()
+        self._failed_starts = 0
         self._use_cuda = True
         self._closing = False
-        self._unanswered_kills: set[int] = set()
         self._blocks: set[str] = set()
 
     @property
@@ -134,7 +104,7 @@ class EngineClient:
             Its result is the reply that the request's docstring names; its exception an `EngineError`. A preview
             that a newer one replaced before it was begun is cancelled.
         """
-        pending = _Pending(next(self._ids), request, Future(), on_progress, _wants_simulator(request))
+        pending = Pending(next(self._ids), request, Future(), on_progress, wants_simulator(request))
         with self._lock:
             if self._closing:
                 pending.future.set_exception(Cancelled("The engine", "it is being shut down"))
@@ -149,14 +119,21 @@ class EngineClient:
         return pending.future
 
     def cancel(self, future: Future[Any]) -> None:
-        """Stop a request: between two launches if the host can, else by replacing the host after a grace period."""
+        """Stop a request: one that waits at once; else between two launches, or by replacing the host after a while.
+
+        Its future fails with `Cancelled`, unless it is answered first.
+        """
         with self._lock:
             pending = next((p for p in self._pending.values() if p.future is future), None)
             if pending is None:
                 future.cancel()
                 return
-            assert pending.link is not None
-            pending.link.send(Cancel(pending.id))
+            pending.cancelled = True
+            if pending.link is not None:
+                pending.link.send(Cancel(pending.id))
+        if not pending.begun:
+            self._answer(pending, None, Cancelled("The request", "it was stopped before it was begun"))
+            return
         timer = threading.Timer(GRACE_S, self._give_up_on, (pending,))
         timer.daemon = True
         timer.start()
@@ -177,8 +154,11 @@ class EngineClient:
         """Forget the faults and start a host that may use CUDA."""
         with self._lock:
             self._faults.clear()
+            self._failed_starts = 0
             self._use_cuda = True
             host = self._hosts.get(False)
+            if host is not None:
+                host.end_wanted = True
         if host is not None:
             host.link.kill("it is started again to use the GPU")
 
@@ -199,89 +179,121 @@ class EngineClient:
         shared.unlink(*self._blocks)
         self._blocks.clear()
 
-    def _host(self, simulator: bool) -> _Host:
+    def _host(self, simulator: bool) -> Host:
         host = self._hosts.get(simulator)
         if host is None:
             options = HostOptions(simulator=simulator, use_cuda=self._use_cuda)
             link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
-            host = self._hosts[simulator] = _Host(link)
+            host = self._hosts[simulator] = Host(link)
+            host.deadline = time.monotonic() + START_DEADLINE_S
             link.start()
         return host
 
-    def _send(self, host: _Host, pending: _Pending) -> None:
+    def _send(self, host: Host, pending: Pending) -> None:
+        if host.ready is not None and not self._in_hands_of(host):
+            host.deadline = time.monotonic() + SHORTEST_DEADLINE_S
+            host.link.look_again()
         pending.link = host.link
         self._pending[pending.id] = pending
         if pending.request.lane is Lane.NEWEST:
             host.newest.sent = pending
         host.link.send(ToHost(pending.id, pending.request))
 
+    def _in_hands_of(self, host: Host) -> list[Pending]:
+        return [p for p in self._pending.values() if p.link is host.link]
+
     def _receive(self, link: HostLink, message: object) -> None:
         if isinstance(message, Ready):
-            with self._lock:
-                host = self._hosts.get(link.options.simulator)
-                if host is not None and host.link is link:
-                    host.ready = message
-            if not link.options.simulator:
-                self._on_ready(message)
+            self._note_ready(link, message)
         elif isinstance(message, Working):
             with self._lock:
                 pending = self._pending.get(message.id)
-                if pending is not None:
+                host = self._hosts.get(link.options.simulator)
+                if pending is not None and host is not None:
+                    pending.begun = True
                     allowed = max(SHORTEST_DEADLINE_S, DEADLINE_FACTOR * message.progress.expected_s)
-                    pending.deadline = time.monotonic() + allowed
+                    host.deadline = time.monotonic() + allowed
             if pending is not None and pending.on_progress is not None:
                 pending.on_progress(message.progress)
         elif isinstance(message, Done | Failed):
+            if isinstance(message, Failed) and message.fatal:
+                link.note_end(str(message.error))
             pending = self._take(message.id)
             if pending is None:
                 return
-            if isinstance(message, Failed) and message.fatal:
-                link.note_end(str(message.error))
             if isinstance(message, Done):
                 with self._lock:
                     self._blocks.update(blocks_of(message.value))
-                _answer(pending.future, message.value, None)
+                self._answer(pending, message.value, None)
             else:
-                _answer(pending.future, None, message.error)
+                self._answer(pending, None, message.error)
 
-    def _take(self, request_id: int) -> _Pending | None:
+    def _note_ready(self, link: HostLink, ready: Ready) -> None:
+        with self._lock:
+            host = self._hosts.get(link.options.simulator)
+            if host is not None:
+                host.ready = ready
+                host.deadline = time.monotonic() + SHORTEST_DEADLINE_S if self._in_hands_of(host) else None
+        if not link.options.simulator:
+            self._failed_starts = 0
+            self._on_ready(ready)
+
+    def _take(self, request_id: int) -> Pending | None:
         """Remove a request from the books; send the preview that waited for it."""
         with self._lock:
             pending = self._pending.pop(request_id, None)
             if pending is None:
                 return None
             host = self._hosts.get(pending.simulator)
-            if host is not None and host.newest.sent is pending:
-                host.newest.sent, waiting, host.newest.waiting = None, host.newest.waiting, None
-                if waiting is not None and not self._closing:
-                    self._send(host, waiting)
+            if host is not None:
+                if not self._in_hands_of(host):
+                    host.deadline = None
+                elif pending.begun:
+                    host.deadline = time.monotonic() + SHORTEST_DEADLINE_S
+                if host.newest.sent is pending:
+                    host.newest.sent, waiting, host.newest.waiting = None, host.newest.waiting, None
+                    if waiting is not None and not self._closing:
+                        self._send(host, waiting)
         return pending
 
     def _ended(self, link: HostLink, reason: str) -> None:
         simulator = link.options.simulator
         with self._lock:
-            lost = [p for p in self._pending.values() if p.link is link]
-            for pending in lost:
+            host = self._hosts.pop(simulator)
+            left = self._in_hands_of(host)
+            for pending in left:
                 del self._pending[pending.id]
-            host = self._hosts.pop(simulator, None)
-            waiting = host.newest.waiting if host else None
-            wanted = bool(self._unanswered_kills & {p.id for p in lost})
-            self._unanswered_kills -= {p.id for p in lost}
             if self._closing:
                 error: EngineError = Cancelled("The request", "the program is closing")
-            elif wanted:
+            elif host.end_wanted:
                 error = Cancelled("The run was stopped", reason)
             else:
                 self._count_fault(simulator)
+                self._failed_starts += host.ready is None
                 error = self._lost_error(reason)
-            if not self._closing:
-                successor = self._host(simulator) if not simulator or waiting else None
-                if successor is not None and waiting is not None:
-                    self._send(successor, waiting)
+            again = [p for p in left if p.may_be_sent_again] if self._may_start_successor(host) else []
+            if host.newest.waiting is not None:
+                left.append(host.newest.waiting)
+                again += [host.newest.waiting] if self._may_start_successor(host) else []
+            if self._may_start_successor(host) and (again or not simulator):
+                self._send_again(self._host(simulator), again)
         if isinstance(error, HostLost):
             self._on_lost(error)
-        for pending in lost:
-            _answer(pending.future, None, error)
+        for pending in left:
+            if pending not in again:
+                self._answer(pending, None, error)
+
+    def _may_start_successor(self, host: Host) -> bool:
+        """Return whether a host that ended is to be replaced at once; one that never comes up is not, for ever."""
+        return not self._closing and (host.ready is not None or self._failed_starts < FAILED_STARTS_ALLOWED)
+
+    def _send_again(self, successor: Host, requests: list[Pending]) -> None:
+        for pending in requests:
+            pending.sent_again += pending.link is not None
+            if pending.request.lane is Lane.NEWEST and successor.newest.sent is not None:
+                pending.link, successor.newest.waiting = None, pending
+            else:
+                self._send(successor, pending)
 
     def _count_fault(self, simulator: bool) -> None:
         if simulator:
@@ -299,33 +311,31 @@ class EngineClient:
             remedy += " After three faults in ten minutes only the CPU is used, until you try the GPU again."
         return HostLost("The engine's process ended", reason, remedy)
 
-    def _give_up_on(self, pending: _Pending) -> None:
+    def _give_up_on(self, pending: Pending) -> None:
         with self._lock:
-            if self._pending.get(pending.id) is not pending or pending.link is None:
+            host = self._hosts.get(pending.simulator)
+            if self._pending.get(pending.id) is not pending or host is None:
                 return
-            self._unanswered_kills.add(pending.id)
-        pending.link.kill(f"it could not stop within {GRACE_S:g} s and was replaced")
+            host.end_wanted = True
+        host.link.kill(f"it could not stop within {GRACE_S:g} s and was replaced")
 
     def _seconds_left(self, simulator: bool) -> float | None:
         with self._lock:
-            deadlines = [
-                p.deadline
-                for p in self._pending.values()
-                if p.deadline is not None and p.simulator is simulator
-            ]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+            host = self._hosts.get(simulator)
+            deadline = host.deadline if host else None
+        return None if deadline is None else max(0.0, deadline - time.monotonic())
 
-
-def _answer(future: Future[Any], value: object, error: EngineError | None) -> None:
-    if not future.set_running_or_notify_cancel():
-        # Nobody will look at this result: its shared memory goes now.
-        shared.unlink(*blocks_of(value))
-        return
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.set_result(value)
-
-
-def _wants_simulator(request: Request) -> bool:
-    return isinstance(request, Preview | Run) and request.job.device == "simulator"
+    def _answer(self, pending: Pending, value: object, error: EngineError | None) -> None:
+        with self._lock:
+            if pending.answered:
+                wanted = False
+            else:
+                pending.answered = True
+                wanted = pending.future.set_running_or_notify_cancel()
+        if not wanted:
+            # Nobody will look at this result: its shared memory goes now.
+            self.release(*blocks_of(value))
+        elif error is not None:
+            pending.future.set_exception(error)
+        else:
+            pending.future.set_result(value)

@@ -2,12 +2,15 @@
 
 A thread waits for the pipe and for the process's end together: with a queue, the last words of a dying child are
 lost and the parent waits out its whole timeout; with a pipe and the sentinel it knows in well under half a second.
+A second thread writes, so that nobody who sends ever waits for a host that does not read.
 """
 
 import multiprocessing
+import queue
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
@@ -43,8 +46,7 @@ class HostLink:
         self._on_end = on_end
         self._next_deadline = next_deadline
         self._process: SpawnProcess | None = None
-        self._connection: Connection | None = None
-        self._outbox: list[Message] = []
+        self._outbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._wake, self._wake_sender = multiprocessing.Pipe(duplex=False)
         self._lock = threading.Lock()
         self._end_reason = ""
@@ -60,24 +62,18 @@ class HostLink:
         return self._process.pid if self._process else None
 
     def send(self, message: Message) -> None:
-        """Send now, or as soon as the process has been started. A host that is gone is told by `on_end`."""
-        with self._lock:
-            if self._connection is None:
-                self._outbox.append(message)
-                return
-            try:
-                self._connection.send(message)
-            except (BrokenPipeError, ConnectionError, OSError):
-                return
+        """Send as soon as the process has been started and reads. A host that is gone is told by `on_end`."""
+        self._outbox.put(message)
 
     def look_again(self) -> None:
         """Ask for the deadline anew."""
-        self._wake_sender.send(None)
+        with self._lock, suppress(OSError):  # the pipe is closed once the process has ended
+            self._wake_sender.send(None)
 
     def kill(self, reason: str) -> None:
         """End the process at once; `on_end` tells the reason given."""
-        with self._lock:
-            self._end_reason = reason
+        with self._lock, suppress(ValueError):  # the process object is closed once the process has ended
+            self._end_reason = self._end_reason or reason
             if self._process is not None:
                 self._process.kill()
 
@@ -100,21 +96,28 @@ class HostLink:
         process.start()
         theirs.close()
         with self._lock:
-            self._process, self._connection = process, ours
-            for message in self._outbox:
-                ours.send(message)
-            self._outbox.clear()
+            self._process = process
             if self._end_reason:
                 process.kill()
+        writer = threading.Thread(target=self._write, args=(ours,), name="engine-writer", daemon=True)
+        writer.start()
         self._listen(process, ours)
         process.join()
+        self._outbox.put(None)
+        writer.join()
+        ours.close()
+        self._on_end(self, self._end_reason or _ended_how(process.exitcode))
         with self._lock:
-            ours.close()
-            reason = self._end_reason or _ended_how(process.exitcode)
-        self._on_end(self, reason)
-        process.close()
-        self._wake.close()
-        self._wake_sender.close()
+            process.close()
+            self._wake.close()
+            self._wake_sender.close()
+
+    def _write(self, connection: Connection) -> None:
+        while (message := self._outbox.get()) is not None:
+            try:
+                connection.send(message)
+            except OSError:
+                return
 
     def _listen(self, process: SpawnProcess, connection: Connection) -> None:
         while True:

@@ -332,3 +332,8 @@ def blocks_of(reply: object) -> tuple[str, ...]:
         arrays: list[SharedArray | None] = [reply.values, *(reply.screen.levels if reply.screen else ())]
         found |= {a.name for a in arrays if a is not None}
     return tuple(found)
+
+
+def wants_simulator(request: Request) -> bool:
+    """Return whether a request is for the simulator, which has a process of its own."""
+    return isinstance(request, Preview | Run) and request.job.device == "simulator"

@@ -1,6 +1,7 @@
 """Explore, the main job: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.pages.page import Page, PageContext
@@ -38,8 +39,8 @@ class ExplorePage(Page):
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self._connect()
-        self._arrange()
         self._default = self.saveState()
+        self._is_arranged = False
 
     @property
     def surface(self) -> QWidget:
@@ -58,7 +59,17 @@ class ExplorePage(Page):
         self.restoreState(self._default)
         self._arrange()
 
+    def take_layout(self, layout: QByteArray, version: int) -> None:
+        self._is_arranged = self.restoreState(layout, version)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        # Only now has the page its size; docks shrink alike where there is too little of it.
+        if not self._is_arranged:
+            self._arrange()
+
     def _arrange(self) -> None:
+        self._is_arranged = True
         mask, kernel, *lower = self.docks
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)

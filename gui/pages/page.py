@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from gui.actions import Actions
@@ -60,6 +60,10 @@ class Page(QMainWindow):
 
     def restore_default(self) -> None:
         """Put every dock back to where it was at first."""
+
+    def take_layout(self, layout: QByteArray, version: int) -> None:
+        """Arrange the docks as they were kept."""
+        self.restoreState(layout, version)
 
 
 @dataclass(frozen=True, slots=True)

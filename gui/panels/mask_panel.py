@@ -96,7 +96,9 @@ class MaskPanel(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(scroll)
         # Nothing is cut at the side: the scroll area only scrolls up and down.
-        self.setMinimumWidth(content.minimumSizeHint().width() + scroll.verticalScrollBar().sizeHint().width())
+        self.setMinimumWidth(
+            content.minimumSizeHint().width() + scroll.verticalScrollBar().sizeHint().width()
+        )
 
     def _more_button(self) -> QToolButton:
         button = tool_button("dots-horizontal", "More", "The mask as text, in the clipboard and in files.")

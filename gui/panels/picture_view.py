@@ -32,7 +32,9 @@ class PictureView(QWidget):
     open_requested = Signal()
     sample_requested = Signal()
 
-    def __init__(self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
         self._picture: PictureHandle | None = None
         self._values: PixelValues | None = None
@@ -136,7 +138,12 @@ class PictureView(QWidget):
 
     def _show_result(self, filtered: Filtered) -> None:
         # A failed run has no picture; the last one that there was stays, because the numbers beside say what happened.
-        if self._picture is None or self._values is None or filtered.values is None or filtered.screen is None:
+        if (
+            self._picture is None
+            or self._values is None
+            or filtered.values is None
+            or filtered.screen is None
+        ):
             return
         if filtered.values.shape[:2] != self._picture.pixels.shape[:2]:
             return

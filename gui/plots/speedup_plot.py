@@ -43,23 +43,22 @@ class SpeedupPlot(VariantPlot):
         ratios = {variant: ratio for variant, run in newest.items() if (ratio := speed_up(baseline, run))}
         if not ratios:
             return []
-        one = pg.InfiniteLine(0.0, angle=90, pen=pg.mkPen(theme.muted, width=1))
-        self.plot.addItem(one)
-        for row, (variant, ratio) in enumerate(ratios.items()):
-            self._draw_variant(newest[variant], ratio, row, theme)
-        self.set_rows(list(ratios))
-        logs = [math.log10(ratio) for ratio in ratios.values()]
-        self.set_values(min(0.0, *logs), max(0.0, *logs), [ratio_text(ratio) for ratio in ratios.values()])
-        return [f"{variant} {ratio_text(ratio)}" for variant, ratio in ratios.items()]
-
-    def _draw_variant(self, run: RunResult, ratio: float, row: int, theme: Theme) -> None:
-        series = series_for(run.variant, theme)
-        x, y = math.log10(ratio), -float(row)
-        self.plot.addItem(pg.PlotCurveItem([0.0, x], [y, y], pen=pg.mkPen(series.colour, width=4)))
-        self.add_mark(
-            run, x, row, theme, lambda run: f"{run.variant}: {ratio_text(ratio)} against {self._baseline}"
+        self.plot.addItem(pg.InfiniteLine(0.0, angle=90, pen=pg.mkPen(theme.muted, width=1)))
+        numbers = {variant: ratio_text(ratio) for variant, ratio in ratios.items()}
+        logs = {variant: math.log10(ratio) for variant, ratio in ratios.items()}
+        for row, (variant, x) in enumerate(logs.items()):
+            pen = pg.mkPen(series_for(variant, theme).colour, width=4)
+            self.plot.addItem(pg.PlotCurveItem([0.0, x], [-float(row)] * 2, pen=pen))
+            self.add_number(numbers[variant], max(x, 0.0), row, theme)
+        self.add_marks(
+            [newest[variant] for variant in ratios],
+            [(x, row) for row, x in enumerate(logs.values())],
+            theme,
+            lambda run: f"{run.variant}: {numbers[run.variant]} against {self._baseline}",
         )
-        self.add_number(ratio_text(ratio), max(x, 0.0), row, theme)
+        self.set_rows(list(ratios))
+        self.set_values(min(0.0, *logs.values()), max(0.0, *logs.values()), list(numbers.values()))
+        return [f"{variant} {number}" for variant, number in numbers.items()]
 
     def _follow(self, settings: Settings) -> None:
         if settings.baseline != self._baseline:

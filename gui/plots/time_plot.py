@@ -42,10 +42,11 @@ class TimePlot(VariantPlot):
         if not timed:
             return []
         rows = {variant: row for row, variant in enumerate(newest)}
+        older = [entry for entry in timed if newest[entry[0].variant] is not entry[0]]
+        self._draw_runs(older, rows, _OLDER_OPACITY, theme)
+        self._draw_runs([entry for entry in timed if newest[entry[0].variant] is entry[0]], rows, 1.0, theme)
         ends: dict[str, float] = {}
         for run, spread in timed:
-            opacity = 1.0 if newest[run.variant] is run else _OLDER_OPACITY
-            self._draw_run(run, spread, rows[run.variant], opacity, theme)
             ends[run.variant] = max(ends.get(run.variant, 0.0), spread.p80_ms)
         numbers = {variant: ms_text(run.kernel_ms or 0.0) for variant, run in newest.items()}
         for variant, number in numbers.items():
@@ -55,19 +56,35 @@ class TimePlot(VariantPlot):
         self.set_values(log_ms(lowest), log_ms(max(ends.values())), list(numbers.values()))
         return [_words(run) for run in newest.values()]
 
-    def _draw_run(self, run: RunResult, spread: Spread, row: int, opacity: float, theme: Theme) -> None:
-        colour = series_for(run.variant, theme).colour
-        y = -float(row)
-        low, high = log_ms(spread.p20_ms), log_ms(spread.p80_ms)
-        bar = pg.PlotCurveItem([low, high], [y, y], pen=pg.mkPen(colour, width=5, capStyle=_FLAT))
+    def _draw_runs(
+        self, timed: Sequence[tuple[RunResult, Spread]], rows: dict[str, int], opacity: float, theme: Theme
+    ) -> None:
+        if not timed:
+            return
+        items = []
+        colours = {run.variant: series_for(run.variant, theme).colour for run, _ in timed}
+        thin = {variant: pg.mkPen(colour, width=1.5) for variant, colour in colours.items()}
+        for variant, colour in colours.items():
+            ends = [log_ms(end) for run, s in timed if run.variant == variant for end in (s.p20_ms, s.p80_ms)]
+            pen = pg.mkPen(colour, width=5, capStyle=_FLAT)
+            items.append(
+                pg.PlotCurveItem(ends, [-float(rows[variant])] * len(ends), pen=pen, connect="pairs")
+            )
         # A scatter item, because its height is in pixels whatever the number of rows.
-        minimum = pg.ScatterPlotItem(
-            [log_ms(spread.minimum_ms)], [y], symbol=_upright(), size=14, pen=pg.mkPen(colour, width=1.5)
+        items.append(
+            pg.ScatterPlotItem(
+                [log_ms(spread.minimum_ms) for _, spread in timed],
+                [-float(rows[run.variant]) for run, _ in timed],
+                symbol=_upright(),
+                size=14,
+                pen=[thin[run.variant] for run, _ in timed],
+            )
         )
-        self.plot.addItem(bar)
-        self.plot.addItem(minimum)
-        mark = self.add_mark(run, log_ms(spread.median_ms), row, theme, _words)
-        for item in (bar, minimum, mark):
+        for item in items:
+            self.plot.addItem(item)
+        places = [(log_ms(spread.median_ms), rows[run.variant]) for run, spread in timed]
+        items.append(self.add_marks([run for run, _ in timed], places, theme, _words))
+        for item in items:
             item.setOpacity(opacity)
 
 

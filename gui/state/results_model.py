@@ -141,10 +141,6 @@ class ResultsModel(QAbstractTableModel):
 class ResultsOrder(QSortFilterProxyModel):
     """Sorts results by value, not by text; rows without a value come last in either direction."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.setSortRole(SORT_ROLE)
-
     def lessThan(self, left: Index, right: Index) -> bool:
         a, b = left.data(SORT_ROLE), right.data(SORT_ROLE)
         a_missing, b_missing = _is_missing(a), _is_missing(b)

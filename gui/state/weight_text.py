@@ -43,7 +43,7 @@ def short_texts(weight: float) -> tuple[str, ...]:
 
     A cell shows the first that fits, so 1/9 is 0.1111, 0.111, 0.11, .11 or .1.
     """
-    exact = number_text(weight)
+    exact = _with_short_exponent(number_text(weight))
     texts = {exact} if len(exact) <= _LONGEST_EXACT else set()
     for digits in (4, 3, 2, 1):
         text = _rounded(weight, digits)
@@ -55,10 +55,16 @@ def short_texts(weight: float) -> tuple[str, ...]:
 def _rounded(weight: float, digits: int) -> str:
     """Return a weight with so many significant digits, with an exponent only where that is shorter."""
     text = f"{weight:.{digits}g}"
-    mantissa, _, exponent = text.partition("e")
+    short = _with_short_exponent(text)
+    _, _, exponent = short.partition("e")
     if not exponent:
         return text
     power = int(exponent)
     plain = f"{float(text):.0f}" if power > 0 else f"{float(text):.{digits - 1 - power}f}"
-    short = f"{mantissa}e{power}"
     return plain if len(plain) <= len(short) else short
+
+
+def _with_short_exponent(text: str) -> str:
+    """Return 1e-07 as 1e-7."""
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else text

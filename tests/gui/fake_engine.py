@@ -110,7 +110,7 @@ class FakeEngineClient:
         self.seen.append(request)
         self.asked.append(asked)
         if self.automatic:
-            self.answer()
+            self.answer(asked)
         return asked.future
 
     def waiting(self, kind: type) -> list[Asked]:

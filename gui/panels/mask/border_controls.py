@@ -42,7 +42,9 @@ class BorderControls(QWidget):
         row.addWidget(self.border_box, 1)
         row.addWidget(self._value_label)
         row.addWidget(self.value_field)
-        self.border_box.activated.connect(lambda index: workspace.change(border=Border(self.border_box.itemData(index))))
+        self.border_box.activated.connect(
+            lambda index: workspace.change(border=Border(self.border_box.itemData(index)))
+        )
         self.value_field.entered.connect(lambda value: workspace.change(cval=value))
         self.value_field.refused.connect(self.refused)
         workspace.settings_changed.connect(self._show_settings)

@@ -3,9 +3,27 @@
 from collections.abc import Iterable
 from typing import Any
 
-from PySide6.QtCore import QEvent, QLocale, QModelIndex, QObject, QPersistentModelIndex, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QColor, QFont, QFontInfo, QFontMetrics, QKeyEvent, QPainter, QPen
-from PySide6.QtWidgets import QAbstractItemDelegate, QLineEdit, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemDelegate,
+    QLineEdit,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from gui.state.mask_model import MaskRole
 from gui.style.metrics import GRID, number_font
@@ -42,7 +60,7 @@ class CellDelegate(QStyledItemDelegate):
         self.font = number_font()
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        rect: QRect = option.rect  # type: ignore[attr-defined]
+        rect: QRect = option.rect
         theme = current_theme()
         background: QColor = index.data(Qt.ItemDataRole.BackgroundRole)
         foreground: QColor = index.data(Qt.ItemDataRole.ForegroundRole)
@@ -53,7 +71,7 @@ class CellDelegate(QStyledItemDelegate):
         painter.drawLine(rect.topRight(), rect.bottomRight())
         if index.data(MaskRole.IS_ANCHOR):
             _paint_anchor(painter, rect, foreground)
-        state: QStyle.StateFlag = option.state  # type: ignore[attr-defined]
+        state: QStyle.StateFlag = option.state
         if state & QStyle.StateFlag.State_Selected:
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
@@ -62,9 +80,6 @@ class CellDelegate(QStyledItemDelegate):
         painter.setPen(foreground)
         painter.drawText(rect.adjusted(0, 0, -1, -1), Qt.AlignmentFlag.AlignCenter, text)
         painter.restore()
-
-    def displayText(self, value: Any, locale: QLocale) -> str:
-        return str(value)
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = QLineEdit(parent)
@@ -84,8 +99,9 @@ class CellDelegate(QStyledItemDelegate):
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
         # A cell of a large mask is narrower than a number with its digits.
-        cell: QRect = option.rect  # type: ignore[attr-defined]
-        room = editor.parentWidget().rect()
+        cell: QRect = option.rect
+        parent = editor.parentWidget()
+        room = parent.rect() if parent is not None else cell
         box = QRect(0, 0, max(cell.width(), _EDITOR_WIDTH), max(cell.height(), _EDITOR_HEIGHT))
         box.moveCenter(cell.center())
         box.moveLeft(max(0, min(box.left(), room.width() - box.width())))
@@ -93,7 +109,11 @@ class CellDelegate(QStyledItemDelegate):
         editor.setGeometry(box)
 
     def eventFilter(self, editor: QObject, event: QEvent) -> bool:
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and isinstance(editor, QLineEdit):
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and isinstance(editor, QLineEdit)
+        ):
             way = _ARROWS.get(Qt.Key(event.key()))
             # Left and Right move in the text, unless the whole of it is still selected or one is past its end.
             if way is not None and (way[0] or _is_at_end(editor, way[1])):
@@ -137,4 +157,3 @@ def _paint_anchor(painter: QPainter, rect: QRect, colour: QColor) -> None:
     for x, right in ((frame.left(), 1), (frame.right(), -1)):
         for y, down in ((frame.top(), 1), (frame.bottom(), -1)):
             painter.drawPolyline([QPointF(x + right * arm, y), QPointF(x, y), QPointF(x, y + down * arm)])
-

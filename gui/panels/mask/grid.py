@@ -1,7 +1,7 @@
 """The table in which the mask is edited: typing, pasting, arrow keys; cells shrink to fit, then the table scrolls."""
 
-from PySide6.QtCore import QModelIndex, QPoint, QSize, Qt
-from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtCore import QModelIndex, QSize, Qt
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
 
 from gui.panels.mask.cell_delegate import CellDelegate, fitting_font
@@ -42,8 +42,6 @@ class MaskGrid(QTableView):
             | QAbstractItemView.EditTrigger.DoubleClicked
             | QAbstractItemView.EditTrigger.EditKeyPressed
         )
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._open_menu)
         self.setAccessibleName("Mask")
         self.setAccessibleDescription(
             "Weights of the mask. Type a number or a fraction; arrow keys move, Delete sets 0, Ctrl+V pastes."
@@ -96,7 +94,9 @@ class MaskGrid(QTableView):
         elif event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
             self.clear_cells()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.edit(self.currentIndex())
+            # The Enter that ends an edit comes through here too.
+            if self.state() != QAbstractItemView.State.EditingState:
+                self.edit(self.currentIndex())
         else:
             super().keyPressEvent(event)
 
@@ -110,6 +110,14 @@ class MaskGrid(QTableView):
             self.setTabKeyNavigation(True)
             return moved
         return super().focusNextPrevChild(forward)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        # The menu key means the current cell, wherever the mouse is.
+        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        index = self.indexAt(event.pos()) if by_mouse else self.currentIndex()
+        if index.isValid():
+            place = event.pos() if by_mouse else self.visualRect(index).center()
+            self.context_menu(index).popup(self.viewport().mapToGlobal(place))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -140,11 +148,6 @@ class MaskGrid(QTableView):
             for column in range(model.columnCount())
         )
         self._delegate.font = fitting_font(cells, self._cell)
-
-    def _open_menu(self, position: QPoint) -> None:
-        index = self.indexAt(position)
-        if index.isValid():
-            self.context_menu(index).popup(self.viewport().mapToGlobal(position))
 
     def context_menu(self, index: QModelIndex) -> QMenu:
         """Return what can be done with a cell."""

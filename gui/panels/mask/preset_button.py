@@ -8,7 +8,9 @@ from engine.mask.mask import Mask
 from engine.mask.presets import Preset, presets
 from gui.state.workspace import Workspace
 
-_TOOLTIP = "Ready masks, by what they do. Each has a sentence that says what to look at; choosing one can be undone."
+_TOOLTIP = (
+    "Ready masks, by what they do. Each has a sentence that says what to look at; choosing one can be undone."
+)
 
 
 class PresetButton(QPushButton):

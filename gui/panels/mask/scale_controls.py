@@ -22,9 +22,7 @@ _DIVIDE_TOOLTIP = (
     "Divide every weight by a number, once: type 16 for a mask written as 1 2 1; 2 4 2; 1 2 1.\n"
     "Press Enter; it can be undone."
 )
-_OFFSET_TOOLTIP = (
-    "Added to every result, in the picture's own numbers: 128 puts the zero of an 8-bit edge picture in the middle."
-)
+_OFFSET_TOOLTIP = "Added to every result, in the picture's own numbers: 128 puts the zero of an 8-bit edge picture in the middle."
 # Beyond the merge keys of the cells.
 _OFFSET_MERGE_KEY = MAX_SIDE * MAX_SIDE
 
@@ -101,9 +99,13 @@ class ScaleControls(QWidget):
             self.normalise_box.setChecked(settings.normalise)
         can = self._workspace.can_normalise
         self.normalise_box.setEnabled(can)
-        self.normalise_box.setText("Normalise (divide by the sum)" if can else "Normalise (not possible: the sum is 0)")
+        self.normalise_box.setText(
+            "Normalise (divide by the sum)" if can else "Normalise (not possible: the sum is 0)"
+        )
         self.normalise_box.setToolTip(
-            _NORMALISE_TOOLTIP if can else "The weights add up to 0, and nothing can be divided by 0. Use the mask as it is."
+            _NORMALISE_TOOLTIP
+            if can
+            else "The weights add up to 0, and nothing can be divided by 0. Use the mask as it is."
         )
         self.divide_field.show_number(None)
         self.offset_field.show_number(self._workspace.mask.offset)

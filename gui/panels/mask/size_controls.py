@@ -69,7 +69,11 @@ class SizeControls(QWidget):
             self._workspace.set_mask(mask.resized(rows, columns), f"Resize to {rows} × {columns}")
 
     def _show_mask(self, mask: Mask) -> None:
-        with QSignalBlocker(self.rows_box), QSignalBlocker(self.columns_box), QSignalBlocker(self.square_button):
+        with (
+            QSignalBlocker(self.rows_box),
+            QSignalBlocker(self.columns_box),
+            QSignalBlocker(self.square_button),
+        ):
             self.rows_box.setValue(mask.rows)
             self.columns_box.setValue(mask.columns)
             if mask.rows != mask.columns:

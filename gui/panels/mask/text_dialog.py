@@ -2,7 +2,16 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase
-from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from engine.errors import MaskError
 from engine.mask.mask import Mask
@@ -47,7 +56,9 @@ class MaskTextDialog(QDialog):
         self.style_box.setAccessibleName("Write as")
         for key, title in STYLE_TITLES.items():
             self.style_box.addItem(title, key)
-        self.style_box.setToolTip("The form in which the mask is written here. Every form is read, whatever is chosen.")
+        self.style_box.setToolTip(
+            "The form in which the mask is written here. Every form is read, whatever is chosen."
+        )
         self.verdict = QLabel()
         self.verdict.setWordWrap(True)
         self.verdict.setMinimumHeight(3 * self.fontMetrics().lineSpacing())
@@ -103,6 +114,8 @@ class MaskTextDialog(QDialog):
             self.verdict.setText(str(error))
             self.verdict.setStyleSheet(f"color: {theme.error}")
         else:
-            self.verdict.setText(f"{self._read.rows} × {self._read.columns} cells, sum {self._read.total:.6g}.")
+            self.verdict.setText(
+                f"{self._read.rows} × {self._read.columns} cells, sum {self._read.total:.6g}."
+            )
             self.verdict.setStyleSheet(f"color: {theme.muted}")
         self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(self._read is not None)

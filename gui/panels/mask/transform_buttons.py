@@ -11,8 +11,18 @@ from gui.style.metrics import HALF_GRID
 
 # Icon, name, what it does, and how; the anchor moves with its cell.
 _TRANSFORMS: tuple[tuple[str, str, str, Callable[[Mask], Mask]], ...] = (
-    ("rotate-left", "Rotate left", "Turn the mask by 90 degrees, counter-clockwise.", lambda mask: mask.rotated(1)),
-    ("rotate-right", "Rotate right", "Turn the mask by 90 degrees, clockwise.", lambda mask: mask.rotated(-1)),
+    (
+        "rotate-left",
+        "Rotate left",
+        "Turn the mask by 90 degrees, counter-clockwise.",
+        lambda mask: mask.rotated(1),
+    ),
+    (
+        "rotate-right",
+        "Rotate right",
+        "Turn the mask by 90 degrees, clockwise.",
+        lambda mask: mask.rotated(-1),
+    ),
     (
         "flip-horizontal",
         "Mirror left and right",
@@ -46,7 +56,9 @@ class TransformButtons(QWidget):
         self.buttons: dict[str, QToolButton] = {}
         for icon_name, name, sentence, transform in _TRANSFORMS:
             button = tool_button(icon_name, name, f"{name}: {sentence}")
-            button.clicked.connect(lambda _=False, name=name, transform=transform: self._apply(name, transform))
+            button.clicked.connect(
+                lambda _=False, name=name, transform=transform: self._apply(name, transform)
+            )
             self.buttons[name] = button
             row.addWidget(button)
         row.addStretch(1)
@@ -56,7 +68,9 @@ class TransformButtons(QWidget):
             "Anchor to the middle: the anchor (framed) is the cell that lies on the pixel whose result is computed.\n"
             "Another cell becomes the anchor through its context menu.",
         )
-        self.centre_button.clicked.connect(lambda: self._apply("Anchor to the middle", lambda mask: mask.with_anchor(None)))
+        self.centre_button.clicked.connect(
+            lambda: self._apply("Anchor to the middle", lambda mask: mask.with_anchor(None))
+        )
         row.addWidget(self.centre_button)
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)

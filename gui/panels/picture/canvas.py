@@ -1,12 +1,9 @@
 """The pane that paints original and result, and turns mouse and keys into zooming and panning."""
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QEnterEvent,
-    QFont,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -17,30 +14,17 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from gui.panels.picture.layers import Layer, arranged, paint_layer, pane_width
 from gui.panels.picture.levels import PictureLevels
-from gui.panels.picture.pixel_grid import paint_lines, paint_numbers
 from gui.panels.picture.pixel_values import PixelValues
 from gui.panels.picture.split_handle import SplitHandle
 from gui.panels.picture.view_mode import ViewMode
 from gui.panels.picture.view_state import ViewState
 from gui.panels.picture.view_transform import Size
-from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 
 _NOTCH = 120.0
 _PAN_STEP = 64
-_GAP = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    """One picture on the canvas: its pane and the part of it that is painted, in device pixels of the canvas."""
-
-    levels: PictureLevels | None
-    label: str
-    pane: QRectF
-    clip: QRectF
-    label_right: bool = False
 
 
 class PictureCanvas(QWidget):
@@ -109,7 +93,7 @@ class PictureCanvas(QWidget):
         # Everything is placed in device pixels, so that 100 % is sharp on every screen.
         painter.scale(1.0 / self.devicePixelRatioF(), 1.0 / self.devicePixelRatioF())
         for layer in self._layers():
-            self._paint_layer(painter, layer)
+            paint_layer(painter, layer, self.view.transform, self.font(), self.devicePixelRatioF())
         if self.hasFocus() and self._original is not None:
             painter.resetTransform()
             painter.setPen(QPen(QColor(theme.accent), 2))
@@ -128,7 +112,10 @@ class PictureCanvas(QWidget):
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton) and self._original is not None:
+        if (
+            event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
+            and self._original is not None
+        ):
             self._dragged_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
@@ -180,73 +167,15 @@ class PictureCanvas(QWidget):
             case _:
                 super().keyPressEvent(event)
 
-    def _layers(self) -> list[_Layer]:
+    def _layers(self) -> list[Layer]:
         """Return what is painted where."""
-        whole = QRectF(0, 0, self._device_width(), self._device_height())
-        original = _Layer(self._original, "original", whole, whole)
-        result = _Layer(self._result, "result", whole, whole, label_right=True)
-        if self._original is None:
+        if self._original is None or self._values is None:
             return []
-        if self._mode == ViewMode.SIDE_BY_SIDE:
-            left = QRectF(0, 0, self._pane_width(), whole.height())
-            right = left.translated(whole.width() - left.width(), 0)
-            return [
-                _Layer(self._original, "original", left, left),
-                _Layer(self._result, "result", right, right, label_right=True),
-            ]
-        if self._mode == ViewMode.ORIGINAL or (self._mode == ViewMode.SPLIT and self._result is None):
-            return [original]
-        if self._mode == ViewMode.RESULT:
-            return [result]
-        split = round(self.handle.fraction * whole.width())
-        left, right = QRectF(whole), QRectF(whole)
-        left.setRight(split)
-        right.setLeft(split)
-        return [
-            _Layer(self._original, "original", whole, left),
-            _Layer(self._result, "result", whole, right, label_right=True),
-        ]
-
-    def _paint_layer(self, painter: QPainter, layer: _Layer) -> None:
-        painter.save()
-        painter.setClipRect(layer.clip)
-        painter.translate(layer.pane.topLeft())
-        seen = layer.clip.translated(-layer.pane.topLeft())
-        if layer.levels is None:
-            painter.setPen(QColor(current_theme().muted))
-            painter.setFont(self._device_font(self.font()))
-            painter.drawText(seen, Qt.AlignmentFlag.AlignCenter, "The result comes here.")
-        else:
-            transform = self.view.transform
-            layer.levels.paint(painter, transform, seen)
-            paint_lines(painter, transform, seen, layer.levels.size)
-            if self._values is not None:
-                texts = self._values.result_texts if layer.levels is self._result else self._values.original_texts
-                paint_numbers(painter, transform, seen, layer.levels.full_image, texts, number_font())
-        self._paint_label(painter, layer, seen)
-        painter.restore()
-
-    def _paint_label(self, painter: QPainter, layer: _Layer, seen: QRectF) -> None:
-        theme, ratio = current_theme(), self.devicePixelRatioF()
-        painter.setFont(self._device_font(self.font()))
-        box = QRectF(painter.fontMetrics().boundingRect(layer.label)).adjusted(0, 0, 2 * GRID * ratio, GRID * ratio)
-        box.moveTop(GRID * ratio)
-        if layer.label_right:
-            box.moveRight(seen.right() - GRID * ratio)
-        else:
-            box.moveLeft(seen.left() + GRID * ratio)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(theme.raised))
-        painter.drawRoundedRect(box, 4 * ratio, 4 * ratio)
-        painter.setPen(QColor(theme.text))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, layer.label)
-
-    def _device_font(self, font: QFont) -> QFont:
-        """Return a font for a painter that works in device pixels."""
-        font = QFont(font)
-        font.setPixelSize(round(self.fontMetrics().height() * 0.78 * self.devicePixelRatioF()))
-        return font
+        whole = QRectF(0, 0, self._device_width(), self._device_height())
+        values = self._values
+        original = Layer(self._original, "original", whole, whole, values.original_texts)
+        result = Layer(self._result, "result", whole, whole, values.result_texts, is_right=True)
+        return arranged(self._mode, whole, self.handle.fraction, original, result)
 
     def _in_pane(self, position: QPointF) -> QPointF:
         """Return a place of the widget in device pixels of the pane that it lies in."""
@@ -274,6 +203,4 @@ class PictureCanvas(QWidget):
         return max(1, round(self.height() * self.devicePixelRatioF()))
 
     def _pane_width(self) -> int:
-        if self._mode != ViewMode.SIDE_BY_SIDE:
-            return self._device_width()
-        return max(1, (self._device_width() - _GAP) // 2)
+        return pane_width(self._mode, self._device_width())

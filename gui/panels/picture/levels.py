@@ -35,7 +35,10 @@ class PictureLevels:
         first = screen.levels[0].shape
         self.size = Size(first[1], first[0])
         self._opaque = screen.opaque
-        self._levels = [_level(attach(array), index, self.size, screen.opaque) for index, array in enumerate(screen.levels)]
+        self._levels = [
+            _level(attach(array), index, self.size, screen.opaque)
+            for index, array in enumerate(screen.levels)
+        ]
 
     @property
     def full_image(self) -> QImage:
@@ -68,10 +71,12 @@ def _level(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Level:
     rows, columns = pixels.shape[:2]
     image_format = QImage.Format.Format_RGB32 if opaque else QImage.Format.Format_ARGB32_Premultiplied
     # Without the length of a row Qt would expect rows padded to whole words and shear the picture.
-    image = QImage(memoryview(pixels).cast("B"), columns, rows, pixels.strides[0], image_format)
+    image = QImage(pixels.data.cast("B"), columns, rows, pixels.strides[0], image_format)
     halvings = float(2**index)
     # The last column of an odd width is half a pixel of the next level, where that level has it.
-    return _Level(image, pixels, min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height))
+    return _Level(
+        image, pixels, min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height)
+    )
 
 
 def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:

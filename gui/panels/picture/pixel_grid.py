@@ -33,8 +33,13 @@ def paint_lines(painter: QPainter, transform: ViewTransform, seen: QRectF, pictu
         return
     left, top = transform.to_pane(columns.start, rows.start)
     right, bottom = transform.to_pane(columns.stop, rows.stop)
-    lines = [QLineF(left + n * transform.zoom, top, left + n * transform.zoom, bottom) for n in range(len(columns) + 1)]
-    lines += [QLineF(left, top + n * transform.zoom, right, top + n * transform.zoom) for n in range(len(rows) + 1)]
+    lines = [
+        QLineF(left + n * transform.zoom, top, left + n * transform.zoom, bottom)
+        for n in range(len(columns) + 1)
+    ]
+    lines += [
+        QLineF(left, top + n * transform.zoom, right, top + n * transform.zoom) for n in range(len(rows) + 1)
+    ]
     painter.setPen(QPen(_LINE, 1))
     painter.drawLines(lines)
 

@@ -73,7 +73,7 @@ def value_text(value: np.generic) -> str:
     """Return one number of a picture: whole numbers as they are, others to four digits or more, NaN as NaN."""
     if isinstance(value, np.integer):
         return str(int(value))
-    number = float(value)  # type: ignore[arg-type]
+    number = float(value)
     if np.isnan(number):
         return "NaN"
     if np.isinf(number):

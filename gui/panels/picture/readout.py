@@ -81,7 +81,8 @@ class Readout(QWidget):
 
     def text(self) -> str:
         """Return the line as it can be read: words and numbers from left to right."""
-        shown = (self._line.itemAt(index).widget() for index in range(self._line.count()))
+        items = (self._line.itemAt(index) for index in range(self._line.count()))
+        shown = (item.widget() for item in items if item is not None)
         return " ".join(label.text() for label in shown if isinstance(label, QLabel) and not label.isHidden())
 
     def _build(self, values: PixelValues) -> None:

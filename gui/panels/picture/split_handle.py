@@ -25,13 +25,16 @@ class SplitHandle(QWidget):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self._pane = parent
         self._fraction = 0.5
         self._grabbed_at: float | None = None
         self.setCursor(Qt.CursorShape.SplitHCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         # Without a button the cursor belongs to the picture below, whose pixels are read.
         self.setMouseTracking(True)
-        self.setToolTip("Original left, result right. Drag, or use Left and Right (Shift: further, Home, End).")
+        self.setToolTip(
+            "Original left, result right. Drag, or use Left and Right (Shift: further, Home, End)."
+        )
         self._describe()
 
     @property
@@ -50,9 +53,8 @@ class SplitHandle(QWidget):
 
     def place(self) -> None:
         """Lie where the fraction says in the parent as large as it is now."""
-        parent = self.parentWidget()
-        middle = round(self._fraction * parent.width())
-        self.setGeometry(middle - WIDTH // 2, 0, WIDTH, parent.height())
+        middle = round(self._fraction * self._pane.width())
+        self.setGeometry(middle - WIDTH // 2, 0, WIDTH, self._pane.height())
 
     def sizeHint(self) -> QSize:
         return QSize(WIDTH, _GRIP_HEIGHT)
@@ -68,7 +70,9 @@ class SplitHandle(QWidget):
         painter.setPen(QPen(QColor("#ffffff"), 1))
         painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
         grip = QRectF(0.5, (self.height() - _GRIP_HEIGHT) / 2.0, WIDTH - 1, _GRIP_HEIGHT)
-        painter.setPen(QPen(QColor(theme.accent if self.hasFocus() else theme.line), 2 if self.hasFocus() else 1))
+        painter.setPen(
+            QPen(QColor(theme.accent if self.hasFocus() else theme.line), 2 if self.hasFocus() else 1)
+        )
         painter.setBrush(QColor(theme.raised))
         painter.drawRoundedRect(grip.adjusted(1, 1, -1, -1), 5, 5)
         painter.setPen(Qt.PenStyle.NoPen)
@@ -91,7 +95,7 @@ class SplitHandle(QWidget):
             event.ignore()
             return
         x = self.mapToParent(event.position()).x() - self._grabbed_at
-        self.set_fraction(x / max(1, self.parentWidget().width()))
+        self.set_fraction(x / max(1, self._pane.width()))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._grabbed_at = None

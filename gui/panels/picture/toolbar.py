@@ -81,7 +81,9 @@ class PictureToolbar(QWidget):
         widths = [_BUTTON + GRID + metrics.horizontalAdvance(button.text()) for button in buttons]
         others = self._line.sizeHint().width() - sum(button.width() for button in buttons)
         has_room = others + sum(widths) <= width
-        style = Qt.ToolButtonStyle.ToolButtonTextBesideIcon if has_room else Qt.ToolButtonStyle.ToolButtonIconOnly
+        style = (
+            Qt.ToolButtonStyle.ToolButtonTextBesideIcon if has_room else Qt.ToolButtonStyle.ToolButtonIconOnly
+        )
         for button, wide in zip(buttons, widths, strict=True):
             button.setFixedWidth(wide if has_room else _BUTTON)
             if isinstance(button, QToolButton):
@@ -90,11 +92,13 @@ class PictureToolbar(QWidget):
 
     def _add_modes(self, row: QHBoxLayout) -> None:
         for number, mode in enumerate(ViewMode):
-            button = _button(mode.icon_name, mode.title, mode.sentence)
+            button = _button(mode.icon_name, mode.label, mode.sentence)
             button.setCheckable(True)
             self.mode_buttons.addButton(button, number)
             row.addWidget(button)
-        self.mode_buttons.idClicked.connect(lambda number: self.mode_chosen.emit(list(ViewMode)[number].value))
+        self.mode_buttons.idClicked.connect(
+            lambda number: self.mode_chosen.emit(list(ViewMode)[number].value)
+        )
         self.show_mode(ViewMode.SPLIT)
 
     def _add_zoom(self, row: QHBoxLayout) -> None:
@@ -104,11 +108,15 @@ class PictureToolbar(QWidget):
         self.zoom_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setAccessibleName("Zoom")
         self.zoom_text.setToolTip("Zoom: at 100 % one pixel of the picture is one pixel of the screen.")
-        smaller = _button("zoom-out", "Zoom out", "Show more of the picture (key -, or the wheel around the cursor).")
+        smaller = _button(
+            "zoom-out", "Zoom out", "Show more of the picture (key -, or the wheel around the cursor)."
+        )
         larger = _button("zoom-in", "Zoom in", "Show pixels larger (key +, or the wheel around the cursor).")
         fit = _button("zoom-fit", "Fit", "Show the whole picture (key 0; double click switches).")
         actual = _button(
-            "zoom-actual", "100 %", "One pixel of the picture as one pixel of the screen (key 1). Below 100 % pixels are averaged."
+            "zoom-actual",
+            "100 %",
+            "One pixel of the picture as one pixel of the screen (key 1). Below 100 % pixels are averaged.",
         )
         for button, signal in (
             (smaller, self.zoom_out_clicked),
@@ -138,7 +146,8 @@ class PictureToolbar(QWidget):
         self.range_box.setCurrentIndex(self.range_box.findData(mode))
         lines = [f"{key.capitalize()}: {sentence}" for key, sentence in RANGE_MODES.items()]
         self.range_box.setToolTip(
-            "How results below 0 or above full scale are shown (the numbers stay as they are):\n" + "\n".join(lines)
+            "How results below 0 or above full scale are shown (the numbers stay as they are):\n"
+            + "\n".join(lines)
         )
 
 

@@ -12,7 +12,8 @@ class ViewMode(StrEnum):
     RESULT = "result"
 
     @property
-    def title(self) -> str:
+    def label(self) -> str:
+        """The name in lists and on buttons."""
         return self.value.capitalize()
 
     @property

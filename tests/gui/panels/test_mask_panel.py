@@ -89,7 +89,9 @@ def test_that_weights_typed_like_a_preset_get_its_name(panel, workspace):
 def test_that_all_borders_are_offered_with_their_sentences(panel, workspace):
     box = panel.border.border_box
     assert [box.itemData(number) for number in range(box.count())] == list(Border)
-    assert [box.itemData(number, TOOLTIP) for number in range(box.count())] == [entry.sentence for entry in Border]
+    assert [box.itemData(number, TOOLTIP) for number in range(box.count())] == [
+        entry.sentence for entry in Border
+    ]
     box.activated.emit(5)
     assert workspace.settings.border == Border.WRAP
 
@@ -221,9 +223,23 @@ def test_that_nothing_is_cut_at_320_by_600(panel):
 
 
 def test_that_every_control_has_a_name_and_a_tooltip(panel):
-    controls = [panel.presets, panel.more_button, panel.size_controls.rows_box, panel.size_controls.columns_box]
-    controls += [panel.size_controls.square_button, *panel.transforms.buttons.values(), panel.transforms.centre_button]
-    controls += [panel.border.border_box, panel.border.value_field, panel.scale.flip_box, panel.scale.normalise_box]
+    controls = [
+        panel.presets,
+        panel.more_button,
+        panel.size_controls.rows_box,
+        panel.size_controls.columns_box,
+    ]
+    controls += [
+        panel.size_controls.square_button,
+        *panel.transforms.buttons.values(),
+        panel.transforms.centre_button,
+    ]
+    controls += [
+        panel.border.border_box,
+        panel.border.value_field,
+        panel.scale.flip_box,
+        panel.scale.normalise_box,
+    ]
     controls += [panel.scale.divide_field, panel.scale.offset_field]
     for control in controls:
         assert control.toolTip(), control

@@ -92,7 +92,10 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     assert words[:4] == ["row", str(pixel[0]), "col", str(pixel[1])]
     assert words[5:8] == [str(value) for value in pixels[pixel]]
     read = [float(word) for word in words[9:12]]
-    np.testing.assert_array_equal(np.float32(read), np.float32([f"{value:.1f}" if value >= 1000 else f"{value:.4g}" for value in result[pixel]]))
+    np.testing.assert_array_equal(
+        np.float32(read),
+        np.float32([f"{value:.1f}" if value >= 1000 else f"{value:.4g}" for value in result[pixel]]),
+    )
 
 
 def test_that_the_line_keeps_its_height(qtbot, shown):
@@ -133,7 +136,12 @@ def test_that_dragging_moves_the_picture(qtbot, shown):
 
 @pytest.mark.parametrize(
     ("key", "moved"),
-    [(Qt.Key.Key_Left, (64, 0)), (Qt.Key.Key_Right, (-64, 0)), (Qt.Key.Key_Up, (0, 64)), (Qt.Key.Key_Down, (0, -64))],
+    [
+        (Qt.Key.Key_Left, (64, 0)),
+        (Qt.Key.Key_Right, (-64, 0)),
+        (Qt.Key.Key_Up, (0, 64)),
+        (Qt.Key.Key_Down, (0, -64)),
+    ],
 )
 def test_that_arrow_keys_pan(qtbot, shown, key, moved):
     shown.canvas.view.zoom_to(100.0, 320, 200)
@@ -219,12 +227,12 @@ def test_that_other_drags_are_refused(view, urls):
 def test_that_large_zooms_write_the_numbers_into_the_pixels(shown):
     shown.set_mode(ViewMode.ORIGINAL)
     shown.canvas.view.zoom_to(40.0, 320, 200)
-    assert not has_white(shown)
+    assert not has_bright_text(shown)
     shown.canvas.view.zoom_to(60.0, 320, 200)
-    assert has_white(shown)
+    assert has_bright_text(shown)
 
 
-def has_white(view):
-    """Whether something white is written around the middle of a black picture."""
+def has_bright_text(view):
+    """Whether something bright is written around the middle of a black picture."""
     image = view.canvas.grab().toImage()
-    return any(image.pixelColor(x, y).name() == "#ffffff" for x in range(280, 360) for y in range(160, 240))
+    return any(image.pixelColor(x, y).lightness() > 200 for x in range(280, 360) for y in range(160, 240))

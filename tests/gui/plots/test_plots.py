@@ -156,7 +156,7 @@ def test_that_colours_follow_the_theme_and_are_those_of_the_variant(qtbot: QtBot
     mark = next(
         i for i in plot.plot.getPlotItem().items if isinstance(i, pg.ScatterPlotItem) and i.opts["hoverable"]
     )
-    assert pg.mkColor(mark.opts["brush"].color()).name() == series_for("tiled", DARK).colour
+    assert mark.points()[0].brush().color().name() == series_for("tiled", DARK).colour
     assert plot.plot.backgroundBrush().color().name() == DARK.base
     apply_theme(qapp, "light")
 

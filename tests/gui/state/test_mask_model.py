@@ -72,7 +72,12 @@ def test_that_the_table_follows_another_size(model, workspace):
 
 def test_that_only_the_anchor_is_marked_and_can_be_put_elsewhere(model, workspace):
     model.put_anchor(0, 2)
-    marked = [(row, column) for row in range(3) for column in range(3) if model.index(row, column).data(MaskRole.IS_ANCHOR)]
+    marked = [
+        (row, column)
+        for row in range(3)
+        for column in range(3)
+        if model.index(row, column).data(MaskRole.IS_ANCHOR)
+    ]
     assert marked == [(0, 2)] == [workspace.mask.anchor]
 
 

@@ -7,7 +7,8 @@ from gui.state.weight_text import read_weight, short_texts, typed_text
 
 
 @pytest.mark.parametrize(
-    ("text", "weight"), [("2", 2.0), (" -2 ", -2.0), ("1/9", 1 / 9), ("1e-3", 0.001), ("−.5", -0.5), ("4.", 4.0)]
+    ("text", "weight"),
+    [("2", 2.0), (" -2 ", -2.0), ("1/9", 1 / 9), ("1e-3", 0.001), ("−.5", -0.5), ("4.", 4.0)],
 )
 def test_that_numbers_and_fractions_are_read(text, weight):
     assert read_weight(text) == weight
@@ -42,7 +43,13 @@ def test_that_short_texts_get_shorter_and_stay_near(weight):
 
 @pytest.mark.parametrize(
     ("weight", "first", "last"),
-    [(0.0, "0", "0"), (-1.0, "−1", "−1"), (1 / 9, "0.1111", ".1"), (-0.0625, "−0.0625", "−.06"), (1e-7, "1e-7", "1e-7")],
+    [
+        (0.0, "0", "0"),
+        (-1.0, "−1", "−1"),
+        (1 / 9, "0.1111", ".1"),
+        (-0.0625, "−0.0625", "−.06"),
+        (1e-7, "1e-7", "1e-7"),
+    ],
 )
 def test_that_a_cell_starts_exact_and_ends_short(weight, first, last):
     texts = short_texts(weight)

@@ -48,7 +48,8 @@ def type_into(qtbot, grid, text):
 def test_that_typing_overwrites_the_cell(qtbot, grid, workspace):
     workspace.set_mask(workspace.mask.with_weight(0, 0, 77))
     type_into(qtbot, grid, "-1/4")
-    qtbot.keyClick(editor_of(grid), Qt.Key.Key_Return)
+    with qtbot.waitSignal(workspace.mask_changed):
+        qtbot.keyClick(editor_of(grid), Qt.Key.Key_Return)
     assert workspace.mask.weights[0, 0] == -0.25
 
 

@@ -6,15 +6,20 @@ from gui.panels.picture.split_handle import WIDTH, SplitHandle
 
 
 @pytest.fixture
-def handle(qtbot):
-    parent = QWidget()
-    parent.resize(200, 100)
-    qtbot.addWidget(parent)
-    handle = SplitHandle(parent)
+def pane(qtbot):
+    pane = QWidget()
+    qtbot.addWidget(pane)
+    pane.resize(200, 100)
+    pane.show()
+    return pane
+
+
+@pytest.fixture
+def handle(pane):
+    handle = SplitHandle(pane)
     handle.place()
-    parent.show()
-    # The parent lives as long as this frame does.
-    yield handle
+    handle.show()
+    return handle
 
 
 def test_that_it_begins_in_the_middle(handle):
