@@ -5,7 +5,7 @@ Menus, the top bar and (later) the command palette take them from here; `gui.app
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 
 from engine.image.convert import RANGE_MODES
@@ -116,14 +116,20 @@ class Actions(QObject):
             ("undo", stack.createUndoAction(self, "&Undo"), "Ctrl+Z"),
             ("redo", stack.createRedoAction(self, "&Redo"), "Ctrl+Shift+Z"),
         ):
+            action.setObjectName(name)
             action.setShortcut(QKeySequence(keys))
             action.setIcon(icon(name))
             action.setIconText(name.capitalize())
-            words = "Take the last edit of the mask back." if name == "undo" else "Do the edit again."
-            _set_tip(action, words)
-            # Qt writes the step's name into the text and, with it, over the tooltip.
-            action.changed.connect(lambda action=action, words=words: _set_tip(action, words))
             self._actions[name] = action
+        # Qt writes the step's name over tooltip and text, after this signal's earlier receivers.
+        stack.undoTextChanged.connect(self._teach_history, Qt.ConnectionType.QueuedConnection)
+        stack.redoTextChanged.connect(self._teach_history, Qt.ConnectionType.QueuedConnection)
+        self._teach_history()
+
+    @Slot()
+    def _teach_history(self) -> None:
+        _set_tip(self._actions["undo"], "Take the last edit of the mask back.")
+        _set_tip(self._actions["redo"], "Do the edit of the mask again that was taken back.")
 
     def _make(self, entry: Entry) -> QAction:
         action = QAction(entry.text, self)

@@ -32,8 +32,8 @@ from gui.state.workspace import Workspace
 from gui.style.icons import load_icons
 from gui.unexpected import UnexpectedErrors
 
-# Shows at a glance that the picture is another one, and stays within the picture's range.
-FIRST_MASK = "emboss"
+# Its result can be told from the original and is a picture that one would want.
+FIRST_MASK = "sharpen"
 FINISH_AFTER_MS = 10
 
 
@@ -53,6 +53,7 @@ class Haloscope:
         preferences_path: Path | None = None,
         theme: str = "",
     ) -> None:
+        self._is_finished = False
         self.workspace = Workspace(preset(FIRST_MASK))
         self.state = EngineState()
         self.messages = Messages()
@@ -94,9 +95,11 @@ class Haloscope:
             self.link.follow(self.pictures.asked(first.request), first.future)
 
     def finish(self) -> None:
-        """Do what the first paint does not wait for."""
-        load_icons()
-        self.window.finish()
+        """Do what the first paint does not wait for; once."""
+        if not self._is_finished:
+            self._is_finished = True
+            load_icons()
+            self.window.finish()
 
     def _connect(self) -> None:
         actions, window = self.actions, self.window

@@ -44,8 +44,14 @@ class Backend(Protocol):
     copies: bool
     """Whether pictures have to be copied to the device and back."""
 
-    def allocate(self, image: np.ndarray) -> Buffers:
+    def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
         """Return buffers for a picture of this shape and type; the contents are undefined.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, C)
+        host_out : ndarray of shape (H, W, C), float32, optional
+            Where the result is wanted in the host's memory; made where nothing is given.
 
         Raises
         ------

@@ -79,9 +79,9 @@ class CpuBackend:
     def __init__(self) -> None:
         self.info = cpu_info()
 
-    def allocate(self, image: np.ndarray) -> Buffers:
-        """Return the picture itself and a new array for the result."""
-        out = np.empty(image.shape, np.float32)
+    def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
+        """Return the picture itself and an array for the result."""
+        out = np.empty(image.shape, np.float32) if host_out is None else host_out
         return Buffers(image, out, out)
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:

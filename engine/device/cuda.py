@@ -107,14 +107,14 @@ class CudaBackend:
                 cuda.select_device(int(info.key.partition(":")[2]))
             self._stream: Any = cuda.stream()
 
-    def allocate(self, image: np.ndarray) -> Buffers:
+    def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result."""
         needed = image.nbytes + image.size * 4
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
             return Buffers(
                 cuda.device_array(image.shape, image.dtype),
                 cuda.device_array(image.shape, np.float32),
-                np.empty(image.shape, np.float32),
+                np.empty(image.shape, np.float32) if host_out is None else host_out,
             )
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:

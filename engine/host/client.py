@@ -14,8 +14,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from engine.errors import Cancelled, EngineError, HostLost
-from engine.host import shared
 from engine.host.books import Host, Pending, ProgressCallback
+from engine.host.handed_blocks import HandedBlocks
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
 from engine.host.protocol import (
@@ -71,7 +71,7 @@ class EngineClient:
         self._failed_starts = 0
         self._use_cuda = True
         self._closing = False
-        self._blocks: set[str] = set()
+        self._blocks = HandedBlocks()
 
     @property
     def use_cuda(self) -> bool:
@@ -143,12 +143,10 @@ class EngineClient:
         if not names:
             return
         with self._lock:
-            self._blocks.difference_update(names)
             links = [host.link for host in self._hosts.values()]
+            self._blocks.give_back(names, links)
         for link in links:
             link.send(Release(names))
-        # The host that made a block may be gone; a name that is already removed costs nothing to remove again.
-        shared.unlink(*names)
 
     def try_cuda_again(self) -> None:
         """Forget the faults and start a host that may use CUDA."""
@@ -176,8 +174,7 @@ class EngineClient:
             if not host.link.join(1.0):
                 host.link.kill("the program is closing")
                 host.link.join(5.0)
-        shared.unlink(*self._blocks)
-        self._blocks.clear()
+        self._blocks.remove_all()
 
     def _host(self, simulator: bool) -> Host:
         host = self._hosts.get(simulator)
@@ -222,8 +219,7 @@ class EngineClient:
             if pending is None:
                 return
             if isinstance(message, Done):
-                with self._lock:
-                    self._blocks.update(blocks_of(message.value))
+                self._blocks.hand_over(blocks_of(message.value), link)
                 self._answer(pending, message.value, None)
             else:
                 self._answer(pending, None, message.error)
@@ -260,6 +256,7 @@ class EngineClient:
         simulator = link.options.simulator
         with self._lock:
             host = self._hosts.pop(simulator)
+            self._blocks.maker_ended(link)
             left = self._in_hands_of(host)
             for pending in left:
                 del self._pending[pending.id]

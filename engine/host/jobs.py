@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,8 +92,9 @@ def preview(request: Preview, report: Report) -> Filtered:
     begin = time.perf_counter()
     work = _Work(request.job)
     report(Progress("filtering", 0.0, 2.0 + work.problem.multiply_adds / 3e8))
-    values = filter_once(work.choice, work.problem, request.job.mask, work.samples, work.backend)
-    return work.filtered(values, begin)
+    with work.place_for_result() as place:
+        filter_once(work.choice, work.problem, request.job.mask, work.samples, work.backend, place.values)
+        return work.filtered(place, begin)
 
 
 def run(request: Run, report: Report) -> Filtered:
@@ -103,26 +105,20 @@ def run(request: Run, report: Report) -> Filtered:
     def checkpoint(step: Step) -> None:
         report(Progress(step.stage, step.fraction, step.expected_s))
 
-    outcome = measure(
-        work.choice,
-        work.problem,
-        request.job.mask,
-        work.samples,
-        work.backend,
-        SamplingPlan(budget_s=request.budget_s),
-        checkpoint=checkpoint,
-    )
-    if outcome.values is None:
-        return Filtered(None, None, work.choice.variant.key, work.backend.info.key, 0.0, outcome.result)
-    filtered = work.filtered(outcome.values, begin)
-    return Filtered(
-        filtered.values,
-        filtered.screen,
-        filtered.variant,
-        filtered.device,
-        filtered.elapsed_ms,
-        outcome.result,
-    )
+    with work.place_for_result() as place:
+        outcome = measure(
+            work.choice,
+            work.problem,
+            request.job.mask,
+            work.samples,
+            work.backend,
+            SamplingPlan(budget_s=request.budget_s),
+            checkpoint=checkpoint,
+            host_out=place.values,
+        )
+        if outcome.values is not None:
+            return replace(work.filtered(place, begin), result=outcome.result)
+    return Filtered(None, None, work.choice.variant.key, work.backend.info.key, 0.0, outcome.result)
 
 
 def check_variants(request: CheckVariants) -> tuple[Availability, ...]:
@@ -182,24 +178,43 @@ class _Work:
         self.choice: Choice = choose(job.variant, self.problem, job.mask, job.block, device)
         self.backend: Backend = backend(device.key)
 
-    def filtered(self, values: np.ndarray, begin: float) -> Filtered:
+    def place_for_result(self) -> "_ResultPlace":
+        """Return shared memory for the result and its levels, taken back unless it is handed over."""
+        return _ResultPlace(self.samples.shape)
+
+    def filtered(self, place: "_ResultPlace", begin: float) -> Filtered:
         """Return the reply for a result, with its levels for the screen."""
-        blocks = shared.create(
-            (values.shape, "float32"), *((shape, "uint8") for shape in level_shapes(*values.shape[:2]))
-        )
-        shared.attach(blocks[0])[...] = values
         alpha = self.job.picture.alpha
         render(
-            values,
-            [shared.attach(level) for level in blocks[1:]],
+            place.values,
+            [shared.attach(level) for level in place.level_blocks],
             full_scale(self.samples.dtype),
             self.job.range_mode,
             None if alpha is None else shared.attach(alpha),
         )
+        place.handed_over = True
         return Filtered(
-            values=blocks[0],
-            screen=ScreenLevels(blocks[1:], opaque=alpha is None),
+            values=place.value_block,
+            screen=ScreenLevels(place.level_blocks, opaque=alpha is None),
             variant=self.choice.variant.key,
             device=self.backend.info.key,
             elapsed_ms=(time.perf_counter() - begin) * 1e3,
         )
+
+
+class _ResultPlace:
+    """Shared memory that a result is written into, so that it need not be copied there."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        levels = ((level, "uint8") for level in level_shapes(*shape[:2]))
+        self.value_block, *others = shared.create((shape, "float32"), *levels)
+        self.level_blocks = tuple(others)
+        self.values = shared.attach(self.value_block)
+        self.handed_over = False
+
+    def __enter__(self) -> "_ResultPlace":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self.handed_over:
+            shared.recycle(self.value_block.name)

@@ -3,6 +3,8 @@
 Called on: any thread of any process. A block stays attached until `forget`; it vanishes from the system with `unlink`.
 """
 
+import itertools
+import os
 import shutil
 import sys
 import threading
@@ -29,16 +31,34 @@ class _Block(SharedMemory):
 
 
 _attached: dict[str, _Block] = {}
+_made: set[str] = set()
+_spare: list[_Block] = []
+_numbers = itertools.count(1)
 _lock = threading.Lock()
 _ALIGNMENT = 64
+# The results before the shown one and of a run in between: more would only hold memory.
+_SPARE_BLOCKS = 3
 
 
 class NotEnoughSharedMemory(EngineError):
     """The system has less shared memory free than a picture needs."""
 
 
+def name_of(pid: int, number: int) -> str:
+    """Return the name of a process's n-th block: what a killed process leaves can be found by counting."""
+    return f"haloscope-{pid}-{number}"
+
+
+def number_of(name: str) -> int:
+    """Return n of a process's n-th block."""
+    return int(name.rpartition("-")[2])
+
+
 def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
-    """Make one block that holds uninitialised arrays of these (shape, dtype), each on a 64-byte boundary.
+    """Give one block that holds uninitialised arrays of these (shape, dtype), each on a 64-byte boundary.
+
+    A spare block is used again where one fits: touching 35 MB of fresh shared memory for the first time took 20 of the
+    36 ms of a 1920 x 1080 preview.
 
     Raises
     ------
@@ -49,8 +69,11 @@ def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
     for shape, dtype in arrays:
         offsets.append(size)
         size += -(-int(np.prod(shape)) * np.dtype(dtype).itemsize // _ALIGNMENT) * _ALIGNMENT
-    _require(size)
-    block = _Block(create=True, size=max(size, 1))
+    block = _take_spare(size)
+    if block is None:
+        _require(size)
+        block = _Block(name_of(os.getpid(), next(_numbers)), create=True, size=max(size, 1))
+        _made.add(block.name)
     with _lock:
         _attached[block.name] = block
     return tuple(
@@ -66,6 +89,38 @@ def attach(array: SharedArray) -> np.ndarray:
         if block is None:
             block = _attached[array.name] = _Block(name=array.name)
     return np.ndarray(array.shape, array.dtype, buffer=block.buf, offset=array.first_byte)
+
+
+def recycle(*names: str) -> None:
+    """Take blocks back that nobody looks at any longer: those that this process made serve the next `create`."""
+    forget(*(name for name in names if name not in _made))
+    for name in names:
+        with _lock:
+            block = _attached.pop(name, None) if name in _made else None
+            if block is None:
+                continue
+            _spare.append(block)
+            oldest = _spare.pop(0) if len(_spare) > _SPARE_BLOCKS else None
+        if oldest is not None:
+            _remove(oldest)
+
+
+def _take_spare(size: int) -> _Block | None:
+    """Return a spare block that is large enough without wasting more than half of itself."""
+    with _lock:
+        for block in _spare:
+            if size <= block.size <= max(2 * size, 1 << 16):
+                _spare.remove(block)
+                return block
+    return None
+
+
+def _remove(block: _Block) -> None:
+    _made.discard(block.name)
+    with suppress(FileNotFoundError):
+        block.unlink()
+    with suppress(BufferError):
+        block.close()
 
 
 def forget(*names: str) -> None:
@@ -84,11 +139,7 @@ def unlink(*names: str) -> None:
         with _lock:
             block = _attached.pop(name, None)
         with suppress(FileNotFoundError):
-            block = block or _Block(name=name)
-            block.unlink()
-        if block is not None:
-            with suppress(BufferError):
-                block.close()
+            _remove(block or _Block(name=name))
 
 
 def _require(size: int) -> None:

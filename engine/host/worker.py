@@ -59,7 +59,7 @@ class Worker:
             except (EOFError, OSError):
                 message = Stop()
             if isinstance(message, Release):
-                shared.forget(*message.names)
+                shared.recycle(*message.names)
             elif isinstance(message, ToHost) and message.request.lane is Lane.AT_ONCE:
                 self._answer(message)
             else:

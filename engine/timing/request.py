@@ -66,8 +66,10 @@ def describe_problem(samples: np.ndarray, mask: Mask, border: Border | str, cval
     UnknownName
         No border is called that.
     """
-    if not np.isfinite(np.float32(np.clip(cval, -3.5e38, 3.5e38))) or not np.isfinite(cval):
-        raise BadValue(f"a constant border of {cval}", "it is not a finite number", "Choose a finite value.")
+    if not abs(cval) <= float(np.finfo(np.float32).max):
+        raise BadValue(
+            f"a constant border of {cval:g}", "it is not a finite number of float32", "Choose a smaller value."
+        )
     height, width, channels = samples.shape
     return Problem(
         height=height,

@@ -96,7 +96,12 @@ def refuse_unsuitable(
 
 
 def filter_once(
-    choice: Choice, problem: Problem, mask: Mask, samples: np.ndarray, backend: Backend
+    choice: Choice,
+    problem: Problem,
+    mask: Mask,
+    samples: np.ndarray,
+    backend: Backend,
+    host_out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Filter, unverified and untimed: a preview.
 
@@ -107,6 +112,8 @@ def filter_once(
     mask : Mask
     samples : ndarray of shape (H, W, C), of the problem's dtype
     backend : Backend
+    host_out : ndarray of shape (H, W, C), float32, optional
+        Where the result is wanted.
 
     Returns
     -------
@@ -118,7 +125,7 @@ def filter_once(
     """
     refuse_unsuitable(choice.variant, problem, mask, choice.block, backend.info)
     prepared = choice.variant.prepare(problem, mask, choice.block)
-    buffers = backend.allocate(samples)
+    buffers = backend.allocate(samples, host_out)
     backend.upload(samples, buffers)
     backend.run(prepared, buffers)
     return backend.download(buffers)
@@ -134,6 +141,7 @@ def measure(
     *,
     checkpoint: Checkpoint = lambda step: None,
     seed: int = 0,
+    host_out: np.ndarray | None = None,
 ) -> Outcome:
     """Run one variant: verify, warm up, sample.
 
@@ -150,6 +158,8 @@ def measure(
         Called before each step.
     seed : int
         Of the rectangles that are verified where the whole picture is too much.
+    host_out : ndarray of shape (H, W, C), float32, optional
+        Where the result is wanted.
 
     Returns
     -------
@@ -175,7 +185,7 @@ def measure(
         seed=seed,
     )
     try:
-        return _Run(choice, problem, mask, samples, backend, plan, checkpoint, seed).outcome(result)
+        return _Run(choice, problem, mask, samples, backend, plan, checkpoint, seed, host_out).outcome(result)
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
@@ -194,13 +204,14 @@ class _Run:
     plan: SamplingPlan
     checkpoint: Checkpoint
     seed: int
+    host_out: np.ndarray | None
 
     def outcome(self, result: RunResult) -> Outcome:
         variant, backend = self.choice.variant, self.backend
         refuse_unsuitable(variant, self.problem, self.mask, self.choice.block, backend.info)
         self._step("compiling", 0.0, 2.0)
         prepared, compile_ms = _timed(lambda: variant.prepare(self.problem, self.mask, self.choice.block))
-        buffers, allocate_ms = _timed(lambda: backend.allocate(self.samples))
+        buffers, allocate_ms = _timed(lambda: backend.allocate(self.samples, self.host_out))
         backend.upload(self.samples, buffers)
         backend.poison(buffers)
         self._step("first launch", 0.1, self._rough_launch_s())

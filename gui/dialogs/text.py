@@ -15,6 +15,7 @@ def show_text(parent: QWidget | None, title: str, html: str, width: int = 640, h
     words = QTextBrowser()
     words.setOpenExternalLinks(True)
     words.setAccessibleName(title)
+    words.document().setDocumentMargin(2 * GRID)
     words.setHtml(html)
     buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
     buttons.rejected.connect(dialog.reject)

@@ -15,7 +15,7 @@ _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
 _RIGHT_WIDTH = 37 * GRID
 _LOWER_HEIGHT = 28 * GRID
-_LOWER_WIDTHS = (45 * GRID, 40 * GRID, 60 * GRID)
+_LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 
 
 class ExplorePage(Page):

@@ -36,7 +36,8 @@ class StatusLine(QFrame):
         self._bar.setAccessibleName("Progress")
         self._bar.setToolTip("How far the engine is. Esc stops it.")
         self._last = _label("Last run", "Median kernel time of the last run, and whether it was verified.")
-        self._last.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        for long in (self._stage, self._last):
+            long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._speed_up = _label("Speed-up", "How many times faster than the baseline, same problem.")
         self._speed_up.setFont(number_font())
         row = QHBoxLayout(self)
@@ -44,7 +45,7 @@ class StatusLine(QFrame):
         row.setSpacing(2 * GRID)
         row.addWidget(self._engine)
         row.addWidget(self._bar)
-        row.addWidget(self._stage)
+        row.addWidget(self._stage, 1)
         row.addWidget(self._last, 1)
         row.addWidget(self._speed_up)
         state.ready_changed.connect(self._show_engine)
@@ -56,6 +57,11 @@ class StatusLine(QFrame):
         self._show_engine()
         self._show_progress()
         self._show_last()
+
+    @property
+    def last_run(self) -> str:
+        """What it says of the last run."""
+        return self._last.text()
 
     def _show_engine(self) -> None:
         status = self._state.status

@@ -30,7 +30,9 @@ class TopBar(QFrame):
         row.addSpacing(GRID)
         row.addWidget(self._description, 1)
         for name in ("run", "run_all", "cancel"):
-            row.addWidget(_button(actions[name]))
+            button = _button(actions[name])
+            button.setObjectName("primary" if name == "run" else "")
+            row.addWidget(button)
         workspace.picture_changed.connect(self._show)
         self._show(workspace.picture)
 

@@ -1,5 +1,7 @@
 """Weights as people read them in a narrow cell, and as they type them. No widgets in here."""
 
+from functools import lru_cache
+
 from engine.errors import MaskError
 from engine.mask.json_form import number_text
 from engine.mask.text import parse_mask
@@ -38,6 +40,7 @@ def typed_text(weight: float) -> str:
     return number_text(weight)
 
 
+@lru_cache(maxsize=8192)
 def short_texts(weight: float) -> tuple[str, ...]:
     """Return a weight in ever shorter forms, for cells of any width.
 

@@ -6,6 +6,8 @@ if TYPE_CHECKING:
     from gui.style.theme import Theme
 
 _SHEET = """
+QMenu {{ background: {base}; border: 1px solid {line}; padding: 4px 0; }}
+QMenu::separator {{ background: {line}; height: 1px; margin: 4px 8px; }}
 QToolTip {{ background: {raised}; color: {text}; border: 1px solid {line}; padding: 4px 6px; }}
 QMainWindow::separator {{ background: {line}; width: 1px; height: 1px; }}
 QMainWindow::separator:hover {{ background: {accent}; }}
@@ -14,6 +16,10 @@ QDockWidget::title {{ background: {window}; padding: 6px 8px 4px 8px; text-align
 QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 4px 8px; }}
 QStatusBar {{ background: {window}; color: {text}; }}
 QStatusBar::item {{ border: 0; }}
+QToolButton#primary {{ background: {accent}; color: {accent_text}; border: 0; border-radius: 4px;
+                       padding: 4px 12px; font-weight: 600; }}
+QToolButton#primary:hover, QToolButton#primary:focus {{ border: 2px solid {text}; padding: 2px 10px; }}
+QToolButton#primary:disabled {{ background: {raised}; color: {muted}; }}
 QHeaderView::section {{ background: {window}; color: {muted}; border: 0; border-bottom: 1px solid {line};
                         padding: 4px 8px; }}
 """
@@ -22,10 +28,12 @@ QHeaderView::section {{ background: {window}; color: {muted}; border: 0; border-
 def sheet_for(theme: "Theme") -> str:
     """Return the style sheet of the application for a theme."""
     return _SHEET.format(
+        base=theme.base,
         raised=theme.raised,
         text=theme.text,
         line=theme.line,
         accent=theme.accent,
+        accent_text=theme.accent_text,
         muted=theme.muted,
         window=theme.window,
     )

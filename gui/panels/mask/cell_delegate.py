@@ -69,6 +69,10 @@ class CellDelegate(QStyledItemDelegate):
         painter.setPen(QColor(theme.line))
         painter.drawLine(rect.bottomLeft(), rect.bottomRight())
         painter.drawLine(rect.topRight(), rect.bottomRight())
+        if index.row() == 0:
+            painter.drawLine(rect.topLeft(), rect.topRight())
+        if index.column() == 0:
+            painter.drawLine(rect.topLeft(), rect.bottomLeft())
         if index.data(MaskRole.IS_ANCHOR):
             _paint_anchor(painter, rect, foreground)
         state: QStyle.StateFlag = option.state

@@ -1,11 +1,13 @@
 """The table in which the mask is edited: typing, pasting, arrow keys; cells shrink to fit, then the table scrolls."""
 
+import numpy as np
 from PySide6.QtCore import QModelIndex, QSize, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
 
 from gui.panels.mask.cell_delegate import CellDelegate, fitting_font
-from gui.state.mask_model import MaskModel, MaskRole
+from gui.state.mask_model import MaskModel
+from gui.state.weight_text import short_texts
 from gui.style.metrics import GRID
 
 _SMALLEST = QSize(20, 18)
@@ -141,13 +143,8 @@ class MaskGrid(QTableView):
         self._fit_font()
 
     def _fit_font(self) -> None:
-        model = self._model
-        cells = (
-            model.index(row, column).data(MaskRole.SHORT_TEXTS)
-            for row in range(model.rowCount())
-            for column in range(model.columnCount())
-        )
-        self._delegate.font = fitting_font(cells, self._cell)
+        texts = [short_texts(weight) for weight in np.unique(self._model.mask.weights).tolist()]
+        self._delegate.font = fitting_font(texts, self._cell)
 
     def context_menu(self, index: QModelIndex) -> QMenu:
         """Return what can be done with a cell."""

@@ -55,10 +55,11 @@ class PresetButton(QPushButton):
 
     def _show_mask(self, mask: Mask) -> None:
         preset = _preset_of(mask)
-        name = mask.name or (preset.title if preset is not None else "")
-        if name:
-            self._base = name
-            self.setText(name)
+        # A preset with another anchor, offset or divisor keeps its name, but is not what the name promises.
+        self._base = preset.title if preset is not None else mask.name or self._base
+        is_own = bool(mask.name) and not _is_title(mask.name)
+        if preset is not None or is_own:
+            self.setText(self._base)
         else:
             self.setText(f"{self._base}, edited" if self._base else "Own mask")
         self.setToolTip(f"{preset.teaches}\n\n{_TOOLTIP}" if preset is not None else _TOOLTIP)
@@ -70,3 +71,10 @@ def _preset_of(mask: Mask) -> Preset | None:
         return next((preset for preset in presets() if preset.mask == mask), None)
     except EngineError:
         return None
+
+
+def _is_title(name: str) -> bool:
+    try:
+        return any(preset.title == name for preset in presets())
+    except EngineError:
+        return False

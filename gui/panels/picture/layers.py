@@ -105,7 +105,7 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
     else:
         layer.levels.paint(painter, transform, seen)
         paint_lines(painter, transform, seen, layer.levels.size)
-        paint_numbers(painter, transform, seen, layer.levels.full_image, layer.texts, number_font())
+        paint_numbers(painter, transform, seen, layer.levels.full_image, layer.texts, number_font(), ratio)
         painter.setFont(_scaled(font, ratio))
     _paint_label(painter, layer, seen, ratio)
     painter.restore()

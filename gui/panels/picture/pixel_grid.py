@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 
 from PySide6.QtCore import QLineF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPen, qGray
 
 from gui.panels.picture.view_transform import Size, ViewTransform
 
@@ -12,7 +12,7 @@ LINES_FROM_ZOOM = 16.0
 NUMBERS_FROM_ZOOM = 48.0
 
 _LINE = QColor(128, 128, 128, 110)
-_BRIGHT = 140
+_BRIGHT = 120
 
 
 def seen_pixels(transform: ViewTransform, seen: QRectF, picture: Size) -> tuple[range, range]:
@@ -51,6 +51,7 @@ def paint_numbers(
     image: QImage,
     texts: Callable[[int, int], tuple[str, ...]],
     font: QFont,
+    ratio: float,
 ) -> None:
     """Write the numbers of every pixel into it, from a zoom of 4800 %, black on bright pixels and white on dark ones.
 
@@ -64,17 +65,19 @@ def paint_numbers(
         Gives the numbers of a row and a column.
     font
         Its size is set here, so that three channels fit.
+    ratio
+        Device pixels of one pixel of the widget.
     """
-    if transform.zoom < NUMBERS_FROM_ZOOM:
+    if transform.zoom < NUMBERS_FROM_ZOOM * ratio:
         return
     rows, columns = seen_pixels(transform, seen, Size(image.width(), image.height()))
     font = QFont(font)
-    font.setPixelSize(max(9, min(16, round(transform.zoom / 4.8))))
+    font.setPixelSize(round(ratio * max(9.0, min(16.0, transform.zoom / ratio / 4.8))))
     painter.setFont(font)
     for row in rows:
         for column in columns:
             x, y = transform.to_pane(column, row)
-            is_bright = image.pixelColor(column, row).lightness() > _BRIGHT
+            is_bright = qGray(image.pixel(column, row)) > _BRIGHT
             painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
             cell = QRectF(x, y, transform.zoom, transform.zoom)
             painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(texts(row, column)))

@@ -38,6 +38,16 @@ class PixelValues:
         return int(self._pixels.shape[2])
 
     @property
+    def rows(self) -> int:
+        """Rows of the picture."""
+        return int(self._pixels.shape[0])
+
+    @property
+    def columns(self) -> int:
+        """Columns of the picture."""
+        return int(self._pixels.shape[1])
+
+    @property
     def has_alpha(self) -> bool:
         return self._alpha is not None
 

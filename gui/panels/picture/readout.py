@@ -20,7 +20,7 @@ class Readout(QWidget):
         self._has_picture = False
         self._captions: list[QLabel] = []
         self._hint = QLabel(_HINT)
-        self._row, self._column = _place(), _place()
+        self._row, self._column = _place(1), _place(1)
         self._original: list[QLabel] = []
         self._alpha: QLabel | None = None
         self._result: list[QLabel] = []
@@ -46,7 +46,7 @@ class Readout(QWidget):
                 widget.hide()
                 widget.deleteLater()
         self._captions, self._original, self._result, self._alpha = [], [], [], None
-        self._row, self._column = _place(), _place()
+        self._row, self._column = _place(1), _place(1)
         self._line.addWidget(self._hint)
         if values is not None:
             self._build(values)
@@ -87,6 +87,7 @@ class Readout(QWidget):
 
     def _build(self, values: PixelValues) -> None:
         figures = {np.dtype(np.uint8): 3, np.dtype(np.uint16): 5}.get(values.dtype, 8)
+        self._row, self._column = _place(values.rows), _place(values.columns)
         self._add_caption("row")
         self._line.addWidget(self._row)
         self._add_caption("col")
@@ -124,8 +125,9 @@ def reading_text(reading: Reading) -> str:
     return f"row {reading.row}  col {reading.column}  original {' '.join(reading.original)}{alpha}{result}"
 
 
-def _place() -> QLabel:
-    label = _number(5)
+def _place(count: int) -> QLabel:
+    """Return a label for a row or a column below `count`."""
+    label = _number(len(str(count - 1)) + 1)
     label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     return label
 

@@ -81,6 +81,16 @@ def test_that_the_preset_is_named_and_said_to_be_edited(panel, workspace):
     assert panel.presets.text() == "Sobel x"
 
 
+def test_that_a_preset_with_another_anchor_is_edited(panel, workspace):
+    workspace.set_mask(workspace.mask.with_anchor((0, 0)))
+    assert panel.presets.text() == "Sobel x, edited"
+
+
+def test_that_a_mask_from_a_file_keeps_its_own_name(panel, workspace):
+    workspace.set_mask(Mask([[1, 5]], name="mine"))
+    assert panel.presets.text() == "mine"
+
+
 def test_that_weights_typed_like_a_preset_get_its_name(panel, workspace):
     workspace.set_mask(Mask(preset("emboss").weights))
     assert panel.presets.text() == "Emboss"

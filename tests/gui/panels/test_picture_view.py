@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
 
 from engine.host.protocol import Filtered
@@ -190,6 +190,14 @@ def test_that_released_pixels_leave_the_empty_pane(shown):
     shown.release_pixels()
     assert shown.empty_state.isVisible()
     assert not shown.toolbar.mode_buttons.buttons()[0].isEnabled()
+
+
+def test_that_a_cursor_over_the_pane_survives_that_the_picture_goes(qtbot, qapp, shown):
+    qtbot.mouseMove(shown.canvas, place_of(shown, 3, 3))
+    shown.release_pixels()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    shown.canvas.pixel_hovered.emit(None)
+    assert shown.readout.text() == ""
 
 
 def test_that_the_range_mode_is_a_setting(qtbot, view, workspace):

@@ -30,6 +30,12 @@ def test_that_words_on_the_accent_can_be_read(theme):
     assert contrast(theme.accent_text, theme.accent) >= 4.5
 
 
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+@pytest.mark.parametrize("surface", ["window", "base"])
+def test_that_controls_have_an_outline_that_can_be_seen(theme, surface):
+    assert contrast(theme.outline, getattr(theme, surface)) >= 3.0
+
+
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_that_a_theme_reaches_the_palette_and_the_notifier(qapp, qtbot, name):
     apply_theme(qapp, "dark" if name == "light" else "light")

@@ -1,0 +1,188 @@
+"""How smooth the window stays, and how soon an edit of the mask is seen. The real window and the real engine.
+
+python -m bench.window [--json FILE]
+"""
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer
+from PySide6.QtWidgets import QWidget
+
+EDITS = 40
+PICTURE = (1080, 1920, 3)
+TICK_MS = 5
+
+
+def make_picture(path: Path) -> None:
+    """Save a colour picture of smooth shapes and noise, as a photograph has them."""
+    import numpy as np
+
+    from engine.image.save import save_image
+
+    rows, columns = np.mgrid[0 : PICTURE[0], 0 : PICTURE[1]]
+    shapes = 120 + 80 * np.sin(rows[..., None] / (40 + 10 * np.arange(3)) + columns[..., None] / 60)
+    noise = np.random.default_rng(0).normal(0, 12, PICTURE)
+    save_image(np.clip(shapes + noise, 0, 255).astype(np.uint8), path)
+
+
+class Ticks:
+    """Gaps between the ticks of a precise timer, ms, under the name of what goes on."""
+
+    def __init__(self) -> None:
+        self.gaps: dict[str, list[float]] = {}
+        self.phase = "start"
+        self._last = time.perf_counter()
+        self._timer = QTimer()
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start(TICK_MS)
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        self.gaps.setdefault(self.phase, []).append((now - self._last) * 1e3)
+        self._last = now
+
+    def enter(self, phase: str) -> None:
+        """Count the gaps from now on under another name."""
+        self.phase = phase
+        self._last = time.perf_counter()
+
+
+class ResultWatch(QObject):
+    """Counts the results that have been painted."""
+
+    def __init__(self, surface: QWidget) -> None:
+        super().__init__(surface)
+        self.painted = 0
+        self._new_result = False
+        surface.installEventFilter(self)
+
+    def note_result(self, _: object) -> None:
+        """Remember that the next paint shows a new result."""
+        self._new_result = True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint and self._new_result:
+            self._new_result = False
+            self.painted += 1
+        return False
+
+
+def wait_until(happened: Callable[[], bool], limit_s: float = 120.0) -> None:
+    """Let the window live until something has happened."""
+    loop = QEventLoop()
+    poll = QTimer()
+    poll.timeout.connect(lambda: happened() and loop.quit())
+    poll.start(1)
+    QTimer.singleShot(int(limit_s * 1000), loop.quit)
+    loop.exec()
+    if not happened():
+        raise SystemExit("the window did not get there in time")
+
+
+def measure(folder: Path) -> dict[str, object]:
+    """Drive the window through a start, edits, a run, a run of every variant; return what was measured."""
+    import numpy as np
+
+    from engine.host.client import EngineClient
+    from engine.host.protocol import OpenPicture
+    from engine.mask.mask import Mask
+    from gui.app import Haloscope, make_application
+    from gui.engine_start import FirstPicture, StartedEngine
+
+    picture = folder / "picture.png"
+    make_picture(picture)
+    app = make_application()
+    engine = StartedEngine(EngineClient)
+    haloscope = Haloscope(app, engine)
+    request = OpenPicture(path=str(picture))
+    haloscope.begin(FirstPicture(request, engine.client.submit(request)))
+    haloscope.window.resize(1600, 1000)
+    haloscope.window.show()
+
+    shown: list[float] = []
+    watch = ResultWatch(haloscope.window.first_page.surface)
+    haloscope.state.filtered.connect(watch.note_result)
+
+    wait_until(lambda: watch.painted >= 1)
+    ticks = Ticks()
+    ticks.enter("idle")
+    settle(1.0)
+
+    ticks.enter("edits of the mask")
+    for edit in range(EDITS):
+        weights = np.full((5, 5), 1 / 25)
+        weights[0, 0] = edit / EDITS
+        painted_before = watch.painted
+        begin = time.perf_counter()
+        haloscope.workspace.set_mask(Mask(weights))
+        wait_until(lambda before=painted_before: watch.painted > before)
+        shown.append((time.perf_counter() - begin) * 1e3)
+        settle(0.05)
+
+    ticks.enter("a run of cpu-serial (compiles, verifies, samples)")
+    haloscope.workspace.change(variant="cpu-serial")
+    settle(0.3)
+    haloscope.runs.run()
+    wait_until(lambda: not haloscope.state.busy)
+
+    ticks.enter("every variant, in the simulator too")
+    haloscope.runs.run_every_variant()
+    wait_until(lambda: not haloscope.state.busy)
+    ticks.enter("end")
+
+    found = {
+        "edit_to_pixels_ms": {
+            "median": statistics.median(shown),
+            "p80": sorted(shown)[int(0.8 * len(shown))],
+            "max": max(shown),
+            "all": shown,
+        },
+        "timer_gap_ms": {
+            phase: {"max": max(gaps), "median": statistics.median(gaps), "ticks": len(gaps)}
+            for phase, gaps in ticks.gaps.items()
+            if phase not in ("start", "end") and gaps
+        },
+    }
+    haloscope.window.close()
+    engine.client.shutdown()
+    return found
+
+
+def settle(seconds: float) -> None:
+    """Let the window live for a while."""
+    until = time.perf_counter() + seconds
+    wait_until(lambda: time.perf_counter() >= until)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, help="also write everything as JSON")
+    arguments = parser.parse_args()
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    with tempfile.TemporaryDirectory() as folder:
+        # A fresh cache of compiled code: the run has to compile while the timer ticks.
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        found = measure(Path(folder))
+    edit = found["edit_to_pixels_ms"]
+    print(f"edit to pixels, 1920 x 1080 RGB, 5 x 5, {EDITS} edits: ", end="")
+    print(f"median {edit['median']:.1f} ms, p80 {edit['p80']:.1f}, max {edit['max']:.1f}")
+    print(f"gaps of a {TICK_MS} ms timer:")
+    for phase, gap in found["timer_gap_ms"].items():
+        print(f"  {phase:52} longest {gap['max']:6.1f} ms, median {gap['median']:.1f} ({gap['ticks']} ticks)")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

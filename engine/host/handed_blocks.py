@@ -1,0 +1,51 @@
+"""Blocks of shared memory that hosts have handed over, and those that a host left behind. Called on: any thread."""
+
+import threading
+
+from engine.host import shared
+from engine.host.link import HostLink
+
+# A host has at most two blocks in its hands that it has not handed over yet; the rest is room for surprises.
+_NOT_HANDED_OVER = 8
+
+
+class HandedBlocks:
+    """The client's book of the blocks that are looked at, each with the host that made it.
+
+    A block that is given back belongs to its maker again, who uses it for another result. What a host owned when it
+    ended is removed: its blocks are numbered, so even those of a killed one can be found.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._maker: dict[str, HostLink] = {}
+        self._newest: dict[HostLink, int] = {}
+
+    def hand_over(self, names: tuple[str, ...], maker: HostLink) -> None:
+        """Note that a host has handed blocks over."""
+        with self._lock:
+            self._maker.update(dict.fromkeys(names, maker))
+            numbers = [shared.number_of(name) for name in names]
+            self._newest[maker] = max(self._newest.get(maker, 0), *numbers, 0)
+
+    def give_back(self, names: tuple[str, ...], living: list[HostLink]) -> None:
+        """Note that blocks are looked at no longer; remove those whose maker is gone."""
+        shared.forget(*names)
+        with self._lock:
+            orphans = [name for name in names if self._maker.pop(name, None) not in living]
+        shared.unlink(*orphans)
+
+    def maker_ended(self, maker: HostLink) -> None:
+        """Remove what a host owned when it ended; what is still looked at stays."""
+        with self._lock:
+            last = self._newest.pop(maker, 0) + _NOT_HANDED_OVER
+            names = [shared.name_of(maker.pid, number) for number in range(1, last + 1)] if maker.pid else []
+            owned = [name for name in names if name not in self._maker]
+        shared.unlink(*owned)
+
+    def remove_all(self) -> None:
+        """Remove every block that is still looked at."""
+        with self._lock:
+            names = list(self._maker)
+            self._maker.clear()
+        shared.unlink(*names)

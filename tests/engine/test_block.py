@@ -1,0 +1,26 @@
+import pytest
+
+from engine.block import Block
+from engine.errors import BadValue
+
+
+@pytest.mark.parametrize(
+    "text", ["32x8", "32 x 8", " 32X8 ", "32×8", "32*8", "32, 8"]
+)  # fmt: skip
+def test_that_a_block_is_read_in_the_ways_people_write_it(text: str) -> None:
+    assert Block.parse(text) == Block(32, 8)
+
+
+def test_that_a_block_is_written_as_it_is_read() -> None:
+    assert Block.parse(str(Block(33, 3))) == Block(33, 3)
+    assert Block(33, 3).threads == 99
+
+
+def test_that_a_block_of_no_threads_is_read_because_the_device_decides() -> None:
+    assert Block.parse("0x-4") == Block(0, -4)
+
+
+@pytest.mark.parametrize("text", ["", "16", "16x", "axb", "16x16x16", "1.5x2", "16 16", "9999999999x1"])
+def test_that_anything_else_is_refused_with_how_to_write_it(text: str) -> None:
+    with pytest.raises(BadValue, match="not two whole numbers with an x between them. Write it as 16x16"):
+        Block.parse(text)

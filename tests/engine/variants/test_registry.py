@@ -1,0 +1,43 @@
+import importlib
+import pkgutil
+
+import pytest
+
+import engine.variants.cpu
+import engine.variants.cuda
+from engine.errors import UnknownName
+from engine.variants.contract import DeviceKind, Variant
+from engine.variants.registry import VARIANTS, variant
+
+
+def test_that_every_file_with_a_variant_is_in_the_registry() -> None:
+    found = {}
+    for package in (engine.variants.cpu, engine.variants.cuda):
+        for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+            declared = getattr(importlib.import_module(module.name), "VARIANT", None)
+            if declared is not None:
+                found[module.name] = declared
+    assert {declared.key for declared in found.values()} == {known.key for known in VARIANTS}
+    assert len(found) == len(VARIANTS)
+
+
+def test_that_keys_and_titles_are_unique_and_everything_is_told() -> None:
+    assert len({known.key for known in VARIANTS}) == len(VARIANTS)
+    assert len({known.title for known in VARIANTS}) == len(VARIANTS)
+    assert all(known.title and known.idea.endswith(".") for known in VARIANTS)
+
+
+def test_that_the_stable_keys_are_there_in_teaching_order() -> None:
+    assert [known.key for known in VARIANTS] == ["cpu-serial", "cpu-parallel", "naive", "tiled", "cached"]
+
+
+@pytest.mark.parametrize("known", VARIANTS, ids=lambda known: known.key)
+def test_that_a_variant_lives_in_the_package_of_its_device(known: Variant) -> None:
+    package = "cpu" if known.device is DeviceKind.CPU else "cuda"
+    assert known.prepare.__module__.startswith(f"engine.variants.{package}.")
+    assert variant(known.key) is known
+
+
+def test_that_an_unknown_key_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(UnknownName, match=r"variant 'tilde'.*Did you mean tiled\?.*cpu-serial"):
+        variant("tilde")

@@ -1,0 +1,73 @@
+import subprocess
+import sys
+
+import pytest
+
+from gui.command_line import ScreenshotOptions, WindowOptions, parse
+from gui.launch import main, process_age_ms
+
+
+def test_that_nothing_opens_the_window_with_its_defaults():
+    assert parse([]) == WindowOptions()
+
+
+def test_that_picture_session_and_theme_are_taken():
+    options = parse(["photo.png", "--session", "work.json", "--theme", "dark"])
+    assert options == WindowOptions("photo.png", "work.json", "dark")
+
+
+def test_that_a_screenshot_takes_all_that_it_shows():
+    line = "screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run"
+    assert parse(line.split()) == ScreenshotOptions(
+        "out.png", "in.png", "", "box-3", "tiled", 1280, 800, "dark", True
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "photo.png other.png",
+        "--theme pink",
+        "--nonsense",
+        "screenshot",
+        "screenshot out.png --size 10x10",
+        "screenshot out.png --size big",
+        "screenshot out.png --theme system",
+        "fliter in.png out.png",
+    ],
+)
+def test_that_bad_use_is_one_line_and_status_2(capsys, line):
+    with pytest.raises(SystemExit) as ended:
+        parse(line.split())
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["no-such.png"], ["--session", "no-such.json"]])
+def test_that_a_file_that_is_not_there_is_one_line_and_status_2(capsys, arguments):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(arguments[-1])
+    assert captured.err.count("\n") == 1
+
+
+def test_that_the_age_of_the_process_grows_and_says_from_when():
+    first, counted_from = process_age_ms()
+    second, _ = process_age_ms()
+    assert 0 < first <= second
+    assert counted_from
+
+
+def test_that_help_lists_every_command_without_qt_and_without_numba():
+    code = (
+        "import sys; sys.argv = ['main.py', '--help']\n"
+        "import main\n"
+        "try: main.main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('PySide6', 'numba')]\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for command in ("filter", "bench", "devices", "variants", "masks", "screenshot"):
+        assert f"\n  {command} " in done.stdout
