@@ -133,7 +133,7 @@ def measure(folder: Path) -> dict[str, object]:
     haloscope.runs.run()
     wait_until(lambda: not haloscope.state.busy)
 
-    ticks.enter("every variant, in the simulator too")
+    ticks.enter("every variant that can run here")
     haloscope.runs.run_every_variant()
     wait_until(lambda: not haloscope.state.busy)
     ticks.enter("end")

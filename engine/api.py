@@ -1,16 +1,16 @@
 """The Python calls that people use: filter an array or a picture, and ask what can run here."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.block import Block
+from engine.block import Block, Limits
 from engine.border import Border
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.devices import devices as known_devices
-from engine.errors import EngineError, VerificationFailed
+from engine.errors import BadValue, EngineError, UnsupportedVariant, VerificationFailed
 from engine.image.picture import Picture
 from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
@@ -19,8 +19,9 @@ from engine.problem import Problem
 from engine.results import RunResult
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import device_for, filter_once, measure
+from engine.timing.runner import Outcome, device_for, filter_once, measure
 from engine.variants.contract import Variant
+from engine.variants.legality import refuse_block
 from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS, variant
 
@@ -94,7 +95,7 @@ def correlate(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    request = _Request(image, mask, border, cval, anchor, variant, block, device, flip=False)
+    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=False)
     return request.filter()
 
 
@@ -113,7 +114,7 @@ def convolve(
 
     Parameters, result and errors as for `correlate`.
     """
-    request = _Request(image, mask, border, cval, anchor, variant, block, device, flip=True)
+    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=True)
     return request.filter()
 
 
@@ -152,7 +153,7 @@ def apply(
     EngineError
         Anything else, in words.
     """
-    request = _Request(image, mask, border, cval, anchor, variant, block, device, flip=flip)
+    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=flip)
     return request.measure(SamplingPlan(budget_s=budget_s))
 
 
@@ -166,8 +167,25 @@ def variants() -> tuple[Variant, ...]:
     return VARIANTS
 
 
-class _Request:
-    """One call, looked up: samples, mask, problem, device, variant, block."""
+class Request:
+    """One call, looked up: samples, mask, problem, device, variant, block.
+
+    Parameters as for `apply`.
+
+    Attributes
+    ----------
+    samples : ndarray of shape (H, W, C)
+    mask : Mask
+        As it is correlated: already flipped for a convolution.
+    problem : Problem
+    device : DeviceInfo
+    choice : Choice
+
+    Raises
+    ------
+    EngineError
+        The picture, the mask, a name, a value or the block is not legal.
+    """
 
     def __init__(
         self,
@@ -182,31 +200,37 @@ class _Request:
         *,
         flip: bool,
     ) -> None:
-        array = image.pixels if isinstance(image, Picture) else np.asarray(image)
+        array = _as_array(image)
         self.shape = array.shape
         self.samples = as_samples(array)
         self.mask = _as_mask(mask, anchor)
         if flip:
             self.mask = self.mask.flipped()
-        self.problem: Problem = describe_problem(self.samples, self.mask, border, cval)
+        self.problem: Problem = describe_problem(self.samples, self.mask, border, _as_number(cval))
         self.device = _device(key, device)
-        self.choice: Choice = choose(key, self.problem, self.mask, _as_block(block), self.device)
+        wanted = _as_block(block)
+        self.choice: Choice = choose(key, self.problem, self.mask, wanted, self.device)
+        if wanted is not None and not self.choice.variant.uses_block:
+            # Such a variant does not look at the block; the request is the same mistake on every machine.
+            _refuse_illegal(wanted, self.device.limits)
 
     def filter(self) -> np.ndarray:
+        """Return the filtered picture, unverified (in the simulator it is verified all the same)."""
         if own_process_needed(self.device):
             return self.measure(SamplingPlan()).values
         values = filter_once(self.choice, self.problem, self.mask, self.samples, backend(self.device.key))
         return values.reshape(self.shape)
 
     def measure(self, plan: SamplingPlan) -> Applied:
-        if own_process_needed(self.device):
-            from engine.simulation import measure_in_simulator
+        """Return the filtered picture with its proof and its times.
 
-            outcome = measure_in_simulator(self.choice, self.problem, self.mask, self.samples)
-        else:
-            outcome = measure(
-                self.choice, self.problem, self.mask, self.samples, backend(self.device.key), plan
-            )
+        Raises
+        ------
+        VerificationFailed
+        EngineError
+            Anything else that failed.
+        """
+        outcome = self.outcome(plan)
         if outcome.values is None:
             raise outcome.error or EngineError(outcome.result.failure)
         verification = outcome.result.verification
@@ -216,12 +240,45 @@ class _Request:
             )
         return Applied(outcome.values.reshape(self.shape), outcome.result)
 
+    def outcome(self, plan: SamplingPlan, *, seed: int = 0) -> Outcome:
+        """Return what came of the run, a failure too; in the simulator nothing is sampled."""
+        if own_process_needed(self.device):
+            from engine.simulation import measure_in_simulator
+
+            return measure_in_simulator(self.choice, self.problem, self.mask, self.samples, seed=seed)
+        machine = backend(self.device.key)
+        return measure(self.choice, self.problem, self.mask, self.samples, machine, plan, seed=seed)
+
 
 def _device(key: str, device: str | None) -> DeviceInfo:
     wanted = device or AUTO
-    if key == AUTO or wanted != AUTO:
+    if key == AUTO:
         return device_named(wanted)
-    return device_for(variant(key), wanted)
+    chosen = variant(key)
+    if wanted != AUTO:
+        # A CPU variant runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
+        device_named(wanted)
+    return device_for(chosen, wanted)
+
+
+def _as_array(image: Image) -> np.ndarray:
+    if isinstance(image, Picture):
+        return image.pixels
+    try:
+        return np.asarray(image)
+    except ValueError as error:
+        raise BadValue(
+            "The picture is no array",
+            "its rows differ in length",
+            "Pass an array of shape (H, W) or (H, W, C).",
+        ) from error
+
+
+def _as_number(cval: float) -> float:
+    try:
+        return float(cval)
+    except (TypeError, ValueError) as error:
+        raise BadValue(f"a constant border of {cval!r}", "it is not a number", "Give a number.") from error
 
 
 def _as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
@@ -237,5 +294,13 @@ def _as_block(block: BlockLike | None) -> Block | None:
         return block
     if isinstance(block, str):
         return Block.parse(block)
-    sides: Sequence[int] = block
+    sides = block if isinstance(block, Iterable) else (block,)
     return Block.parse("x".join(str(side) for side in sides))
+
+
+def _refuse_illegal(block: Block, limits: Limits) -> None:
+    refusal = refuse_block(block, limits)
+    if refusal is not None:
+        raise UnsupportedVariant(
+            "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
+        )

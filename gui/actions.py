@@ -68,6 +68,10 @@ ENTRIES: tuple[Entry, ...] = (
 )  # fmt: skip
 
 
+# Keys that people try as well: + without Shift, and the other redo.
+ALSO = {"zoom_in": "Ctrl+=", "redo": "Ctrl+Y"}
+
+
 class Actions(QObject):
     """The actions by name: `actions["run"]`, and the groups that choose one of several."""
 
@@ -117,7 +121,7 @@ class Actions(QObject):
             ("redo", stack.createRedoAction(self, "&Redo"), "Ctrl+Shift+Z"),
         ):
             action.setObjectName(name)
-            action.setShortcut(QKeySequence(keys))
+            _set_keys(action, name, keys)
             action.setIcon(icon(name))
             action.setIconText(name.capitalize())
             self._actions[name] = action
@@ -136,7 +140,7 @@ class Actions(QObject):
         action.setObjectName(entry.name)
         action.setIconText(entry.text.replace("&", "").rstrip("…"))
         if entry.shortcut:
-            action.setShortcut(QKeySequence(entry.shortcut))
+            _set_keys(action, entry.name, entry.shortcut)
         if entry.icon:
             action.setIcon(icon(entry.icon))
         _set_tip(action, entry.tip)
@@ -150,6 +154,10 @@ class Actions(QObject):
             action.setData(value)
             group.addAction(action)
         return group
+
+
+def _set_keys(action: QAction, name: str, keys: str) -> None:
+    action.setShortcuts([QKeySequence(text) for text in (keys, ALSO.get(name)) if text])
 
 
 def _set_tip(action: QAction, words: str) -> None:

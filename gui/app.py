@@ -164,7 +164,7 @@ def run_window(
     haloscope.errors.install()
     haloscope.begin(first)
     if options.session:
-        haloscope.sessions.open(Path(options.session))
+        haloscope.sessions.open(Path(options.session), keep_picture=bool(options.image))
     if options.measure_startup:
         from gui.startup import measure_startup
 

@@ -16,9 +16,9 @@ FIRST_SAMPLE = "astronaut"
 BAD_INPUT, NO_DEVICE = 2, 3
 
 
-def main(arguments: list[str]) -> int:
+def main(argv: list[str]) -> int:
     """Open the window or make a screenshot; return the exit status."""
-    options = parse(arguments)
+    options = parse(argv)
     for path in (options.image, options.session):
         if path and not os.path.exists(path):
             return _complain(
@@ -31,12 +31,26 @@ def main(arguments: list[str]) -> int:
     if isinstance(options, ScreenshotOptions) and sys.platform == "linux":
         # Without a screen too; the platform's own plugin would need one.
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    elif not _has_screen():
+        return _complain(
+            EngineError(
+                "The window cannot be opened",
+                "there is no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)",
+                "Start it on a desktop, or use a command: `python main.py --help` lists them.",
+            )
+        )
     engine = StartedEngine(EngineClient)
     first = None if options.session and not options.image else _open_first(engine, options)
     try:
         return _show(options, engine, first)
     except EngineError as error:
         return _complain(error)
+    except ImportError as error:
+        # Qt's libraries need some of the system's, which a bare Linux lacks.
+        if ".so" not in str(error):
+            raise
+        remedy = "Install the system libraries that the README names for Linux."
+        return _complain(EngineError("Qt cannot be loaded", str(error), remedy))
     finally:
         engine.client.shutdown()
 
@@ -59,6 +73,12 @@ def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOption
     else:
         request = OpenPicture(sample=FIRST_SAMPLE)
     return FirstPicture(request, engine.client.submit(request))
+
+
+def _has_screen() -> bool:
+    """Tell whether there is a screen; Qt would abort the program without one."""
+    asked_for = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in asked_for)
 
 
 def _complain(error: EngineError) -> int:

@@ -53,6 +53,7 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
     surface = haloscope.window.first_page.surface
     haloscope.state.filtered.connect(lambda _: _PaintWatch(surface, first_result))
     haloscope.pictures.open_failed.connect(app.quit)
+    haloscope.previews.failed.connect(app.quit)
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     haloscope.window.show()
     app.exec()

@@ -68,7 +68,9 @@ def describe_problem(samples: np.ndarray, mask: Mask, border: Border | str, cval
     """
     if not abs(cval) <= float(np.finfo(np.float32).max):
         raise BadValue(
-            f"a constant border of {cval:g}", "it is not a finite number of float32", "Choose a smaller value."
+            f"a constant border of {cval:g}",
+            "it is not a finite number of float32",
+            "Choose a smaller value.",
         )
     height, width, channels = samples.shape
     return Problem(

@@ -13,7 +13,14 @@ import numpy as np
 from engine.block import Block
 from engine.device.backend import Backend, Buffers
 from engine.device.devices import SIMULATOR_SIDE, device_named
-from engine.errors import BadValue, Cancelled, DeviceFault, EngineError, UnsupportedVariant
+from engine.errors import (
+    BadValue,
+    Cancelled,
+    DeviceFault,
+    DeviceUnavailable,
+    EngineError,
+    UnsupportedVariant,
+)
 from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
@@ -58,7 +65,15 @@ def device_for(variant: Variant, wanted: str) -> DeviceInfo:
     """
     if variant.device is DeviceKind.CPU:
         return device_named("cpu")
-    return device_named("cuda" if wanted == "auto" else wanted)
+    if wanted != "auto":
+        return device_named(wanted)
+    try:
+        return device_named("cuda")
+    except DeviceUnavailable as error:
+        remedy = (
+            f"Choose a CPU variant, or the simulator (pictures up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE})."
+        )
+        raise DeviceUnavailable(f"variant '{variant.key}' needs a CUDA device", error.why, remedy) from error
 
 
 def refuse_unsuitable(

@@ -45,15 +45,21 @@ class SessionController(QObject):
         else:
             self._messages.show(Message(SOURCE, Severity.INFO, f"Session saved as {path}"))
 
-    def open(self, path: Path) -> None:
-        """Read a session and take it up; a picture that is gone is told, and mask and settings are taken up alone."""
+    def open(self, path: Path, keep_picture: bool = False) -> None:
+        """Read a session and take it up; a picture that is gone is told, and mask and settings are taken up alone.
+
+        With `keep_picture` the picture that is there stays, and only mask and settings are taken up.
+        """
         try:
             session = load_session(path)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
             return
         self._messages.clear(SOURCE)
-        self.take_up(session)
+        if keep_picture:
+            self.apply(session)
+        else:
+            self.take_up(session)
 
     def take_up(self, session: Session) -> None:
         """Show a session: its picture, then its mask and settings."""

@@ -1,11 +1,15 @@
 """The words of the Help menu."""
 
+import tomllib
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from PySide6.QtGui import QAction, QKeySequence
 
 from gui.crash_log import log_path
+
+_PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 HOW_TO = """
 <h3>The main job</h3>
@@ -54,10 +58,11 @@ def about_html() -> str:
 
 
 def _version() -> str:
+    """Return the version that the program's own pyproject.toml names; it runs from its folder, not installed."""
     try:
-        return version("haloscope")
-    except PackageNotFoundError:
-        return "(not installed, from its folder)"
+        return str(tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]["version"])
+    except (OSError, ValueError, KeyError):
+        return ""
 
 
 def _packages() -> list[str]:

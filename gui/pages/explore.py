@@ -38,6 +38,8 @@ class ExplorePage(Page):
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        # Narrower, its words would be cut.
+        self.kernel_panel.setMinimumWidth(_RIGHT_WIDTH)
         self._connect()
         self._default = self.saveState()
         self._is_arranged = False

@@ -31,7 +31,10 @@ class TopBar(QFrame):
         row.addWidget(self._description, 1)
         for name in ("run", "run_all", "cancel"):
             button = _button(actions[name])
-            button.setObjectName("primary" if name == "run" else "")
+            if name == "run":
+                # On the accent colour, where an icon in the colour of text would hardly be seen.
+                button.setObjectName("primary")
+                button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             row.addWidget(button)
         workspace.picture_changed.connect(self._show)
         self._show(workspace.picture)

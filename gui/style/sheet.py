@@ -7,6 +7,10 @@ if TYPE_CHECKING:
 
 _SHEET = """
 QMenu {{ background: {base}; border: 1px solid {line}; padding: 4px 0; }}
+QMenu::item {{ padding: 4px 24px 4px 8px; }}
+QMenu::item:selected {{ background: {raised}; color: {text}; }}
+QMenu::item:disabled {{ background: transparent; color: {muted}; }}
+QMenu::icon {{ padding-left: 8px; }}
 QMenu::separator {{ background: {line}; height: 1px; margin: 4px 8px; }}
 QToolTip {{ background: {raised}; color: {text}; border: 1px solid {line}; padding: 4px 6px; }}
 QMainWindow::separator {{ background: {line}; width: 1px; height: 1px; }}

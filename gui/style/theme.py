@@ -98,7 +98,15 @@ class _Notifier(QObject):
 
 
 # Controls that do not fill their background with `Window`.
-_OUTLINED = ("QAbstractSpinBox", "QCheckBox", "QComboBox", "QLineEdit", "QProgressBar", "QPushButton", "QRadioButton")
+_OUTLINED = (
+    "QAbstractSpinBox",
+    "QCheckBox",
+    "QComboBox",
+    "QLineEdit",
+    "QProgressBar",
+    "QPushButton",
+    "QRadioButton",
+)
 
 _current = LIGHT
 _choice: ThemeName = "light"

@@ -22,5 +22,5 @@ def test_that_a_block_of_no_threads_is_read_because_the_device_decides() -> None
 
 @pytest.mark.parametrize("text", ["", "16", "16x", "axb", "16x16x16", "1.5x2", "16 16", "9999999999x1"])
 def test_that_anything_else_is_refused_with_how_to_write_it(text: str) -> None:
-    with pytest.raises(BadValue, match="not two whole numbers with an x between them. Write it as 16x16"):
+    with pytest.raises(BadValue, match=r"not two whole numbers with an x between them\. Write it as 16x16\."):
         Block.parse(text)

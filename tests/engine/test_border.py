@@ -37,5 +37,7 @@ def test_that_a_name_leads_to_its_border_and_is_explained(border: Border) -> Non
 
 
 def test_that_an_unknown_border_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(UnknownName, match=r"border 'edge'.*zero, constant, replicate, reflect, mirror, wrap\."):
+    with pytest.raises(
+        UnknownName, match=r"border 'edge'.*zero, constant, replicate, reflect, mirror, wrap\."
+    ):
         Border.named("edge")

@@ -19,7 +19,8 @@ def test_that_the_itemsize_is_that_of_the_type(dtype: str, itemsize: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("channels", "words"), [(1, "7 x 5 grey"), (2, "7 x 5 2 channels"), (3, "7 x 5 RGB"), (4, "7 x 5 4 channels")]
+    ("channels", "words"),
+    [(1, "7 x 5 grey"), (2, "7 x 5 2 channels"), (3, "7 x 5 RGB"), (4, "7 x 5 4 channels")],
 )
 def test_that_the_size_is_written_width_first(channels: int, words: str) -> None:
     assert Problem(5, 7, channels).size_text == words

@@ -41,7 +41,8 @@ def test_that_it_is_linear_in_picture_and_mask(border: Border) -> None:
     one, two = whole_mask(3, 4), whole_mask(3, 4)
     both = Mask(2 * one.weights - 3 * two.weights)
     assert np.array_equal(
-        correlate(PICTURE, both, border), 2 * correlate(PICTURE, one, border) - 3 * correlate(PICTURE, two, border)
+        correlate(PICTURE, both, border),
+        2 * correlate(PICTURE, one, border) - 3 * correlate(PICTURE, two, border),
     )
     assert np.array_equal(
         correlate(4 * PICTURE + other, one, border),
@@ -88,9 +89,12 @@ def naive(image: np.ndarray, mask: Mask, border: Border, cval: float) -> np.ndar
 
 @every_border
 @pytest.mark.parametrize(
-    ("shape", "anchor"), [((3, 3), None), ((2, 5), (0, 4)), ((4, 1), (3, 0)), ((15, 13), None), ((9, 20), (8, 0))]
+    ("shape", "anchor"),
+    [((3, 3), None), ((2, 5), (0, 4)), ((4, 1), (3, 0)), ((15, 13), None), ((9, 20), (8, 0))],
 )
-def test_that_it_is_the_quadruple_loop(shape: tuple[int, int], anchor: tuple[int, int] | None, border: Border) -> None:
+def test_that_it_is_the_quadruple_loop(
+    shape: tuple[int, int], anchor: tuple[int, int] | None, border: Border
+) -> None:
     mask = whole_mask(*shape, anchor, offset=-2.0)
     assert np.array_equal(correlate(PICTURE, mask, border, 3.0), naive(PICTURE, mask, border, 3.0))
 

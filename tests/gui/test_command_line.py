@@ -53,6 +53,14 @@ def test_that_a_file_that_is_not_there_is_one_line_and_status_2(capsys, argument
     assert captured.err.count("\n") == 1
 
 
+def test_that_without_a_screen_the_reason_is_one_line(capsys, monkeypatch):
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    assert main([]) == 2
+    assert "no screen" in capsys.readouterr().err
+
+
 def test_that_the_age_of_the_process_grows_and_says_from_when():
     first, counted_from = process_age_ms()
     second, _ = process_age_ms()

@@ -2,14 +2,11 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 from PIL import Image
-
-from gui.engine_start import StartedEngine
 
 ROOT = os.getcwd()
 
@@ -62,33 +59,3 @@ def test_that_a_screenshot_that_cannot_be_made_is_one_line_and_status_2(tmp_path
     assert done.stderr.count("\n") == 1, done.stderr
     assert word in done.stderr
     assert not (tmp_path / "out.png").exists()
-
-
-def test_that_a_killed_host_leaves_the_window_alive_and_the_next_run_goes_through(qapp, qtbot):
-    from engine.host.client import EngineClient
-    from gui.app import Haloscope
-
-    engine = StartedEngine(EngineClient)
-    window = Haloscope(qapp, engine)
-    qtbot.addWidget(window.window)
-    try:
-        window.window.show()
-        window.pictures.open_sample("camera")
-        qtbot.waitUntil(lambda: window.state.last_result is not None, timeout=60_000)
-        window.workspace.change(variant="cpu-serial")
-        window.actions["run"].trigger()
-        # A run that has not begun would go to the host's successor and be none the worse for it.
-        qtbot.waitUntil(lambda: "waiting" not in window.state.stage, timeout=60_000)
-        os.kill(engine.client.host_pid, signal.SIGKILL)
-        qtbot.waitUntil(lambda: not window.state.running, timeout=10_000)
-        (failed,) = window.results.results()
-        assert "SIGKILL" in failed.failure
-        assert "The engine's process ended" in window.window.message_bar.text
-        qtbot.waitUntil(lambda: window.state.is_ready, timeout=60_000)
-        qtbot.waitUntil(window.actions["run"].isEnabled, timeout=60_000)
-        window.actions["run"].trigger()
-        qtbot.waitUntil(lambda: window.results.rowCount() == 2, timeout=60_000)
-        assert window.results.results()[1].kernel_ms is not None
-    finally:
-        window.window.close()
-        window.link.shutdown()

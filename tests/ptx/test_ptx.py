@@ -20,7 +20,11 @@ pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(cuda is None, reason=missing 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
 # Pairwise: every two of capability, type and border occur together, each in nine compilations a variant.
 PAIRS = [
-    (CAPABILITIES[i], ("uint8", "uint16", "float32")[j], (Border.CONSTANT, Border.MIRROR, Border.WRAP)[(i + j) % 3])
+    (
+        CAPABILITIES[i],
+        ("uint8", "uint16", "float32")[j],
+        (Border.CONSTANT, Border.MIRROR, Border.WRAP)[(i + j) % 3],
+    )
     for i, j in itertools.product(range(3), range(3))
 ]
 CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
@@ -29,12 +33,16 @@ MASK = Mask(np.ones((5, 7)))
 
 every_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 every_pair = pytest.mark.parametrize(
-    ("capability", "dtype", "border"), PAIRS, ids=[f"{a}.{b}-{dtype}-{border}" for (a, b), dtype, border in PAIRS]
+    ("capability", "dtype", "border"),
+    PAIRS,
+    ids=[f"{a}.{b}-{dtype}-{border}" for (a, b), dtype, border in PAIRS],
 )
 
 
 @cache
-def ptx_of(variant: Variant, capability: tuple[int, int], dtype: str, border: Border, block: Block = BLOCK) -> str:
+def ptx_of(
+    variant: Variant, capability: tuple[int, int], dtype: str, border: Border, block: Block = BLOCK
+) -> str:
     problem = Problem(100, 200, 3, dtype, MASK.shape, MASK.anchor, border)
     (source,) = variant.kernels(problem, MASK, block)
     ptx, _ = cuda.compile_ptx(source.function, source.signature, cc=capability)

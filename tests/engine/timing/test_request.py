@@ -26,7 +26,9 @@ def test_that_other_types_are_converted(dtype: str, taken: str) -> None:
     assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]]
 
 
-@pytest.mark.parametrize("image", [np.zeros((4, 6))[::2, ::-1], np.asfortranarray(np.ones((3, 4, 2))), [[1, 2], [3, 4]]])
+@pytest.mark.parametrize(
+    "image", [np.zeros((4, 6))[::2, ::-1], np.asfortranarray(np.ones((3, 4, 2))), [[1, 2], [3, 4]]]
+)
 def test_that_samples_lie_in_one_piece(image: object) -> None:
     samples = as_samples(image)
     assert samples.flags.c_contiguous
@@ -59,7 +61,12 @@ def test_that_what_is_no_picture_is_refused_in_words(image: np.ndarray, words: s
 def test_that_the_problem_is_read_off_picture_and_mask() -> None:
     problem = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
     assert (problem.height, problem.width, problem.channels, problem.dtype) == (2, 3, 4, "uint16")
-    assert (problem.mask_shape, problem.anchor, problem.border, problem.cval) == ((3, 4), (0, 3), Border.CONSTANT, 1.5)
+    assert (problem.mask_shape, problem.anchor, problem.border, problem.cval) == (
+        (3, 4),
+        (0, 3),
+        Border.CONSTANT,
+        1.5,
+    )
 
 
 @pytest.mark.parametrize("cval", [np.nan, np.inf, -np.inf, 1e39])

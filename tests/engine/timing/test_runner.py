@@ -12,7 +12,14 @@ from engine.border import Border
 from engine.device.cpu import CpuBackend, HostClock, cpu_info
 from engine.device.cuda import simulator_info
 from engine.device.devices import backend
-from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, UnsupportedVariant
+from engine.errors import (
+    BadValue,
+    Cancelled,
+    DeviceFault,
+    DeviceUnavailable,
+    OutOfDeviceMemory,
+    UnsupportedVariant,
+)
 from engine.mask.mask import Mask
 from engine.timing.plan import NO_SAMPLES, SamplingPlan
 from engine.timing.request import describe_problem
@@ -37,18 +44,18 @@ class Wrong:
         out[self.samples] = self.value
 
 
-def choice_of(prepared: object = None, **changes: Any) -> Choice:  # noqa: ANN401
+def choice_of(prepared: object = None, **changes: Any) -> Choice:
     changed = replace(SERIAL, **changes)
     if prepared is not None:
         changed = replace(changed, prepare=lambda problem, mask, block: prepared)
     return Choice(changed, changed.default_block, "because")
 
 
-def measured(choice: Choice, plan: SamplingPlan = QUICK, **more: Any) -> Outcome:  # noqa: ANN401
+def measured(choice: Choice, plan: SamplingPlan = QUICK, **more: Any) -> Outcome:
     return measure(choice, PROBLEM, MASK, IMAGE, backend("cpu"), plan, **more)
 
 
-def raising(error: Exception) -> Any:  # noqa: ANN401
+def raising(error: Exception) -> Any:
     def prepare(*arguments: object) -> None:
         raise error
 
@@ -77,7 +84,9 @@ def test_that_a_run_is_verified_timed_and_recorded(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "prepared", [Wrong(3.0), Wrong(np.inf), Wrong(np.nan), Wrong(0.0, slice(0, 0))], ids=["3", "inf", "NaN", "unwritten"]
+    "prepared",
+    [Wrong(3.0), Wrong(np.inf), Wrong(np.nan), Wrong(0.0, slice(0, 0))],
+    ids=["3", "inf", "NaN", "unwritten"],
 )
 def test_that_a_wrong_result_has_no_speed_and_says_where_it_is_wrong(prepared: Wrong) -> None:
     outcome = measured(choice_of(prepared))
@@ -108,7 +117,9 @@ def test_that_an_illegal_block_is_a_result_that_names_the_nearest_legal_one() ->
     outcome = measured(Choice(variant("naive"), Block(0, 8)))
     assert isinstance(outcome.error, UnsupportedVariant)
     simulated = replace(simulator_info())
-    with pytest.raises(UnsupportedVariant, match=r"64 x 32.*The nearest legal block is 32 x 32|64 x 16") as caught:
+    with pytest.raises(
+        UnsupportedVariant, match=r"64 x 32.*The nearest legal block is 32 x 32|64 x 16"
+    ) as caught:
         refuse_unsuitable(variant("tiled"), PROBLEM, MASK, Block(64, 32), simulated)
     assert caught.value.nearest_block in (Block(32, 32), Block(64, 16))
 
@@ -130,7 +141,9 @@ def test_that_the_simulator_refuses_a_large_picture() -> None:
     large = replace(PROBLEM, width=65)
     with pytest.raises(BadValue, match="up to 64 x 64"):
         refuse_unsuitable(variant("naive"), large, MASK, Block(8, 8), simulator_info())
-    refuse_unsuitable(variant("naive"), replace(PROBLEM, width=64, height=64), MASK, Block(8, 8), simulator_info())
+    refuse_unsuitable(
+        variant("naive"), replace(PROBLEM, width=64, height=64), MASK, Block(8, 8), simulator_info()
+    )
 
 
 class CountingClock:
@@ -203,7 +216,7 @@ def test_that_sampling_ends_with_the_budget_or_with_the_most() -> None:
         assert len(timing.kernel.samples_ms) == expected
 
 
-def stop_at(stage: str, after: int) -> Any:  # noqa: ANN401
+def stop_at(stage: str, after: int) -> Any:
     seen: list[str] = []
 
     def checkpoint(step: Step) -> None:

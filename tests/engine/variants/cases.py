@@ -139,7 +139,20 @@ BORDERS = tuple(Border)
 
 def _shapes() -> list[Case]:
     """One pixel, one row, one column, primes, and one less and one more than whole blocks of 8 x 4."""
-    shapes = [(1, 1), (1, 17), (19, 1), (3, 7), (4, 8), (5, 9), (7, 16), (8, 15), (9, 17), (13, 11), (31, 29), (2, 33)]
+    shapes = [
+        (1, 1),
+        (1, 17),
+        (19, 1),
+        (3, 7),
+        (4, 8),
+        (5, 9),
+        (7, 16),
+        (8, 15),
+        (9, 17),
+        (13, 11),
+        (31, 29),
+        (2, 33),
+    ]
     return [
         Case(f"shape {height}x{width}", height, width, border=BORDERS[i % 6], cval=3.5, mask_shape=(3, 5))
         for i, (height, width) in enumerate(shapes)
@@ -160,10 +173,23 @@ def _borders() -> list[Case]:
     cases = []
     for border in BORDERS:
         cases.append(Case(f"border {border}, 5x5", border=border, cval=7.5, mask_shape=(5, 5)))
-        cases.append(Case(f"border {border}, mask over picture", 3, 2, border=border, cval=7.5, mask_shape=(9, 7)))
+        cases.append(
+            Case(f"border {border}, mask over picture", 3, 2, border=border, cval=7.5, mask_shape=(9, 7))
+        )
         cases.append(Case(f"border {border}, one pixel", 1, 1, border=border, cval=7.5, mask_shape=(4, 5)))
         cases.append(
-            Case(f"border {border}, RGB", 6, 5, 3, "uint8", (3, 6), (2, 5), border=border, cval=200, weights="whole")
+            Case(
+                f"border {border}, RGB",
+                6,
+                5,
+                3,
+                "uint8",
+                (3, 6),
+                (2, 5),
+                border=border,
+                cval=200,
+                weights="whole",
+            )
         )
     return cases
 
@@ -196,7 +222,15 @@ def _samples() -> list[Case]:
 
 def _strange() -> list[Case]:
     return [
-        Case(f"NaN and infinity, {border}", 8, 9, pixels="strange", weights="holes", mask_shape=(3, 4), border=border)
+        Case(
+            f"NaN and infinity, {border}",
+            8,
+            9,
+            pixels="strange",
+            weights="holes",
+            mask_shape=(3, 4),
+            border=border,
+        )
         for border in BORDERS
     ] + [Case("NaN and infinity, colour", 8, 9, 3, pixels="strange", weights="holes", mask_shape=(5, 5))]
 
@@ -207,9 +241,24 @@ def _layouts() -> list[Case]:
 
 
 def _blocks() -> list[Case]:
-    blocks = [(1, 1), (4, 8), (7, 3), (16, 16), (32, 8), (33, 3), (64, 2), (32, 32), (1024, 1), (1, 1024), (5, 1), (1, 7)]
+    blocks = [
+        (1, 1),
+        (4, 8),
+        (7, 3),
+        (16, 16),
+        (32, 8),
+        (33, 3),
+        (64, 2),
+        (32, 32),
+        (1024, 1),
+        (1, 1024),
+        (5, 1),
+        (1, 7),
+    ]
     return [
-        Case(f"block {x}x{y}", 20, 30, 2, mask_shape=(5, 4), border=BORDERS[i % 6], cval=9.0, block=Block(x, y))
+        Case(
+            f"block {x}x{y}", 20, 30, 2, mask_shape=(5, 4), border=BORDERS[i % 6], cval=9.0, block=Block(x, y)
+        )
         for i, (x, y) in enumerate(blocks)
     ]
 
@@ -251,7 +300,13 @@ _BARRIER_CASES = (
 def simulator_cases(variant: Variant) -> tuple[Case, ...]:
     """Return what is affordable in the simulator: nearly all without a barrier, few with one."""
     if variant.key == "naive":
-        small = (case for case in full_cases() if case.height * case.width * case.mask_shape[0] * case.mask_shape[1] <= 20_000)
+        small = (
+            case
+            for case in full_cases()
+            if case.height * case.width * case.mask_shape[0] * case.mask_shape[1] <= 20_000
+        )
         return tuple(case for case in small if case.block.threads <= 64)
-    anchors = tuple(case for case in _anchors() if case.mask_shape == (2, 2) or case.anchor in ((0, 3), (2, 0)))
+    anchors = tuple(
+        case for case in _anchors() if case.mask_shape == (2, 2) or case.anchor in ((0, 3), (2, 0))
+    )
     return _BARRIER_CASES + anchors

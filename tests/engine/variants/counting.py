@@ -42,7 +42,7 @@ class CountingArray:
     def __post_init__(self) -> None:
         self.shape = self.values.shape
 
-    def __getitem__(self, index: tuple[int, ...]) -> Any:  # noqa: ANN401 - whatever the array holds
+    def __getitem__(self, index: tuple[int, ...]) -> Any:
         assert all(0 <= i < length for i, length in zip(index, self.shape, strict=True)), (index, self.shape)
         self.loads += self.counter.on
         return self.values[index]
@@ -90,7 +90,14 @@ def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: n
     (launch,) = variant.plan(problem, block)
     picture, weights = CountingArray(image, counter), CountingArray(mask.weights32, counter)
     out = CountingArray(np.full(image.shape, np.nan, np.float32), counter)
-    arguments = (picture, weights, *mask.anchor, np.float32(problem.ghost_value), np.float32(mask.offset), out)
+    arguments = (
+        picture,
+        weights,
+        *mask.anchor,
+        np.float32(problem.ghost_value),
+        np.float32(mask.offset),
+        out,
+    )
     for place.block in itertools.product(*map(range, launch.grid)):
         cuda.blockIdx = SimpleNamespace(x=place.block[0], y=place.block[1], z=place.block[2])
         for place.first_pass in (True, False):

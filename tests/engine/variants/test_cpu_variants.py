@@ -15,7 +15,17 @@ from engine.variants.emit.cpu_tile import COLUMNS, ROWS
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check
 
-HEIGHTS = sorted({1, ROWS, ROWS + 1, parallel.TILE_ROWS - 1, parallel.TILE_ROWS, parallel.TILE_ROWS + 1, 2 * parallel.TILE_ROWS + 1})
+HEIGHTS = sorted(
+    {
+        1,
+        ROWS,
+        ROWS + 1,
+        parallel.TILE_ROWS - 1,
+        parallel.TILE_ROWS,
+        parallel.TILE_ROWS + 1,
+        2 * parallel.TILE_ROWS + 1,
+    }
+)
 WIDTHS = (COLUMNS // 3, COLUMNS // 3 + 1, parallel.TILE_SAMPLES // 3, parallel.TILE_SAMPLES // 3 + 1, 171)
 
 
@@ -23,7 +33,9 @@ WIDTHS = (COLUMNS // 3, COLUMNS // 3 + 1, parallel.TILE_SAMPLES // 3, parallel.T
 @pytest.mark.parametrize("height", HEIGHTS)
 def test_that_tiles_meet_without_a_seam(height: int, width: int) -> None:
     border = list(Border)[(height + width) % 6]
-    case = Case(f"tiles {height}x{width}", height, width, 3, "uint8", (4, 5), border=border, cval=77, weights="whole")
+    case = Case(
+        f"tiles {height}x{width}", height, width, 3, "uint8", (4, 5), border=border, cval=77, weights="whole"
+    )
     check(variant("cpu-parallel"), case, "cpu")
 
 
@@ -33,7 +45,9 @@ def test_that_grey_tiles_meet_without_a_seam(width: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
-def test_that_the_number_of_threads_does_not_change_the_result(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_the_number_of_threads_does_not_change_the_result(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     image = np.random.default_rng(3).standard_normal((parallel.TILE_ROWS * 9 + 5, 91, 3), np.float32)
     mask = Mask(np.random.default_rng(4).standard_normal((5, 7)))
     problem = describe_problem(image, mask, Border.MIRROR, 0.0)

@@ -97,8 +97,12 @@ def brute_force(block: Block, limits: Limits, shared_bytes, least_y: int) -> flo
 
 @pytest.mark.parametrize("least_y", [1, 5])
 @pytest.mark.parametrize("shared_limit", [200, 900, 4096])
-@pytest.mark.parametrize("block", [Block(0, 9), Block(13, 7), Block(70, 70), Block(3, 64), Block(64, 1)], ids=str)
-def test_that_the_nearest_legal_block_is_the_nearest_of_all(block: Block, shared_limit: int, least_y: int) -> None:
+@pytest.mark.parametrize(
+    "block", [Block(0, 9), Block(13, 7), Block(70, 70), Block(3, 64), Block(64, 1)], ids=str
+)
+def test_that_the_nearest_legal_block_is_the_nearest_of_all(
+    block: Block, shared_limit: int, least_y: int
+) -> None:
     limits = Limits(max_threads=96, max_block_x=64, max_block_y=48, shared_bytes=shared_limit)
 
     def shared_bytes(candidate: Block) -> int:
@@ -116,7 +120,9 @@ def test_that_the_nearest_legal_block_is_the_nearest_of_all(block: Block, shared
 
 def test_that_no_block_is_offered_where_none_is_legal() -> None:
     mask = Mask(np.ones((63, 63)))
-    refusal = variant("tiled").unsupported(problem_of(9, 9, mask), mask, Block(8, 8), Limits(shared_bytes=1000))
+    refusal = variant("tiled").unsupported(
+        problem_of(9, 9, mask), mask, Block(8, 8), Limits(shared_bytes=1000)
+    )
     assert refusal is not None
     assert refusal.nearest_block is None
     assert refusal.remedy == ""

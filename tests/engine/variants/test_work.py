@@ -36,7 +36,9 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     assert model.shared_load_bytes == counts.shared_load_bytes
     assert model.shared_store_bytes == counts.shared_store_bytes
     wanted = reference.correlate(image, mask, border, 2.5)
-    assert np.all(np.abs(counts.out - wanted) <= rounding_bound(reference.magnitudes(image, mask, border, 2.5), 12))
+    assert np.all(
+        np.abs(counts.out - wanted) <= rounding_bound(reference.magnitudes(image, mask, border, 2.5), 12)
+    )
 
 
 @pytest.mark.parametrize("border", list(Border))
@@ -85,7 +87,16 @@ def test_that_the_model_of_the_parallel_tiles_counts_what_they_load(
             columns = min(parallel.TILE_SAMPLES, width * channels - left) + (mask.columns - 1) * channels
             tile = np.full(rows * columns, np.nan, np.float32)
             parallel._load_tile.py_func(
-                picture, channels, top - 3, left, rows, columns, cpu_code(border), np.float32(0), tile, columns
+                picture,
+                channels,
+                top - 3,
+                left,
+                rows,
+                columns,
+                cpu_code(border),
+                np.float32(0),
+                tile,
+                columns,
             )
             assert not np.isnan(tile).any()
     assert parallel.work(problem, Block(1, 1)).global_load_bytes == picture.loads

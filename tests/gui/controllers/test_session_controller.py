@@ -34,6 +34,17 @@ def test_that_a_session_whose_picture_is_gone_brings_the_rest(bench, tmp_path):
     assert bench.messages.newest.what == "missing cannot be opened"
 
 
+def test_that_a_picture_given_beside_a_session_stays(bench, tmp_path):
+    bench.workspace.change(border=Border.WRAP)
+    bench.sessions.save(tmp_path / "work.json")
+    bench.workspace.change(border=Border.ZERO)
+    bench.open("other.png")
+    bench.sessions.open(tmp_path / "work.json", keep_picture=True)
+    bench.settle()
+    assert bench.workspace.picture.title == "other.png"
+    assert bench.workspace.settings.border is Border.WRAP
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "haloscope-session", "version": 2}'])
 def test_that_a_bad_session_changes_nothing(bench, tmp_path, text):
     before = bench.workspace.job()

@@ -1,0 +1,101 @@
+"""The command line of the engine: `filter`, `bench`, `devices`, `variants`, `masks`. No Qt in here.
+
+Importing this costs nothing; a command loads what it needs when it is called.
+"""
+
+import os
+import sys
+
+DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
+# What shells report of a program that a signal ended: 128 and the signal's number.
+INTERRUPTED, PIPE_CLOSED = 130, 141
+
+COMMANDS: dict[str, str] = {
+    "filter": "filter a picture and save the result",
+    "bench": "measure variants, picture sizes, masks and blocks",
+    "devices": "what runs here, and why a device cannot",
+    "variants": "the ways to compute a filter, in teaching order",
+    "masks": "the ready masks",
+}
+"""Name and one line of help of each command."""
+
+
+def main(argv: list[str]) -> int:
+    """Do what a command says.
+
+    Parameters
+    ----------
+    argv : list of str
+        The command's name and its arguments, without the program's name.
+
+    Returns
+    -------
+    int
+        Exit status: 0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed
+        verification; 1 for what nobody expected, 130 after Ctrl+C. An error is one line on standard error.
+    """
+    from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
+
+    try:
+        status = _command(argv)
+        sys.stdout.flush()
+        return status
+    except DeviceFault as error:
+        _complain(str(error))
+        leave_at_once(NO_DEVICE)
+        return NO_DEVICE
+    except DeviceUnavailable as error:
+        return _complain(str(error), NO_DEVICE)
+    except VerificationFailed as error:
+        return _complain(str(error), NOT_VERIFIED)
+    except EngineError as error:
+        return _complain(str(error))
+    except MemoryError:
+        return _complain("Not enough memory: the system gave no more. Use a smaller picture.")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read has enough. Python would complain once more when it closes standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes a line
+        cause = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        line = (
+            f"The program met something unexpected: {cause}. Please report it with this line and the command."
+        )
+        return _complain(line, UNEXPECTED)
+
+
+def _command(argv: list[str]) -> int:
+    name, arguments = (argv[0], argv[1:]) if argv else ("", [])
+    if name == "filter":
+        from engine.commands.filtering import run
+    elif name == "bench":
+        from engine.commands.benchmark import run
+    elif name == "devices":
+        from engine.commands.listing import run_devices as run
+    elif name == "variants":
+        from engine.commands.listing import run_variants as run
+    elif name == "masks":
+        from engine.commands.listing import run_masks as run
+    else:
+        from engine.errors import UnknownName
+
+        raise UnknownName(
+            f"command '{name}'", "no command is called that", f"Choose one of {', '.join(COMMANDS)}."
+        )
+    return run(arguments)
+
+
+def leave_at_once(status: int) -> None:
+    """End the process without destructors: those of a lost CUDA context raise or hang."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _complain(line: str, status: int = BAD_INPUT) -> int:
+    from engine.commands.output import tell
+
+    tell(line)
+    return status

@@ -1,0 +1,234 @@
+"""`bench`: every variant on every size, mask and block, verified and timed; results as JSON, CSV and a table."""
+
+import argparse
+import itertools
+import os
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engine.block import Block
+from engine.border import Border
+from engine.commands import DONE, NOT_VERIFIED
+from engine.commands.arguments import Parser, number, one_of, several, sides, whole
+from engine.commands.output import json_text, say, say_json, table, tell
+from engine.commands.places import check_place
+from engine.commands.results_files import results_csv, results_document
+from engine.commands.sweep import Sweep, measured, speed_ups
+from engine.device.devices import device_named
+from engine.errors import BadValue, UnknownName
+from engine.files import atomic_write
+from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
+from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, Problem
+from engine.results import RunResult
+from engine.variants.contract import Variant
+from engine.variants.planner import AUTO
+from engine.variants.registry import VARIANTS, variant
+
+BASELINE = "cpu-serial"
+
+_EXAMPLES = (
+    "--out results.json",
+    "--variants cpu-parallel,tiled --sizes 1024,1920x1080 --masks 3,5,15 --out results.json --csv results.csv",
+    "--variants tiled,cached --blocks 8x8,16x16,32x8 --baseline cached --out blocks.json",
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Measure every cell, print and write the results; return the exit status."""
+    options = _parser().read(arguments)
+    if options is None:
+        return DONE
+    sweep = _sweep(options)
+    _check_files(options)
+    total = sweep.cells
+
+    results, fault = measured(sweep, _show_progress(sweep.cells))
+    baseline = options.baseline.key
+    faster = speed_ups(results, baseline)
+    document = results_document(sweep, baseline, results, faster)
+    atomic_write(options.out, json_text(document).encode())
+    if options.csv:
+        atomic_write(options.csv, results_csv(baseline, results, faster).encode())
+    if options.json:
+        say_json(document)
+    else:
+        say(_table(results, faster, baseline))
+    if fault is not None:
+        raise fault
+    return NOT_VERIFIED if any(r.verification and not r.verification.passed for r in results) else DONE
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        "bench",
+        "Each cell of the product is verified against a float64 oracle, warmed up and sampled; one that fails or is "
+        "not possible stands in the results with its reason. Pictures and weights are random, from a seed.",
+        _EXAMPLES,
+    )
+    add = parser.add_argument
+    add("--out", required=True, metavar="results.json", help="file for the results, with every sample")
+    add("--csv", metavar="results.csv", help="file for a table for spreadsheets")
+    add("--variants", type=several("--variants", _named), metavar="a,b", help="keys (default: all)")
+    add(
+        "--sizes",
+        type=several("--sizes", sides("--sizes", "width x height", MAX_SIDE)),
+        default=[(512, 512), (1024, 1024)],
+        metavar="512,1024",
+        help="pictures: a side, or width x height",
+    )
+    add(
+        "--masks",
+        type=several("--masks", sides("--masks", "rows x columns", MAX_MASK_SIDE)),
+        default=[(3, 3), (5, 5)],
+        metavar="3,5",
+        help="masks: a side, or rows x columns, up to 63",
+    )
+    add(
+        "--blocks",
+        type=several("--blocks", Block.parse),
+        default=[],
+        metavar="8x8,16x16",
+        help="blocks of CUDA threads, across x down (default: each variant's own)",
+    )
+    add("--border", type=Border.named, default=Border.ZERO, metavar="zero", help="cells outside the picture")
+    add("--device", default=AUTO, metavar="auto", help="for the CUDA variants (`devices` lists them)")
+    add("--channels", type=whole("--channels", 1, MAX_CHANNELS), default=1, metavar="1", help="1 to 4")
+    add(
+        "--dtype",
+        type=one_of("--dtype", DTYPES),
+        default="float32",
+        metavar="float32",
+        help="samples of the picture: uint8, uint16 or float32",
+    )
+    add("--seed", type=whole("--seed", 0, 2**32 - 1), default=0, metavar="0", help="of pictures and weights")
+    add(
+        "--budget",
+        type=number("--budget", 0.0, 3600.0),
+        default=0.5,
+        metavar="SECONDS",
+        help="for the samples of each cell (default 0.5)",
+    )
+    add(
+        "--baseline",
+        type=_named,
+        default=variant(BASELINE),
+        metavar=BASELINE,
+        help="speed-ups are against this variant; none where it is not among those measured",
+    )
+    return parser
+
+
+def _named(key: str) -> Variant:
+    if key == AUTO:
+        keys = ", ".join(candidate.key for candidate in VARIANTS)
+        raise UnknownName("variant 'auto'", "a benchmark measures variants by name", f"Choose one of {keys}.")
+    return variant(key)
+
+
+def _sweep(options: argparse.Namespace) -> Sweep:
+    # A device that was asked for by name has to be there; with auto, what cannot run is a result with its reason.
+    if options.device != AUTO:
+        device_named(options.device)
+    for block in options.blocks:
+        if block.x < 1 or block.y < 1:
+            raise BadValue(f"--blocks {block}", "it has no threads", "Give each side at least 1.")
+    for width, height in options.sizes:
+        needed_bytes = width * height * options.channels * np.dtype(options.dtype).itemsize
+        if needed_bytes > DEFAULT_MAX_BYTES:
+            raise BadValue(
+                f"--sizes {width}x{height}",
+                f"the picture takes {bytes_text(needed_bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
+                "Choose a smaller size.",
+            )
+    return Sweep(
+        variants=options.variants or VARIANTS,
+        sizes=options.sizes,
+        masks=options.masks,
+        blocks=options.blocks,
+        border=options.border,
+        device=options.device,
+        channels=options.channels,
+        dtype=options.dtype,
+        seed=options.seed,
+        budget_s=options.budget,
+    )
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    check_place(options.out)
+    if not options.csv:
+        return
+    check_place(options.csv)
+    if os.path.realpath(options.csv) == os.path.realpath(options.out):
+        raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
+
+
+def _show_progress(total: int) -> Callable[[RunResult], None]:
+    numbers = itertools.count(1)
+
+    def show(result: RunResult) -> None:
+        problem = result.problem
+        block = f" {result.block}" if result.block else ""
+        time = f"{result.kernel_ms:.4g} ms" if result.kernel_ms is not None else _proof(result)
+        tell(
+            f"[{next(numbers)}/{total}] {problem.size_text}, mask {_mask(problem)}, {result.variant}{block}: {time}"
+        )
+
+    return show
+
+
+def _table(results: Sequence[RunResult], faster: Sequence[float | None], baseline: str) -> str:
+    """Return the results as a table, with every reason why there is no proof once under it."""
+    headers = (
+        "picture",
+        "mask",
+        "variant",
+        "block",
+        "device",
+        "kernel ms",
+        "p20 - p80 ms",
+        "end to end ms",
+        f"x {baseline}",
+        "proof",
+    )
+    reasons = list(dict.fromkeys(result.status for result in results if not _is_proven(result)))
+    rows = []
+    for result, ratio in zip(results, faster, strict=True):
+        timing = result.timing if result.kernel_ms is not None else None
+        note = "" if _is_proven(result) else f" ({reasons.index(result.status) + 1})"
+        rows.append(
+            (
+                result.problem.size_text,
+                _mask(result.problem),
+                result.variant,
+                str(result.block) if result.block else "-",
+                result.device,
+                f"{timing.kernel.median_ms:.4g}" if timing else "-",
+                f"{timing.kernel.p20_ms:.4g} - {timing.kernel.p80_ms:.4g}" if timing else "-",
+                f"{timing.end_to_end.median_ms:.4g}" if timing else "-",
+                f"{ratio:.3g}" if ratio is not None else "-",
+                _proof(result) + note,
+            )
+        )
+    lines = [table(headers, rows, right=(5, 6, 7, 8))]
+    lines += [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)]
+    return "\n".join(lines)
+
+
+def _mask(problem: Problem) -> str:
+    return f"{problem.mask_shape[0]} x {problem.mask_shape[1]}"
+
+
+def _is_proven(result: RunResult) -> bool:
+    return result.verification is not None and result.verification.passed and not result.failure
+
+
+def _proof(result: RunResult) -> str:
+    """Return the proof in a word or two; the reason where there is none is told in full elsewhere."""
+    if not _is_proven(result):
+        return "failed"
+    equal = result.verification is not None and result.verification.exact
+    verified = "verified, exact" if equal else "verified"
+    return verified if result.timing else f"{verified}, no times"

@@ -1,0 +1,105 @@
+"""`devices`, `variants` and `masks`: what there is."""
+
+from dataclasses import asdict
+from typing import Any
+
+from engine.commands.arguments import Parser
+from engine.commands.output import say, say_json, table
+
+VERSION = 1
+
+
+def run_devices(arguments: list[str]) -> int:
+    """List every device, with the reason where one cannot be used; return the exit status."""
+    parser = Parser(
+        "devices",
+        "The CUDA simulator is a device too: it runs the real kernels on small pictures without a GPU, and its "
+        "times mean nothing.",
+        ("", "--json"),
+    )
+    options = parser.read(arguments)
+    if options is None:
+        return 0
+    from engine.device.devices import devices
+
+    known = devices()
+    if options.json:
+        say_json(_document("devices", [asdict(device) for device in known]))
+        return 0
+    for device in known:
+        say(
+            f"{device.key:<10} {device.title}: {'ready' if device.available else f'cannot be used. {device.reason}'}"
+        )
+        for name, value in device.facts.items():
+            say(f"{'':<10} {name}: {value}")
+    return 0
+
+
+def run_variants(arguments: list[str]) -> int:
+    """List the variants in teaching order; return the exit status."""
+    parser = Parser(
+        "variants", "Each step of the ladder saves what the one before it wastes.", ("", "--json")
+    )
+    options = parser.read(arguments)
+    if options is None:
+        return 0
+    from engine.variants.registry import VARIANTS
+
+    if options.json:
+        entries = [
+            {
+                "key": variant.key,
+                "title": variant.title,
+                "device": variant.device.value,
+                "idea": variant.idea,
+                "uses_block": variant.uses_block,
+                "default_block": asdict(variant.default_block) if variant.uses_block else None,
+            }
+            for variant in VARIANTS
+        ]
+        say_json(_document("variants", entries))
+        return 0
+    rows = [
+        (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
+        for v in VARIANTS
+    ]
+    say(table(("key", "device", "block", "title", "idea"), rows))
+    return 0
+
+
+def run_masks(arguments: list[str]) -> int:
+    """List the presets; return the exit status."""
+    parser = Parser(
+        "masks",
+        "Beside them --mask takes generators: gaussian:9:1.5, box:7x3, motion:9:45, log:9:1.4, disk:7.",
+        ("", "--json"),
+    )
+    options = parser.read(arguments)
+    if options is None:
+        return 0
+    from engine.mask.presets import presets
+
+    if options.json:
+        entries = [
+            {
+                "key": preset.key,
+                "title": preset.title,
+                "group": preset.group,
+                "teaches": preset.teaches,
+                "rows": preset.mask.rows,
+                "columns": preset.mask.columns,
+                "anchor": preset.mask.anchor,
+                "offset": preset.mask.offset,
+                "weights": preset.mask.weights.tolist(),
+            }
+            for preset in presets()
+        ]
+        say_json(_document("masks", entries))
+        return 0
+    rows = [(p.key, f"{p.mask.rows} x {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()]
+    say(table(("key", "size", "group", "title", "what it teaches"), rows))
+    return 0
+
+
+def _document(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"format": f"haloscope-{name}", "version": VERSION, name: entries}

@@ -1,0 +1,72 @@
+"""What the commands print: answers on standard output, everything else on standard error."""
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+
+def say(text: str) -> None:
+    """Print an answer on standard output."""
+    _write(sys.stdout, text)
+
+
+def say_json(document: Any) -> None:
+    """Print the one JSON document of a command on standard output."""
+    say(json_text(document).rstrip("\n"))
+
+
+def tell(line: str) -> None:
+    """Print a line for the person on standard error: an error, a note, progress."""
+    _write(sys.stderr, " ".join(line.split()))
+
+
+def tell_notes(notes: Sequence[str]) -> None:
+    """Print what the person should know beside the answer, one line each."""
+    for note in notes:
+        tell(f"note: {note}")
+
+
+def json_text(document: Any) -> str:
+    """Return strict JSON: a number that is not finite, which JSON does not have, is null."""
+    return json.dumps(_finite(document), indent=2, allow_nan=False) + "\n"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Return lines with aligned columns.
+
+    Parameters
+    ----------
+    headers : sequence of str
+    rows : sequence of sequence of str
+        As many cells as there are headers.
+    right : sequence of int
+        Columns that are aligned on the right: numbers.
+    """
+    lines = [list(headers), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+
+
+def _write(stream: TextIO, text: str) -> None:
+    # A name that the terminal's encoding has not is shown with backslashes instead of ending the program.
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,177 @@
+"""The cells of a benchmark: every variant on every size, mask and block, measured one after another."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.api import Request
+from engine.block import Block
+from engine.border import Border
+from engine.device.versions import commit, versions
+from engine.errors import DeviceFault, EngineError
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.results import Environment, RunResult, speed_up
+from engine.timing.plan import SamplingPlan
+from engine.timing.request import describe_problem
+from engine.variants.contract import DeviceKind, Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a benchmark measures: the product of all lists.
+
+    Parameters
+    ----------
+    variants : sequence of Variant
+    sizes : sequence of (int, int)
+        Pictures, width x height, pixels.
+    masks : sequence of (int, int)
+        Masks, rows x columns.
+    blocks : sequence of Block
+        Empty: each variant's default. Variants without a block are measured once, not once a block.
+    border : Border
+    device : str
+        For the CUDA variants; "auto" is the first one that works.
+    channels : int
+    dtype : str
+    seed : int
+        Of the pictures, the weights and the rectangles that are verified.
+    budget_s : float
+        Time for the samples of each cell, seconds.
+    """
+
+    variants: Sequence[Variant]
+    sizes: Sequence[tuple[int, int]]
+    masks: Sequence[tuple[int, int]]
+    blocks: Sequence[Block]
+    border: Border
+    device: str
+    channels: int
+    dtype: str
+    seed: int
+    budget_s: float
+
+    def blocks_of(self, variant: Variant) -> Sequence[Block]:
+        """Return the blocks that a variant is measured with."""
+        return self.blocks if self.blocks and variant.uses_block else (variant.default_block,)
+
+    @property
+    def cells(self) -> int:
+        """How many results there will be."""
+        return (
+            len(self.sizes) * len(self.masks) * sum(len(self.blocks_of(variant)) for variant in self.variants)
+        )
+
+    def picture(self, width: int, height: int) -> np.ndarray:
+        """Return a random picture: whole numbers of the full range, or float32 from 0 to 1."""
+        random, shape = np.random.default_rng(self.seed), (height, width, self.channels)
+        if self.dtype == "float32":
+            return random.random(shape, np.float32)
+        return random.integers(0, np.iinfo(self.dtype).max, shape, self.dtype, endpoint=True)
+
+    def mask(self, rows: int, columns: int) -> Mask:
+        """Return a mask of random weights, none of them special: no zeros, no symmetry, not separable."""
+        weights = np.random.default_rng(self.seed).uniform(0.5, 1.5, (rows, columns)) / (rows * columns)
+        return Mask(weights, name=f"random {rows} x {columns}")
+
+
+def measured(
+    sweep: Sweep, on_result: Callable[[RunResult], None]
+) -> tuple[list[RunResult], DeviceFault | None]:
+    """Measure every cell.
+
+    Parameters
+    ----------
+    sweep : Sweep
+    on_result : callable of RunResult
+        Called after each cell.
+
+    Returns
+    -------
+    list of RunResult
+        One a cell, in order of sizes, masks, variants, blocks; a failure is a result with its reason.
+    DeviceFault or None
+        If a device was lost on the way: the CUDA cells after it were not tried.
+    """
+    results: list[RunResult] = []
+    fault: DeviceFault | None = None
+    for width, height in sweep.sizes:
+        picture = sweep.picture(width, height)
+        for mask in (sweep.mask(rows, columns) for rows, columns in sweep.masks):
+            for variant, block in _variants_and_blocks(sweep):
+                lost = fault if variant.device is DeviceKind.CUDA else None
+                try:
+                    result = _measure(sweep, picture, mask, variant, block, lost)
+                except DeviceFault as error:
+                    fault = error
+                    result = _failed(sweep, picture, mask, variant, block, str(error))
+                except MemoryError:
+                    reason = "Not enough memory: the system gave no more. Choose a smaller size."
+                    result = _failed(sweep, picture, mask, variant, block, reason)
+                except EngineError as error:
+                    result = _failed(sweep, picture, mask, variant, block, str(error))
+                results.append(result)
+                on_result(result)
+    return results, fault
+
+
+def _variants_and_blocks(sweep: Sweep) -> Iterator[tuple[Variant, Block]]:
+    for variant in sweep.variants:
+        for block in sweep.blocks_of(variant):
+            yield variant, block
+
+
+def _measure(
+    sweep: Sweep, picture: np.ndarray, mask: Mask, variant: Variant, block: Block, lost: DeviceFault | None
+) -> RunResult:
+    if lost is not None:
+        raise EngineError(
+            "Not measured", f"the device was lost before ({lost.what}: {lost.why})", lost.remedy
+        )
+    request = Request(
+        picture,
+        mask,
+        sweep.border,
+        0.0,
+        None,
+        variant.key,
+        block if variant.uses_block else None,
+        sweep.device,
+        flip=False,
+    )
+    return request.outcome(SamplingPlan(budget_s=sweep.budget_s), seed=sweep.seed).result
+
+
+def _failed(
+    sweep: Sweep, picture: np.ndarray, mask: Mask, variant: Variant, block: Block, failure: str
+) -> RunResult:
+    device = "cpu" if variant.device is DeviceKind.CPU else sweep.device
+    return RunResult(
+        variant=variant.key,
+        title=variant.title,
+        device="cuda:0" if device == "auto" else device,
+        problem=describe_problem(picture, mask, sweep.border, 0.0),
+        mask_name=mask.name,
+        block=block if variant.uses_block else None,
+        environment=Environment("", versions=versions(), commit=commit()),
+        failure=failure,
+        seed=sweep.seed,
+    )
+
+
+def speed_ups(results: Sequence[RunResult], baseline: str) -> list[float | None]:
+    """Return for each result how many times faster it is than the baseline on the same problem.
+
+    A baseline measured with several blocks counts with its fastest. None where either has no speed, or where the
+    baseline was not measured.
+    """
+    fastest: dict[Problem, RunResult] = {}
+    for result in results:
+        if result.variant != baseline or not result.kernel_ms:
+            continue
+        best = fastest.setdefault(result.problem, result)
+        if best.kernel_ms and result.kernel_ms < best.kernel_ms:
+            fastest[result.problem] = result
+    return [speed_up(fastest.get(result.problem), result) for result in results]

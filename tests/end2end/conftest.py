@@ -1,0 +1,40 @@
+"""The real window with the real engine's process; one of each serves a module, because a start costs a second."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.host.client import EngineClient
+from engine.host.protocol import OpenPicture
+from gui.app import Haloscope
+from gui.engine_start import FirstPicture, StartedEngine
+
+START_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def engine() -> StartedEngine:
+    """Return the engine that the module's window talks to; the window shuts it down."""
+    return StartedEngine(EngineClient)
+
+
+@pytest.fixture(scope="module")
+def haloscope(qapp, engine) -> Iterator[Haloscope]:
+    """Return a window that shows a sample and its first result."""
+    haloscope = Haloscope(qapp, engine)
+    request = OpenPicture(sample="camera")
+    haloscope.begin(FirstPicture(request, engine.client.submit(request)))
+    haloscope.window.resize(1280, 800)
+    haloscope.window.show()
+    yield haloscope
+    haloscope.window.close()
+    haloscope.link.shutdown()
+
+
+@pytest.fixture
+def window(haloscope, qtbot) -> Haloscope:
+    """Return the window when nothing is going on in it."""
+    qtbot.waitUntil(lambda: haloscope.state.last_result is not None, timeout=START_MS)
+    qtbot.waitUntil(lambda: not haloscope.state.busy, timeout=START_MS)
+    haloscope.results.clear()
+    return haloscope

@@ -1,0 +1,124 @@
+"""The main job from the person's side: the window, the engine's process and everything between are real."""
+
+import os
+import signal
+import time
+
+import numpy as np
+from PySide6.QtCore import Qt, QTimer
+
+from engine import reference
+from engine.host import shared
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+
+# The bench measures 15 to 45 ms on 2 quiet cores; this only has to catch a window that waits for the engine.
+LONGEST_GAP_MS = 400
+RUN_MS = 60_000
+
+
+def run(window, qtbot, **settings):
+    window.workspace.change(**settings)
+    qtbot.waitUntil(window.actions["run"].isEnabled, timeout=RUN_MS)
+    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+        window.actions["run"].trigger()
+
+
+def show_result_of(window, qtbot, mask):
+    with qtbot.waitSignal(window.previews.shown, timeout=RUN_MS):
+        window.workspace.set_mask(mask)
+
+
+def test_that_a_first_result_is_there_without_a_click(window):
+    assert window.workspace.picture.title == "camera.png"
+    assert window.state.last_result.values is not None
+
+
+def test_that_a_preview_follows_an_edit_of_the_mask_and_is_right(window, qtbot):
+    mask = Mask([[0, 1, 2], [-1, 0, 1], [-2, -1, 0]])
+    show_result_of(window, qtbot, mask)
+    pixels = shared.attach(window.workspace.picture.pixels)
+    shown = shared.attach(window.state.last_result.values)
+    assert np.array_equal(shown, reference.correlate(pixels, mask))
+
+
+def test_that_flip_turns_the_shown_result_into_a_convolution(window, qtbot):
+    mask = Mask([[1, 2], [3, 4]])
+    show_result_of(window, qtbot, mask)
+    with qtbot.waitSignal(window.previews.shown, timeout=RUN_MS):
+        window.workspace.change(flip=True)
+    pixels = shared.attach(window.workspace.picture.pixels)
+    shown = shared.attach(window.state.last_result.values)
+    assert np.array_equal(shown, reference.correlate(pixels, mask.flipped()))
+    window.workspace.change(flip=False)
+
+
+def test_that_a_run_becomes_a_verified_row_with_its_times(window, qtbot):
+    run(window, qtbot, variant="cpu-parallel")
+    (result,) = window.results.results()
+    assert result.variant == "cpu-parallel"
+    assert result.verification.passed
+    assert result.kernel_ms > 0
+
+
+def test_that_run_all_gives_the_speed_up_of_every_variant_that_can_run(window, qtbot):
+    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+        window.actions["run_all"].trigger()
+    found = {result.variant: result for result in window.results.results()}
+    assert {"cpu-serial", "cpu-parallel"} <= set(found)
+    assert all(result.kernel_ms for result in found.values())
+    text = window.window.grab().toImage()
+    assert not text.isNull()
+
+
+def test_that_a_variant_without_its_device_cannot_be_chosen_and_says_why(window, qtbot):
+    if any(device.kind == "cuda" and device.available for device in window.state.devices[:-1]):
+        assert not window.state.availability["naive"].reason
+        return
+    assert "driver" in window.state.availability["naive"].reason
+
+
+def test_that_escape_stops_a_run_and_the_window_goes_on(window, qtbot):
+    window.workspace.change(variant="cpu-serial")
+    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+        window.actions["run"].trigger()
+        qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
+        window.actions["cancel"].trigger()
+    assert not window.state.running
+    run(window, qtbot, variant="cpu-parallel")
+    assert window.results.results()[-1].kernel_ms > 0
+
+
+def test_that_killing_the_engine_in_a_run_fails_that_run_and_the_next_one_works(window, engine, qtbot):
+    window.workspace.change(variant="cpu-serial")
+    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+        window.actions["run"].trigger()
+        qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
+        os.kill(engine.client.host_pid, signal.SIGKILL)
+    (failed,) = window.results.results()
+    assert "SIGKILL" in failed.failure
+    assert failed.kernel_ms is None
+    assert window.window.isVisible()
+    assert "killed" in window.window.message_bar.text
+    run(window, qtbot, variant="cpu-parallel")
+    assert window.results.results()[-1].kernel_ms > 0
+    show_result_of(window, qtbot, preset("box-5"))
+
+
+def test_that_the_window_stays_alive_while_the_engine_works(window, qtbot):
+    gaps, last = [], [time.perf_counter()]
+
+    def tick():
+        now = time.perf_counter()
+        gaps.append((now - last[0]) * 1e3)
+        last[0] = now
+
+    timer = QTimer()
+    timer.setTimerType(Qt.TimerType.PreciseTimer)
+    timer.timeout.connect(tick)
+    timer.start(5)
+    run(window, qtbot, variant="cpu-serial")
+    run(window, qtbot, variant="cpu-parallel")
+    timer.stop()
+    assert len(gaps) > 20
+    assert max(gaps) < LONGEST_GAP_MS

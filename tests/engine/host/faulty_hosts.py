@@ -1,0 +1,40 @@
+"""Hosts that fail in ways that a real one may: each stands in for `engine.host.process.serve` in the child."""
+
+import os
+import threading
+from multiprocessing.connection import Connection
+
+from engine.errors import DeviceFault
+from engine.host import jobs
+from engine.host.options import HostOptions
+from engine.host.process import serve
+
+
+def exit_at_once(connection: Connection, options: HostOptions) -> None:
+    """End before anything was said, as a broken installation does."""
+    os._exit(3)
+
+
+def say_nothing(connection: Connection, options: HostOptions) -> None:
+    """Live, and never say so."""
+    threading.Event().wait()
+
+
+def lose_the_device(connection: Connection, options: HostOptions) -> None:
+    """Meet a fault of the device in each run."""
+
+    def run(request: object, report: object) -> None:
+        raise DeviceFault("The GPU failed while running the kernel", "[700] illegal address", "Run again.")
+
+    jobs.run = run  # type: ignore[assignment]
+    serve(connection, options)
+
+
+def stick_in_previews(connection: Connection, options: HostOptions) -> None:
+    """Take up previews without ever a word."""
+
+    def preview(request: object, report: object) -> None:
+        threading.Event().wait()
+
+    jobs.preview = preview  # type: ignore[assignment]
+    serve(connection, options)

@@ -1,0 +1,220 @@
+"""What a host that nothing happens to does: open, preview, run, check, save, cancel, release."""
+
+import json
+import threading
+from concurrent.futures import CancelledError
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine import reference
+from engine.block import Block
+from engine.border import Border
+from engine.errors import Cancelled, EngineError, FileWriteError, ImageReadError
+from engine.host import shared
+from engine.host.protocol import (
+    CheckVariants,
+    Filtered,
+    FilterJob,
+    OpenPicture,
+    PictureHandle,
+    Preview,
+    Progress,
+    Run,
+    SaveResult,
+    blocks_of,
+)
+from engine.image.open import open_image
+from engine.image.samples import open_sample
+from engine.mask.mask import Mask
+from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Watched
+
+SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)
+# A sample of it takes 70 ms in plain loops: a run of the most samples that are taken lasts 14 s.
+LONG = Mask([[1.0] * 9] * 9)
+
+
+@pytest.fixture(scope="module")
+def picture(calm: Watched) -> PictureHandle:
+    return calm.open_sample("camera")
+
+
+def job_of(picture: PictureHandle, mask: Mask = SMOOTH, **more: object) -> FilterJob:
+    return FilterJob(
+        picture, mask, border=Border.MIRROR, **{"variant": "cpu-parallel", "device": "cpu", **more}
+    )
+
+
+def test_that_a_sample_is_opened_into_shared_memory(picture: PictureHandle) -> None:
+    original = open_sample("camera")
+    assert np.array_equal(shared.attach(picture.pixels)[:, :, 0], original.pixels)
+    assert picture.sample == "camera"
+    level = shared.attach(picture.screen.levels[0])
+    assert np.array_equal(level[:, :, :3], np.repeat(original.pixels[:, :, np.newaxis], 3, 2))
+    assert (level[:, :, 3] == 255).all()
+
+
+def test_that_a_preview_is_the_filtered_picture(calm: Watched, picture: PictureHandle) -> None:
+    reply: Filtered = calm.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
+    assert (reply.variant, reply.device, reply.result) == ("cpu-parallel", "cpu", None)
+    wanted = reference.correlate(shared.attach(picture.pixels), SMOOTH, Border.MIRROR)
+    assert reply.values is not None
+    assert np.array_equal(shared.attach(reply.values), wanted.astype(np.float32))
+    calm.client.release(*blocks_of(reply))
+
+
+def test_that_a_run_is_verified_and_tells_its_steps(calm: Watched, picture: PictureHandle) -> None:
+    steps: list[Progress] = []
+    reply: Filtered = calm.client.submit(Run(job_of(picture), 0.02), steps.append).result(PATIENCE_S)
+    assert reply.result is not None
+    assert reply.result.verification is not None
+    assert reply.result.verification.exact
+    assert reply.result.kernel_ms is not None
+    assert [step.stage for step in steps[:2]] == ["compiling", "first launch"]
+    json.dumps(reply.result.as_json(), allow_nan=False)
+    calm.client.release(*blocks_of(reply))
+
+
+def test_that_auto_says_what_it_chose_and_why(calm: Watched, picture: PictureHandle) -> None:
+    reply: Filtered = calm.client.submit(Run(job_of(picture, variant="auto"), 0.02)).result(PATIENCE_S)
+    assert reply.result is not None
+    assert reply.result.variant == "cpu-parallel"
+    assert reply.result.chosen_because
+    calm.client.release(*blocks_of(reply))
+
+
+def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: PictureHandle) -> None:
+    sampling = threading.Event()
+    run = calm.client.submit(
+        Run(job_of(picture, LONG, variant="cpu-serial"), 60.0),
+        lambda step: sampling.set() if step.stage.startswith("sampling") else None,
+    )
+    assert sampling.wait(PATIENCE_S)
+    found = calm.client.submit(CheckVariants(job_of(picture, block=Block(64, 32), device="cuda:99"))).result(
+        PATIENCE_S
+    )
+    assert not run.done()
+    reasons = {availability.variant: availability.reason for availability in found}
+    assert list(reasons) == ["cpu-serial", "cpu-parallel", "naive", "tiled", "cached"]
+    assert reasons["cpu-serial"] == reasons["cpu-parallel"] == ""
+    assert "no such device" in reasons["naive"]
+    calm.client.cancel(run)
+    with pytest.raises(Cancelled):
+        run.result(PATIENCE_S)
+    assert len(calm.hosts) == 1
+
+
+def test_that_the_nearest_legal_block_is_offered(calm: Watched, picture: PictureHandle) -> None:
+    job = job_of(picture, block=Block(64, 32), device="simulator")
+    tiny = calm.open_sample("impulse")
+    found = calm.client.submit(CheckVariants(job)).result(PATIENCE_S)
+    assert "64 x 64" in found[2].reason
+    found = calm.client.submit(CheckVariants(job_of(tiny, block=Block(64, 32), device="simulator"))).result(
+        PATIENCE_S
+    )
+    refused = [availability for availability in found if availability.nearest_block is not None]
+    assert all("2,048 threads" in availability.reason for availability in refused)
+    calm.client.release(*blocks_of(tiny))
+
+
+def test_that_only_the_newest_of_many_previews_counts(calm: Watched, picture: PictureHandle) -> None:
+    masks = [Mask([[float(weight)]]) for weight in range(1, 30)]
+    futures = [calm.client.submit(Preview(job_of(picture, mask))) for mask in masks]
+    last: Filtered = futures[-1].result(PATIENCE_S)
+    assert last.values is not None
+    assert np.array_equal(shared.attach(last.values), 29 * shared.attach(picture.pixels).astype(np.float32))
+    replaced = [future for future in futures if future.cancelled()]
+    assert len(replaced) > 20
+    with pytest.raises(CancelledError):
+        replaced[0].result()
+    for future in futures:
+        if not future.cancelled():
+            calm.client.release(*blocks_of(future.result(PATIENCE_S)))
+
+
+@pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
+def test_that_a_result_nobody_wants_is_freed_or_used_again(calm: Watched, picture: PictureHandle) -> None:
+    def blocks() -> int:
+        return sum(str(calm.hosts[0]) in path.name for path in SHARED_MEMORY.iterdir())
+
+    def ask_and_forget() -> None:
+        future = calm.client.submit(Preview(job_of(picture)))
+        future.cancel()
+        kept: Filtered = calm.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
+        calm.client.release(*blocks_of(kept))
+
+    for _ in range(5):
+        ask_and_forget()
+    after_few = blocks()
+    for _ in range(10):
+        ask_and_forget()
+    assert blocks() <= after_few + 1
+
+
+def test_that_a_waiting_request_can_be_cancelled_without_harm_to_the_one_before(
+    calm: Watched, picture: PictureHandle
+) -> None:
+    sampling = threading.Event()
+    first = calm.client.submit(
+        Run(job_of(picture, LONG, variant="cpu-serial"), 0.3), lambda step: sampling.set()
+    )
+    assert sampling.wait(PATIENCE_S)
+    second = calm.client.submit(Run(job_of(picture), 60.0))
+    calm.client.cancel(second)
+    with pytest.raises(Cancelled):
+        second.result(0)
+    reply = first.result(PATIENCE_S)
+    assert reply.result.kernel_ms is not None
+    calm.client.release(*blocks_of(reply))
+    assert len(calm.hosts) == 1
+
+
+def test_that_a_result_is_saved_as_it_is_shown(calm: Watched, picture: PictureHandle, tmp_path: Path) -> None:
+    reply: Filtered = calm.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
+    path = str(tmp_path / "out.png")
+    assert calm.client.submit(SaveResult(picture, reply.values, path)).result(PATIENCE_S) == path
+    assert reply.values is not None
+    wanted = np.rint(np.clip(shared.attach(reply.values), 0, 255)).astype(np.uint8)
+    assert np.array_equal(open_image(path).pixels, wanted[:, :, 0])
+    calm.client.release(*blocks_of(reply))
+
+
+def test_that_the_sentences_of_an_error_cross_the_pipe_whole(calm: Watched, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.png")
+    with pytest.raises(ImageReadError) as caught:
+        calm.client.submit(OpenPicture(missing)).result(PATIENCE_S)
+    with pytest.raises(ImageReadError) as here:
+        open_image(missing)
+    assert (caught.value.what, caught.value.why, caught.value.remedy) == (
+        here.value.what,
+        here.value.why,
+        here.value.remedy,
+    )
+    assert caught.value.remedy
+
+
+def test_that_what_cannot_be_done_is_told_and_the_host_lives(
+    calm: Watched, picture: PictureHandle, tmp_path: Path
+) -> None:
+    with pytest.raises(FileWriteError, match="its folder does not exist"):
+        calm.client.submit(SaveResult(picture, None, str(tmp_path / "no" / "out.png"))).result(PATIENCE_S)
+    with pytest.raises(EngineError, match="there is no such device"):
+        calm.client.submit(Preview(job_of(picture, variant="naive", device="cuda:99"))).result(PATIENCE_S)
+    with pytest.raises(EngineError, match="variant 'fast'"):
+        calm.client.submit(Preview(job_of(picture, variant="fast"))).result(PATIENCE_S)
+    assert len(calm.hosts) == 1
+    assert calm.lost == []
+
+
+def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm: Watched) -> None:
+    impulse = calm.open_sample("impulse")
+    job = job_of(impulse, Mask([[1, 2], [3, 4]]), variant="naive", device="simulator", block=Block(32, 32))
+    reply: Filtered = calm.client.submit(Run(job)).result(PATIENCE_S)
+    assert reply.result is not None
+    assert reply.device == "simulator"
+    if max(impulse.height, impulse.width) <= 64:
+        assert reply.result.verification is not None
+        assert reply.result.verification.exact
+    assert reply.result.timing is None
+    calm.client.release(*blocks_of(reply), *blocks_of(impulse))

@@ -1,0 +1,81 @@
+"""What a real device refuses, and that it is well afterwards; what loses it, in a process of its own."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from engine.block import Block
+from engine.border import Border
+from engine.device.backend import Backend
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.numba_cuda import cuda
+from engine.errors import BadValue, OutOfDeviceMemory
+from engine.variants.registry import variant
+from tests.engine.variants.cases import Case, check
+
+ROOT = Path(__file__).parents[2]
+CASE = Case("after a refusal", 40, 50, 3, "uint8", (5, 5), weights="whole", border=Border.WRAP)
+
+
+def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu: Backend, device: str) -> None:
+    # Only shape, type and sizes are asked for before the device refuses; nothing of this exists in the host's memory.
+    side = 1 << 20
+    endless = SimpleNamespace(
+        shape=(side, side, 4), dtype=np.dtype(np.float32), nbytes=side * side * 16, size=side * side * 4
+    )
+    with pytest.raises(OutOfDeviceMemory, match=r"bytes free\. Use a smaller picture, or the CPU"):
+        gpu.allocate(endless)
+    check(variant("tiled"), CASE, device)
+
+
+def test_that_a_launch_that_cannot_be_is_refused_and_the_device_is_well(gpu: Backend, device: str) -> None:
+    @cuda.jit
+    def nothing(out):  # type: ignore[no-untyped-def]
+        out[0] = 1.0
+
+    out = cuda.device_array(1, np.float32)
+    with pytest.raises(BadValue, match="refused the launch"), cuda_errors_in_words("running the kernel"):
+        nothing[1, (64, 64)](out)
+    check(variant("naive"), CASE, device)
+
+
+ILLEGAL_STORE = """
+import numpy as np
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.numba_cuda import cuda
+from engine.errors import DeviceFault
+
+@cuda.jit
+def far_away(out):
+    out[1 << 40] = 1.0
+
+out = cuda.device_array(1, np.float32)
+try:
+    with cuda_errors_in_words("running the kernel"):
+        far_away[1, 1](out)
+        cuda.synchronize()
+except DeviceFault as error:
+    print("told:", error, flush=True)
+import os
+os._exit(0)
+"""
+
+
+def test_that_an_illegal_store_is_told_as_a_fault_of_the_device(device: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ILLEGAL_STORE], capture_output=True, text=True, cwd=ROOT, timeout=60
+    )
+    assert "told: The GPU failed while running the kernel" in done.stdout, done.stderr
+
+
+def test_that_the_device_says_what_a_block_may_be(gpu: Backend) -> None:
+    limits = gpu.info.limits
+    assert limits.max_threads >= 1024
+    assert limits.shared_bytes >= 48 * 1024
+    assert variant("tiled").default_block.threads <= limits.max_threads
+    assert Block(limits.max_block_x, 1).threads <= limits.max_threads
+    assert {"compute capability", "multiprocessors", "memory", "driver API"} <= gpu.info.facts.keys()

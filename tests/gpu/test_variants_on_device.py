@@ -1,0 +1,109 @@
+"""Every registered variant on a real device: the full list of cases, real sizes, what the compiler made of it."""
+
+import numpy as np
+import pytest
+
+from engine.block import Block
+from engine.border import Border
+from engine.device.backend import Backend
+from engine.device.devices import backend
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.timing.plan import SamplingPlan
+from engine.timing.request import describe_problem
+from engine.timing.runner import device_for, measure
+from engine.variants.contract import DeviceKind, Variant
+from engine.variants.planner import AUTO, Choice, choose
+from engine.variants.registry import VARIANTS
+from tests.engine.variants.cases import Case, check, full_cases
+
+CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
+SIDE = 4096
+MASK = Mask(
+    [[1, 4, 6, 4, 1], [4, 16, 24, 16, 4], [6, 24, 36, 24, 6], [4, 16, 24, 16, 4], [1, 4, 6, 4, 1]]
+).divided_by(256)
+
+every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
+
+
+@pytest.mark.parametrize("case", full_cases(), ids=lambda case: case.name)
+@every_cuda_variant
+def test_that_a_variant_agrees_with_the_oracle_on_the_device(
+    variant: Variant, case: Case, device: str
+) -> None:
+    check(variant, case, device)
+
+
+@pytest.fixture(scope="module", params=["float32 grey", "uint8 RGB"])
+def large(request: pytest.FixtureRequest) -> np.ndarray:
+    """Return a picture of 4096 x 4096."""
+    random = np.random.default_rng(1)
+    if request.param == "uint8 RGB":
+        return random.integers(0, 256, (SIDE, SIDE, 3), np.uint8)
+    return random.random((SIDE, SIDE, 1), np.float32)
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.key)
+def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.ndarray, device: str) -> None:
+    machine = backend(device_for(variant, device).key)
+    problem = describe_problem(large, MASK, Border.MIRROR, 0.0)
+    plan = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
+    outcome = measure(Choice(variant, variant.default_block), problem, MASK, large, machine, plan, seed=5)
+    result = outcome.result
+    assert result.failure == ""
+    assert result.verification is not None
+    assert result.verification.passed, result.verification.reason
+    assert result.verification.exact or large.dtype == np.float32
+    assert result.kernel_ms is not None
+    assert result.kernel_ms > 0
+    print(f"{variant.key} {large.dtype} x {large.shape[2]}: {result.kernel_ms:.3f} ms, {result.status}")  # noqa: T201
+
+
+@every_cuda_variant
+def test_that_two_runs_of_the_same_take_the_same_time(variant: Variant, gpu: Backend) -> None:
+    image = np.random.default_rng(1).random((2048, 2048, 1), np.float32)
+    problem = describe_problem(image, MASK, Border.ZERO, 0.0)
+    plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
+    choice = Choice(variant, variant.default_block)
+    first, second = (measure(choice, problem, MASK, image, gpu, plan).result for _ in range(2))
+    assert first.kernel_ms is not None
+    assert second.kernel_ms is not None
+    assert abs(first.kernel_ms - second.kernel_ms) <= 0.1 * first.kernel_ms
+    assert first.timing is not None
+    assert first.timing.clock == "device events around a replayed graph"
+    assert first.timing.host_to_device is not None
+    assert first.timing.end_to_end.median_ms > first.kernel_ms
+    print(f"{variant.key} A/A: {first.kernel_ms:.4f} and {second.kernel_ms:.4f} ms")  # noqa: T201
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("border", list(Border))
+@every_cuda_variant
+def test_that_the_device_spills_nothing_and_shares_what_was_planned(
+    variant: Variant, border: Border, dtype: str, gpu: Backend
+) -> None:
+    problem = Problem(500, 700, 3, dtype, MASK.shape, MASK.anchor, border)
+    prepared = variant.prepare(problem, MASK, variant.default_block)
+    (launch,) = variant.plan(problem, variant.default_block)
+    (source,) = variant.kernels(problem, MASK, variant.default_block)
+    compiled = prepared._kernel
+    assert compiled.get_local_mem_per_thread(source.signature) == 0
+    assert compiled.get_shared_mem_per_block(source.signature) == launch.shared_bytes
+    assert compiled.get_max_threads_per_block(source.signature) >= variant.default_block.threads
+
+
+@every_cuda_variant
+def test_that_the_largest_blocks_run(variant: Variant, gpu: Backend, device: str) -> None:
+    for block in (Block(32, 32), Block(1024, 1), Block(1, 1024)):
+        check(variant, Case(f"largest {block}", 70, 70, 3, mask_shape=(15, 15), block=block), device)
+
+
+def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:
+    image = np.random.default_rng(1).integers(0, 256, (200, 300, 3), np.uint8)
+    problem = describe_problem(image, MASK, Border.WRAP, 0.0)
+    choice = choose(AUTO, problem, MASK, None, gpu.info)
+    assert choice.variant.device is DeviceKind.CUDA
+    assert choice.reason
+    result = measure(choice, problem, MASK, image, gpu, SamplingPlan(0.0, 0.0, 1, 1, 1)).result
+    assert result.verification is not None
+    assert result.verification.exact

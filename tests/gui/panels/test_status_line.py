@@ -1,0 +1,60 @@
+import pytest
+
+from engine.mask.presets import preset
+from gui.panels.status_line import StatusLine
+from gui.state.engine_state import EngineState
+from gui.state.results_model import ResultsModel
+from gui.state.workspace import Workspace
+from tests.gui.fake_engine import READY
+from tests.gui.made_results import make_result
+
+
+@pytest.fixture
+def parts(qtbot):
+    workspace, state, results = Workspace(preset("sharpen")), EngineState(), ResultsModel()
+    line = StatusLine(workspace, state, results)
+    qtbot.addWidget(line)
+    line.show()
+    return line, workspace, state, results
+
+
+def test_that_it_says_what_the_engine_is(parts):
+    line, workspace, state, _ = parts
+    assert line._engine.text() == "Engine: starting"
+    state.set_ready(READY)
+    assert line._engine.text() == "Engine: CPU, 2 cores, ready"
+    workspace.change(device="simulator")
+    assert line._engine.text() == "Engine: CUDA simulator, ready"
+    state.set_status("lost: it crashed (SIGSEGV)")
+    assert "SIGSEGV" in line._engine.text()
+
+
+def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
+    line, _, state, _ = parts
+    state.set_task("run", "verifying", 0.25)
+    assert not line._bar.isVisible()
+    qtbot.waitUntil(line._bar.isVisible, timeout=5000)
+    assert line._stage.text() == "verifying"
+    assert line._bar.value() == 250
+    state.end_task("run")
+    assert not line._bar.isVisible()
+    assert line._last.isVisible()
+
+
+def test_that_the_last_run_is_told_with_its_proof_and_its_speed_up(parts):
+    line, _, _, results = parts
+    assert "No run yet" in line.last_run
+    results.add(make_result("cpu-serial", 20.0))
+    results.add(make_result("tiled", 0.04))
+    assert "0.04" in line.last_run
+    assert "verified on every pixel" in line.last_run
+    assert line._speed_up.text() == "500× cpu-serial"
+
+
+def test_that_a_failed_run_is_told_with_its_reason_and_no_speed(parts):
+    line, _, _, results = parts
+    results.add(
+        make_result("tiled", timing=None, verification=None, failure="The device failed: illegal address.")
+    )
+    assert "illegal address" in line.last_run
+    assert line._speed_up.text() == ""
