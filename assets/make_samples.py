@@ -35,8 +35,8 @@ def step_edges() -> NDArray[np.uint8]:
 
 def impulse() -> NDArray[np.uint8]:
     """One white pixel in the middle: the result of a filter is its mask."""
-    image = np.zeros((65, 65), np.uint8)
-    image[32, 32] = 255
+    image = np.zeros((63, 63), np.uint8)
+    image[31, 31] = 255
     return image
 
 

@@ -28,12 +28,7 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
     try:
         count = len(cuda.gpus)
     except CudaSupportError as error:
-        reason = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :")
-        return (
-            _no_cuda(
-                f"{reason} An NVIDIA GPU and its driver are needed; the CPU and the simulator work without."
-            ),
-        )
+        return (_no_cuda(_why_no_driver(error)),)
     if count == 0:
         return (_no_cuda("The NVIDIA driver is there, but it shows no GPU."),)
     found = []
@@ -43,6 +38,13 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
         except EngineError as error:
             found.append(_no_cuda(str(error), f"cuda:{number}"))
     return tuple(found)
+
+
+def _why_no_driver(error: Exception) -> str:
+    said = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :.")
+    if "driver library cannot be found" in said:
+        return "No NVIDIA driver was found."
+    return f"The NVIDIA driver cannot be used: {said}."
 
 
 def _no_cuda(reason: str, key: str = "cuda:0") -> DeviceInfo:
@@ -66,7 +68,7 @@ def device_named(key: str) -> DeviceInfo:
     for device in known:
         if device.key == wanted:
             if not device.available:
-                raise DeviceUnavailable(f"device '{key}'", device.reason, "Use --device cpu, or auto.")
+                raise DeviceUnavailable(f"device '{key}'", device.reason, "Use the CPU (device cpu or auto), or install the driver of an NVIDIA GPU.")
             return device
     usable = ", ".join(device.key for device in known if device.available)
     raise DeviceUnavailable(

@@ -199,6 +199,7 @@ class _Work:
             variant=self.choice.variant.key,
             device=self.backend.info.key,
             elapsed_ms=(time.perf_counter() - begin) * 1e3,
+            chosen_because=self.choice.reason,
         )
 
 

@@ -204,6 +204,8 @@ class Filtered:
     elapsed_ms : float
         Filtering and preparing for the screen, host's clock.
     result : RunResult, optional
+    chosen_because : str
+        The planner's reason where "auto" was asked for.
     """
 
     values: SharedArray | None
@@ -212,6 +214,7 @@ class Filtered:
     device: str
     elapsed_ms: float
     result: RunResult | None = None
+    chosen_because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
