@@ -16,8 +16,32 @@ from engine.host.protocol import FilterJob, OpenPicture, Preview, Run
 from engine.mask.presets import preset
 
 
+def kill_once() -> tuple[float, float]:
+    """Kill the engine in the middle of a run; return ms until it is noticed and until its successor has worked."""
+    client = EngineClient()
+    client.start()
+    picture = client.submit(OpenPicture(sample="astronaut")).result(120)
+    mask = preset("emboss")
+    client.submit(Preview(FilterJob(picture, mask))).result(120)
+    sampling = threading.Event()
+    future = client.submit(
+        Run(FilterJob(picture, mask, variant="cpu-serial"), budget_s=60.0),
+        lambda progress: sampling.set() if progress.stage.startswith("sampling") else None,
+    )
+    sampling.wait(60)
+    begin = time.perf_counter()
+    os.kill(client.host_pid or 0, signal.SIGKILL)
+    error = future.exception(60)
+    noticed_ms = (time.perf_counter() - begin) * 1e3
+    assert isinstance(error, HostLost), error
+    client.submit(Preview(FilterJob(picture, mask))).result(60)
+    replaced_ms = (time.perf_counter() - begin) * 1e3
+    client.shutdown()
+    return noticed_ms, replaced_ms
+
+
 def main() -> None:
-    """Kill the engine in the middle of a run, again and again."""
+    """Kill it as often as asked and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -25,25 +49,9 @@ def main() -> None:
     repeats = parser.parse_args().repeats
     noticed_ms, replaced_ms = [], []
     for _ in range(repeats):
-        client = EngineClient()
-        client.start()
-        picture = client.submit(OpenPicture(sample="astronaut")).result(120)
-        mask = preset("emboss")
-        client.submit(Preview(FilterJob(picture, mask))).result(120)
-        sampling = threading.Event()
-        future = client.submit(
-            Run(FilterJob(picture, mask, variant="cpu-serial"), budget_s=60.0),
-            lambda progress: sampling.set() if progress.stage.startswith("sampling") else None,
-        )
-        sampling.wait(60)
-        begin = time.perf_counter()
-        os.kill(client.host_pid or 0, signal.SIGKILL)
-        error = future.exception(60)
-        noticed_ms.append((time.perf_counter() - begin) * 1e3)
-        assert isinstance(error, HostLost), error
-        client.submit(Preview(FilterJob(picture, mask))).result(60)
-        replaced_ms.append((time.perf_counter() - begin) * 1e3)
-        client.shutdown()
+        noticed, replaced = kill_once()
+        noticed_ms.append(noticed)
+        replaced_ms.append(replaced)
     for name, values in (("noticed", noticed_ms), ("successor's first preview", replaced_ms)):
         print(f"{name:26} median {statistics.median(values):6.0f} ms, longest {max(values):6.0f} ms")
 
