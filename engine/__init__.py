@@ -14,7 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.api import Applied, apply, convolve, correlate, devices, variants
+    from engine.api import Applied, apply, convolve, correlate, list_devices, list_variants
     from engine.block import Block
     from engine.border import Border
     from engine.errors import EngineError
@@ -37,14 +37,14 @@ _HOME = {
     "apply": "engine.api",
     "convolve": "engine.api",
     "correlate": "engine.api",
-    "devices": "engine.api",
     "format_mask": "engine.mask.text",
+    "list_devices": "engine.api",
+    "list_variants": "engine.api",
     "open_image": "engine.image.open",
     "parse_mask": "engine.mask.text",
     "preset": "engine.mask.presets",
     "preset_names": "engine.mask.presets",
     "save_image": "engine.image.save",
-    "variants": "engine.api",
 }
 
 __all__ = [
@@ -58,14 +58,14 @@ __all__ = [
     "apply",
     "convolve",
     "correlate",
-    "devices",
     "format_mask",
+    "list_devices",
+    "list_variants",
     "open_image",
     "parse_mask",
     "preset",
     "preset_names",
     "save_image",
-    "variants",
 ]
 
 

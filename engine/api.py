@@ -72,7 +72,7 @@ def correlate(
         (row, column) of the mask cell that lies on the pixel; None: the mask's own, by default
         (rows // 2, columns // 2).
     variant : str
-        A key of `variants()`, or "auto".
+        A key of `list_variants()`, or "auto".
     block : (int, int), Block or str, optional
         (x, y): columns and rows of threads. None: the variant's default.
     device : str, optional
@@ -157,12 +157,12 @@ def apply(
     return request.measure(SamplingPlan(budget_s=budget_s))
 
 
-def devices() -> tuple[DeviceInfo, ...]:
+def list_devices() -> tuple[DeviceInfo, ...]:
     """Return every device, usable or not, with the reason why not."""
     return known_devices()
 
 
-def variants() -> tuple[Variant, ...]:
+def list_variants() -> tuple[Variant, ...]:
     """Return every variant, in teaching order."""
     return VARIANTS
 

@@ -42,8 +42,6 @@ def run(arguments: list[str]) -> int:
         return DONE
     sweep = _sweep(options)
     _check_files(options)
-    total = sweep.cells
-
     results, fault = measured(sweep, _show_progress(sweep.cells))
     baseline = options.baseline.key
     faster = speed_ups(results, baseline)

@@ -212,7 +212,7 @@ def _how_it_went(proof: RunResult | None, elapsed_ms: float) -> str:
     if proof is None:
         return f"{elapsed_ms:.3g} ms with everything, not verified"
     if proof.timing is None:
-        return f"no times, they mean nothing here; {proof.status}"
+        return f"no times: the simulator's mean nothing; {proof.status}"
     kernel, whole_ms = proof.timing.kernel, proof.timing.end_to_end.median_ms
     samples = len(kernel.samples_ms)
     return f"kernel {kernel.median_ms:.3g} ms (median of {samples}), end to end {whole_ms:.3g} ms; {proof.status}"

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from engine.errors import FileWriteError
+
 
 def say(text: str) -> None:
     """Print an answer on standard output."""
@@ -58,8 +60,14 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
 def _write(stream: TextIO, text: str) -> None:
     # A name that the terminal's encoding has not is shown with backslashes instead of ending the program.
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    stream.flush()
+    try:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 
 
 def _finite(value: Any) -> Any:

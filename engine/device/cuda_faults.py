@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine.device.numba_cuda import cuda
-from engine.errors import BadValue, DeviceFault, DeviceUnavailable, OutOfDeviceMemory
+from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
 # cuda.h: after these the context still works; after any other error of a launch it does not.
 _INVALID_VALUE, _OUT_OF_MEMORY, _TOO_MANY_RESOURCES = 1, 2, 701
@@ -38,6 +38,7 @@ def cuda_errors_in_words(doing: str) -> Iterator[None]:
     DeviceUnavailable
         No driver, or no device that answers.
     """
+    from cuda.core._utils.cuda_utils import CUDAError
     from numba.cuda.cudadrv.driver import CudaAPIError
     from numba.cuda.cudadrv.error import CudaSupportError
 
@@ -47,21 +48,36 @@ def cuda_errors_in_words(doing: str) -> Iterator[None]:
         raise DeviceUnavailable(
             f"CUDA failed while {doing}", _one_line(error), "Use the CPU, or install the NVIDIA driver."
         ) from error
-    except CudaAPIError as error:
-        code = int(error.code)
-        if code == _OUT_OF_MEMORY:
-            raise OutOfDeviceMemory(
-                f"Not enough device memory while {doing}", _free_text(), "Use a smaller picture, or the CPU."
-            ) from error
-        if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
-            raise BadValue(
-                f"The device refused the launch while {doing}", _one_line(error), "Choose a smaller block."
-            ) from error
-        raise DeviceFault(
-            f"The GPU failed while {doing}",
-            _one_line(error),
-            "The engine starts anew; run again, or choose another kernel.",
-        ) from error
+    except (CudaAPIError, CUDAError) as error:
+        raise _in_words(error, doing) from error
+
+
+def _in_words(error: Exception, doing: str) -> EngineError:
+    code = _code_of(error)
+    if code == _OUT_OF_MEMORY:
+        return OutOfDeviceMemory(
+            f"Not enough device memory while {doing}", _free_text(), "Use a smaller picture, or the CPU."
+        )
+    if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
+        return BadValue(
+            f"The device refused the launch while {doing}", _one_line(error), "Choose a smaller block."
+        )
+    return DeviceFault(
+        f"The GPU failed while {doing}",
+        _one_line(error),
+        "The engine starts anew; run again, or choose another kernel.",
+    )
+
+
+def _code_of(error: Exception) -> int | None:
+    """Return CUDA's number for an error: Numba's has it, that of cuda.core (launches) begins with its name."""
+    from cuda.bindings import driver
+
+    if hasattr(error, "code"):
+        return int(error.code)
+    name = str(error).partition(":")[0].strip()
+    found = getattr(driver.CUresult, name, None)
+    return None if found is None else int(found)
 
 
 def _one_line(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.device.backend import Buffers
+from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import cuda
 from engine.variants.contract import Prepared
 
@@ -82,9 +83,10 @@ class GraphClock:
     def sample_ms(self) -> float:
         """Return the time of one launch, ms."""
         assert self._graph is not None
-        begin, end = cuda.event(timing=True), cuda.event(timing=True)
-        begin.record(self.stream)
-        self._graph.replay()
-        end.record(self.stream)
-        end.synchronize()
-        return float(begin.elapsed_time(end)) / self.launches
+        with cuda_errors_in_words("timing the kernel"):
+            begin, end = cuda.event(timing=True), cuda.event(timing=True)
+            begin.record(self.stream)
+            self._graph.replay()
+            end.record(self.stream)
+            end.synchronize()
+            return float(begin.elapsed_time(end)) / self.launches

@@ -1,5 +1,6 @@
 """What every CUDA variant does the same way: types of the arguments, compiling ahead, uploading the mask, launching."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,22 @@ def filter_signature(problem: Problem) -> tuple[Any, ...]:
     weights = types.Array(types.float32, 2, "C")
     out = types.Array(types.float32, 3, "C")
     return (image, weights, types.int64, types.int64, types.float32, types.float32, out)
+
+
+# Every device that Numba knows has these for a block; the compiler would take up to 255 a thread.
+REGISTERS = 65_536
+MOST_REGISTERS = 255
+
+
+def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
+    """Return the decorator of a kernel for blocks of up to so many threads: their registers must fit together.
+
+    Without it the compiler gave `tiled` 70 registers, and blocks of 1024 threads could not be launched.
+    """
+    if SIMULATED:
+        return cuda.jit
+    most = min(MOST_REGISTERS, REGISTERS // threads // 8 * 8)
+    return cuda.jit(max_registers=most)
 
 
 class Kernel:

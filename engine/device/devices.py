@@ -68,7 +68,11 @@ def device_named(key: str) -> DeviceInfo:
     for device in known:
         if device.key == wanted:
             if not device.available:
-                raise DeviceUnavailable(f"device '{key}'", device.reason, "Use the CPU (device cpu or auto), or install the driver of an NVIDIA GPU.")
+                raise DeviceUnavailable(
+                    f"device '{key}'",
+                    device.reason,
+                    "Use the CPU (device cpu or auto), or install the driver of an NVIDIA GPU.",
+                )
             return device
     usable = ", ".join(device.key for device in known if device.available)
     raise DeviceUnavailable(

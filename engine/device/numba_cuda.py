@@ -1,7 +1,7 @@
 """The one import of Numba's CUDA target.
 
-numba-cuda is in maintenance mode; whatever replaces it has to be changed here and in `cuda_runtime.py`, nowhere
-else. Where the package is missing (macOS) `cuda` is None and `missing` says why.
+numba-cuda is in maintenance mode; whatever replaces it has to be changed here, in the other `cuda*.py` of this
+folder and in the kernels, nowhere else. Where the package is missing (macOS) `cuda` is None and `missing` says why.
 """
 
 import os
@@ -9,6 +9,8 @@ import os
 from engine.device.compiled_code import keep_compiled_code
 
 keep_compiled_code()
+# Numba warns of each launch of fewer than 128 blocks; small pictures and large blocks are what people come here to see.
+os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
 missing = ""
 try:

@@ -22,7 +22,7 @@ def resolve_mask(spec: str) -> Mask:
     Raises
     ------
     MaskError
-        It is none of them (the error tells all readings), or the file holds no mask.
+        It is none of them (where it does not begin like weights the error tells all readings), or the file holds no mask.
     BadValue
         A generator's numbers are out of range.
     """
@@ -38,11 +38,18 @@ def resolve_mask(spec: str) -> Mask:
     try:
         return parse_mask(spec)
     except MaskError as error:
+        if _begins_like_weights(spec):
+            raise
         raise MaskError(
             f"{quoted(spec)} is no mask",
-            f"no preset has that name ({no_preset}), there is no such file, and read as weights: {error.why}",
+            f"no preset has that name ({no_preset}), there is no such file, and read as weights: {error.what}, {error.why}",
             "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
         ) from error
+
+
+def _begins_like_weights(spec: str) -> bool:
+    """Return whether a text begins as weights do, so that nobody meant a preset or a file by it."""
+    return spec.lstrip().startswith(tuple("0123456789+-.[{("))
 
 
 def _exists(path: str) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 
 from engine.block import Block, Limits
 from engine.border import Border
-from engine.device.cuda_kernels import Kernel, filter_signature, float32
+from engine.device.cuda_kernels import Kernel, filter_signature, float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
@@ -85,7 +85,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     BLOCK_X, BLOCK_Y = block.x, block.y
     TILE_ROWS, TILE_COLUMNS = tile_shape(mask_shape, block)
 
-    @cuda.jit
+    @jit_for(block.threads)
     def correlate_tiled(image, weights, anchor_row, anchor_column, ghost_value, offset, out):
         tile = cuda.shared.array((TILE_ROWS, TILE_COLUMNS), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

@@ -23,13 +23,19 @@ def test_that_a_preset_comes_before_a_file_of_its_name(tmp_path, monkeypatch):
     assert resolve_mask("./sobel-x") == Mask([[1, 2, 3]])
 
 
-@pytest.mark.parametrize("spec", ["sobell-x", "none.json", "1 0 a", "", "a\0b", "x" * 5000])
+@pytest.mark.parametrize("spec", ["sobell-x", "none.json", "a 1 0", "", "a\0b", "x" * 5000])
 def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
     with pytest.raises(MaskError) as refusal:
         resolve_mask(spec)
     for reading in ("no preset", "no such file", "read as weights"):
         assert reading in refusal.value.why
     assert "masks" in refusal.value.remedy
+
+
+def test_that_a_text_that_begins_like_weights_is_refused_as_weights_only():
+    with pytest.raises(MaskError, match="row 1, column 3 says 'a'") as refusal:
+        resolve_mask("1 0 a")
+    assert "preset" not in str(refusal.value)
 
 
 def test_that_a_misspelt_preset_is_answered_with_the_closest():

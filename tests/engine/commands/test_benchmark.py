@@ -1,0 +1,240 @@
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import engine.commands
+from engine.api import Request
+from engine.block import Block
+from engine.border import Border
+from engine.commands.results_files import results_csv
+from engine.commands.sweep import Sweep, speed_ups
+from engine.errors import DeviceFault
+from engine.problem import Problem
+from engine.results import Environment, RunResult, Spread, Timing, Verification
+from engine.results_json import result_from_json
+from engine.variants.registry import variant
+from tests.engine.commands.wrong_variant import make_every_variant_wrong
+
+
+def _strict(text):
+    def refuse(word):
+        raise ValueError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Measure a small product once: two CPU variants, one CUDA variant in the simulator with a legal and an illegal block."""
+    folder = tmp_path_factory.mktemp("bench")
+    arguments = [
+        "--variants",
+        "cpu-serial,cpu-parallel,naive",
+        "--sizes",
+        "9x7",
+        "--masks",
+        "3,2x5",
+        "--border",
+        "wrap",
+    ]
+    arguments += ["--blocks", "8x4,64x32", "--device", "simulator", "--budget", "0.001", "--seed", "5"]
+    files = ["--out", str(folder / "r.json"), "--csv", str(folder / "r.csv")]
+    assert engine.commands.main(["bench", *arguments, *files]) == 0
+    with (folder / "r.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return _strict((folder / "r.json").read_text()), rows
+
+
+def test_that_every_cell_of_the_product_is_a_result(measured):
+    document, rows = measured
+    cells = [
+        (r["problem"]["mask_shape"], r["variant"], r["block"] and (r["block"]["x"], r["block"]["y"]))
+        for r in document["results"]
+    ]
+    one_mask = [("cpu-serial", None), ("cpu-parallel", None), ("naive", (8, 4)), ("naive", (64, 32))]
+    assert cells == [(mask, *cell) for mask in ([3, 3], [2, 5]) for cell in one_mask]
+    assert len(rows) == len(cells)
+    assert {
+        (r["problem"]["width"], r["problem"]["height"], r["problem"]["border"]) for r in document["results"]
+    } == {(9, 7, "wrap")}
+
+
+def test_that_an_impossible_cell_stands_with_its_reason_and_without_times(measured):
+    document, rows = measured
+    for result, row in list(zip(document["results"], rows, strict=True))[3::4]:
+        assert "2,048 threads" in result["failure"]
+        assert "The nearest legal block is 64 x 16." in result["failure"]
+        assert (result["timing"], result["verification"], result["speed_up"]) == (None, None, None)
+        assert (row["status"], row["verified"]) == (result["failure"], "no")
+        assert [value for name, value in row.items() if name.endswith("_ms")] == [""] * 18
+        assert row["speed_up"] == ""
+
+
+def test_that_the_simulator_proves_and_has_no_times(measured):
+    document, rows = measured
+    result = document["results"][2]
+    assert (result["device"], result["verification"]["passed"], result["timing"]) == ("simulator", True, None)
+    assert (rows[2]["verified"], rows[2]["kernel_median_ms"]) == ("yes", "")
+
+
+def test_that_times_are_raw_samples_with_what_made_them(measured):
+    document, rows = measured
+    for result in document["results"][:2]:
+        samples = result["timing"]["kernel"]["samples_ms"]
+        assert len(samples) >= 5
+        assert all(sample > 0 for sample in samples)
+        assert result["environment"]["versions"]["numba"]
+        assert result["seed"] == 5
+        assert result_from_json(result).kernel_ms == result["timing"]["kernel"]["median_ms"]
+    assert float(rows[0]["kernel_median_ms"]) == document["results"][0]["timing"]["kernel"]["median_ms"]
+    assert (document["format"], document["version"], document["baseline"]) == (
+        "haloscope-results",
+        1,
+        "cpu-serial",
+    )
+    assert document["results"][0]["speed_up"] == 1.0
+    assert document["results"][1]["speed_up"] > 0
+
+
+def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(command, tmp_path):
+    arguments = (
+        "--variants",
+        "cpu-serial,tiled,cached",
+        "--sizes",
+        "70",
+        "--masks",
+        "3",
+        "--device",
+        "simulator",
+    )
+    files = ("--out", tmp_path / "r.json", "--baseline", "cpu-parallel")
+    answer = command("bench", *arguments, *files, "--budget", "0", "--channels", "3", "--dtype", "uint16")
+    assert answer.status == 0
+    assert [line.split()[0] for line in answer.err.splitlines()] == ["[1/3]", "[2/3]", "[3/3]"]
+    lines = answer.out.splitlines()
+    assert [line.split()[7] for line in lines[1:4]] == ["cpu-serial", "tiled", "cached"]
+    assert "verified" in lines[1]
+    assert lines[2].endswith("failed (1)")
+    assert lines[3].endswith("failed (1)")
+    assert lines[4].startswith("(1) a picture of 70 x 70 in the simulator")
+    assert len(lines) == 5
+    # The baseline was not measured, so nobody has a speed-up.
+    assert [r["speed_up"] for r in _strict((tmp_path / "r.json").read_text())["results"]] == [None] * 3
+
+
+def test_that_a_result_that_is_wrong_has_status_4_and_is_written_without_speed(
+    command, monkeypatch, tmp_path
+):
+    make_every_variant_wrong(monkeypatch)
+    out = tmp_path / "r.json"
+    answer = command(
+        "bench", "--variants", "cpu-serial", "--sizes", "8", "--masks", "3", "--out", out, "--json"
+    )
+    assert answer.status == 4
+    assert _strict(answer.out) == _strict(out.read_text())
+    (result,) = _strict(answer.out)["results"]
+    assert (result["timing"], result["speed_up"]) == (None, None)
+    assert result["status"].startswith("not verified: row 0, column 0")
+
+
+def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written(
+    command, monkeypatch, tmp_path
+):
+    outcome = Request.outcome
+
+    def lose(self, plan, *, seed=0):
+        if self.choice.variant.key == "naive":
+            raise DeviceFault("cuda:0", "illegal address", "Start again.")
+        assert self.choice.variant.device == "cpu"
+        return outcome(self, plan, seed=seed)
+
+    monkeypatch.setattr(Request, "outcome", lose)
+    left = []
+    monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
+    out = tmp_path / "r.json"
+    arguments = ("--variants", "naive,tiled,cpu-serial", "--sizes", "8", "--masks", "3", "--budget", "0")
+    answer = command("bench", *arguments, "--device", "simulator", "--out", out)
+    assert (answer.status, left) == (3, [3])
+    assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
+    naive, tiled, serial = _strict(out.read_text())["results"]
+    assert naive["failure"] == "cuda:0: illegal address. Start again."
+    assert tiled["failure"].startswith("Not measured: the device was lost before (cuda:0: illegal address)")
+    assert serial["verification"]["passed"] is True
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "says"),
+    [
+        (("--variants", "cpu-serial,tield"), 2, ("variant 'tield'", "Did you mean tiled?")),
+        (("--variants", "auto"), 2, ("measures variants by name", "cpu-serial")),
+        (("--variants", "a,,b"), 2, ("a part of the list is empty",)),
+        (("--baseline", "best"), 2, ("variant 'best'",)),
+        (("--sizes", "0"), 2, ("--sizes 0", "width x height")),
+        (("--sizes", "big"), 2, ("--sizes big", "Write it as 5 or as 5x7.")),
+        (("--sizes", "100000"), 2, ("37.3 GiB", "the limit is 4.0 GiB", "smaller size")),
+        (("--masks", "64"), 2, ("--masks 64", "1 to 63")),
+        (("--blocks", "0x8"), 2, ("--blocks 0 x 8", "it has no threads")),
+        (("--blocks", "16"), 2, ("block '16'",)),
+        (("--border", "sideways"), 2, ("border 'sideways'",)),
+        (("--channels", "5"), 2, ("--channels 5", "from 1 to 4")),
+        (("--dtype", "float64"), 2, ("--dtype float64", "uint8, uint16, float32")),
+        (("--budget", "-1"), 2, ("--budget -1", "from 0 to 3600")),
+        (("--seed", "1.5"), 2, ("--seed 1.5", "whole number")),
+        (("--csv", "{folder}/r.json"), 2, ("--out and --csv", "the same file")),
+        (("--csv", "{folder}/nowhere/r.csv"), 2, ("its folder does not exist",)),
+        (("--out", "{folder}"), 2, ("it is a folder", "Add a file name.")),
+        (("--device", "cuda:77"), 3, ("device 'cuda:77'", "no such device")),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) and value[0].startswith("--") else "",
+)
+def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_path, options, status, says):
+    monkeypatch.setattr("engine.commands.benchmark.measured", None)  # any work would fail
+    options = [option.replace("{folder}", str(tmp_path)) for option in options]
+    refused("bench", "--out", tmp_path / "r.json", *options, status=status, says=says)
+
+
+def _sweep(**changes):
+    sweep = Sweep((variant("naive"),), [(8, 8)], [(3, 3)], [], Border.ZERO, "auto", 3, "uint8", 7, 0.1)
+    return replace(sweep, **changes)
+
+
+def test_that_a_seed_names_picture_and_weights():
+    sweep = _sweep()
+    assert np.array_equal(sweep.picture(9, 5), sweep.picture(9, 5))
+    assert not np.array_equal(sweep.picture(9, 5), _sweep(seed=8).picture(9, 5))
+    assert (sweep.picture(9, 5).shape, sweep.picture(9, 5).dtype) == ((5, 9, 3), np.uint8)
+    assert sweep.picture(99, 99).max() == 255
+    floats = _sweep(dtype="float32").picture(64, 64)
+    assert floats.dtype == np.float32
+    assert (floats.min() >= 0, floats.max() < 1) == (True, True)
+    assert sweep.mask(2, 5) == sweep.mask(2, 5)
+    assert sweep.mask(2, 5).shape == (2, 5)
+
+
+def _result(key, kernel_ms, block=None, name="random"):
+    timing = Timing(Spread((kernel_ms,)), Spread((kernel_ms,)), 0.0, 0.0) if kernel_ms else None
+    proof = Verification(True, 0.0, 0.0, 1, 1, True) if kernel_ms else None
+    failure = "" if kernel_ms else "no"
+    return RunResult(key, key, "cpu", Problem(4, 4), name, block, Environment("a"), timing, proof, failure)
+
+
+def test_that_speed_up_is_against_the_baselines_fastest_block():
+    results = [
+        _result("naive", 8.0, Block(8, 8)),
+        _result("naive", 4.0, Block(16, 4)),
+        _result("tiled", 2.0),
+        _result("cached", None),
+    ]
+    assert speed_ups(results, "naive") == [0.5, 1.0, 2.0, None]
+    assert speed_ups(results, "cached") == [None] * 4
+    assert speed_ups(results, "cpu-serial") == [None] * 4
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+def test_that_no_text_of_the_csv_is_a_formula(start):
+    text = results_csv("naive", [_result("naive", 1.0, name=f"{start}cmd|' /C calc'!A0")], [1.0])
+    (row,) = csv.DictReader(text.splitlines(keepends=True))
+    assert row["mask"].startswith(f"'{start}")

@@ -1,0 +1,168 @@
+import json
+
+import numpy as np
+import pytest
+
+import engine
+from engine import reference
+from engine.border import Border
+from engine.image.samples import open_sample, sample_path
+from engine.mask.resolve import resolve_mask
+from engine.metrics.agreement import is_exact_class, rounding_bound
+from engine.variants.registry import VARIANTS
+from tests.engine.commands.wrong_variant import make_every_variant_wrong
+
+CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]
+CUDA_KEYS = [variant.key for variant in VARIANTS if variant.device == "cuda"]
+
+
+def assert_agrees(path, picture, mask, border):
+    """Compare a saved float32 TIFF with the oracle, pixel by pixel."""
+    saved = engine.open_image(path).pixels
+    assert (saved.dtype, saved.shape) == (np.float32, picture.pixels.shape)
+    wanted = reference.correlate(picture.pixels, mask, border)
+    bound = rounding_bound(reference.magnitudes(picture.pixels, mask, border), mask.taps)
+    if is_exact_class(picture.pixels, mask, 0.0):
+        bound = np.zeros_like(bound)
+    assert np.all(np.abs(saved - wanted) <= bound)
+
+
+@pytest.mark.parametrize("mask", ["sobel-x", "gaussian:5:1.3"])
+@pytest.mark.parametrize("sample", ["astronaut", "camera"])
+@pytest.mark.parametrize("variant", CPU_KEYS)
+def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sample, mask):
+    out = tmp_path / "out.tif"
+    arguments = ("--variant", variant, "--mask", mask, "--border", "mirror", "--depth", "float32")
+    answer = command("filter", sample_path(sample), out, *arguments)
+    assert (answer.status, answer.err) == (0, "")
+    assert f"by {variant} on CPU" in answer.out
+    assert "verified on every pixel" in answer.out
+    assert_agrees(out, open_sample(sample), resolve_mask(mask), Border.MIRROR)
+
+
+@pytest.mark.parametrize("variant", CUDA_KEYS)
+def test_that_a_crop_of_a_photograph_agrees_with_the_oracle_in_the_simulator(command, tmp_path, variant):
+    crop, out = tmp_path / "crop.png", tmp_path / "out.tif"
+    engine.save_image(open_sample("astronaut").pixels[100:117, 200:221], crop)
+    options = ("--variant", variant, "--device", "simulator", "--block", "8x4", "--mask", "unsharp")
+    answer = command("filter", crop, out, *options, "--border", "reflect", "--depth", "float32", "--json")
+    assert (answer.status, answer.err) == (0, "")
+    document = json.loads(answer.out)
+    assert (document["variant"], document["device"], document["block"]) == (
+        variant,
+        "simulator",
+        {"x": 8, "y": 4},
+    )
+    assert document["result"]["verification"]["passed"] is True
+    assert document["result"]["timing"] is None
+    assert_agrees(out, engine.open_image(crop), resolve_mask("unsharp"), Border.REFLECT)
+
+
+def _grey(tmp_path, values=((0, 10, 0), (0, 0, 0), (0, 0, 200)), dtype=np.uint8, alpha=None):
+    path = tmp_path / ("in.tif" if dtype == np.float32 else "in.png")
+    engine.save_image(engine.Picture(np.array(values, dtype), alpha, None), path)
+    return path
+
+
+def _filtered(command, tmp_path, source, *options, name="out.png", err=""):
+    out = tmp_path / name
+    answer = command("filter", source, out, *options, "--device", "cpu")
+    assert (answer.status, answer.err) == (0, err)
+    return engine.open_image(out), answer.out
+
+
+def test_that_the_answer_says_correlation_or_convolution(command, tmp_path):
+    source = _grey(tmp_path)
+    picture, said = _filtered(command, tmp_path, source, "--mask", "1,0,0")
+    assert "correlation with a mask (1 x 3), border zero" in said
+    assert picture.pixels.tolist() == [[0, 0, 10], [0, 0, 0], [0, 0, 0]]
+    picture, said = _filtered(command, tmp_path, source, "--mask", "1,0,0", "--flip")
+    assert "convolution with a mask (1 x 3, turned by 180 degrees)" in said
+    assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
+
+
+@pytest.mark.parametrize(
+    ("options", "first_row"),
+    [
+        (("--mask", "-1,0,0", "--range", "absolute"), [0, 0, 10]),
+        (("--mask", "-1,0,0", "--range", "offset"), [128, 128, 118]),
+        (("--mask", "-1,0,0", "--range", "rescale"), [255, 255, 0]),
+        (("--mask", "-1,0,0"), [0, 0, 0]),
+        (("--mask", "1 1", "--anchor", "0,0"), [10, 10, 0]),
+        (("--mask", "1 1", "--normalize"), [0, 5, 5]),
+        (("--mask", "4", "--divisor", "-.5", "--offset", "-1e1", "--range", "absolute"), [10, 90, 10]),
+        (("--mask", "1 0", "--border", "constant", "--cval", "7"), [7, 0, 10]),
+        (("--mask", "1 0", "--border", "wrap"), [0, 0, 10]),
+        (("--mask", "3", "--no-verify"), [0, 30, 0]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_that_each_option_does_what_it_says(command, tmp_path, options, first_row):
+    picture, _ = _filtered(command, tmp_path, _grey(tmp_path, [[0, 10, 0]]), *options)
+    assert picture.pixels.tolist() == [first_row]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "depth", "name", "values"),
+    [
+        (np.uint8, "keep", "out.png", [255, 20]),
+        (np.uint8, "16", "out.png", [65535, 5140]),
+        (np.uint8, "float32", "out.tif", [300, 20]),
+        (np.uint16, "keep", "out.png", [300, 20]),
+        (np.uint16, "8", "out.png", [1, 0]),
+        (np.float32, "keep", "out.tif", [300, 20]),
+        (np.float32, "8", "out.png", [255, 20]),
+    ],
+)
+def test_that_the_depth_is_kept_or_changed_as_asked(command, tmp_path, dtype, depth, name, values):
+    source = _grey(tmp_path, [[150, 10]], dtype)
+    picture, _ = _filtered(command, tmp_path, source, "--mask", "2", "--depth", depth, name=name)
+    wanted = np.dtype({"8": np.uint8, "16": np.uint16, "float32": np.float32}.get(depth, dtype))
+    assert picture.dtype == wanted
+    assert picture.pixels.tolist() == [values]
+
+
+def test_that_alpha_is_carried_unless_it_is_to_be_filtered(command, tmp_path):
+    alpha = np.array([[0, 100, 200]], np.uint8)
+    source = _grey(tmp_path, [[5, 10, 20]], alpha=alpha)
+    kept, _ = _filtered(command, tmp_path, source, "--mask", "1 0")
+    assert (kept.pixels.tolist(), kept.alpha.tolist()) == ([[0, 5, 10]], [[0, 100, 200]])
+    filtered, _ = _filtered(command, tmp_path, source, "--mask", "2 0", "--alpha", "filter")
+    assert (filtered.pixels.tolist(), filtered.alpha.tolist()) == ([[0, 10, 20]], [[0, 0, 200]])
+    floats, _ = _filtered(
+        command, tmp_path, source, "--mask", "3 0", "--alpha", "filter", "--depth", "float32", name="out.tif"
+    )
+    assert floats.alpha.tolist() == [[0.0, 0.0, 1.0]]
+
+
+def test_that_what_could_not_be_kept_or_used_is_noted_and_json_stays_alone(command, tmp_path):
+    source = _grey(tmp_path, [[5, 10]], alpha=np.array([[1, 2]], np.uint8))
+    options = (
+        "--mask",
+        "1",
+        "--variant",
+        "cpu-serial",
+        "--block",
+        "8x8",
+        "--cval",
+        "3",
+        "--device",
+        "simulator",
+    )
+    answer = command("filter", source, tmp_path / "out.jpg", *options, "--json")
+    assert answer.status == 0
+    notes = json.loads(answer.out)["notes"]
+    assert answer.err == "".join(f"note: {note}\n" for note in notes)
+    assert [note.split(" was ")[0] for note in notes[:3]] == ["--cval", "--block", "--device"]
+    assert notes[3].startswith("JPEG has no alpha")
+
+
+def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch, tmp_path):
+    make_every_variant_wrong(monkeypatch)
+    arguments = (sample_path("impulse"), tmp_path / "out.png", "--mask", "box-3", "--variant", "cpu-serial")
+    refused(
+        "filter",
+        *arguments,
+        status=4,
+        says=("'cpu-serial'", "row 0, column 0, channel 0 is 1.0", "the oracle"),
+    )

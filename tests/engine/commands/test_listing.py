@@ -1,0 +1,52 @@
+import json
+
+import numpy as np
+
+from engine.device import devices as device_module
+from engine.machine import DeviceInfo
+from engine.mask.presets import presets
+from engine.variants.registry import VARIANTS
+
+
+def _without_gpu(monkeypatch):
+    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver. Install one.", True)
+    known = tuple(device for device in device_module.devices() if not device.key.startswith("cuda"))
+    monkeypatch.setattr(device_module, "devices", lambda: (known[0], missing, *known[1:]))
+
+
+def test_that_devices_are_listed_with_the_reason_where_one_cannot_be_used(command, monkeypatch):
+    _without_gpu(monkeypatch)
+    answer = command("devices")
+    assert (answer.status, answer.err) == (0, "")
+    assert "cuda:0     CUDA device: cannot be used. There is no driver. Install one." in answer.out
+    assert "simulator  CUDA simulator: ready" in answer.out
+    document = json.loads(command("devices", "--json").out)
+    assert [d["available"] for d in document["devices"]] == [True, False, True]
+    assert document["devices"][2]["times_mean_speed"] is False
+
+
+def test_that_the_ladder_is_listed_in_teaching_order(command):
+    answer = command("variants")
+    keys = [line.split()[0] for line in answer.out.splitlines()[1:]]
+    assert keys == [variant.key for variant in VARIANTS]
+    entries = json.loads(command("variants", "--json").out)["variants"]
+    assert [entry["key"] for entry in entries] == keys
+    for entry, variant in zip(entries, VARIANTS, strict=True):
+        assert (entry["title"], entry["idea"], entry["device"]) == (
+            variant.title,
+            variant.idea,
+            variant.device,
+        )
+        block = variant.default_block
+        assert entry["default_block"] == ({"x": block.x, "y": block.y} if variant.uses_block else None)
+
+
+def test_that_masks_are_listed_with_their_weights(command):
+    answer = command("masks")
+    assert [line.split()[0] for line in answer.out.splitlines()[1:]] == [preset.key for preset in presets()]
+    entries = json.loads(command("masks", "--json").out)["masks"]
+    for entry, preset in zip(entries, presets(), strict=True):
+        assert (entry["key"], entry["title"], entry["teaches"]) == (preset.key, preset.title, preset.teaches)
+        assert np.array_equal(entry["weights"], preset.mask.weights)
+        assert (entry["rows"], entry["columns"]) == preset.mask.shape
+        assert tuple(entry["anchor"]) == preset.mask.anchor
