@@ -258,8 +258,9 @@ class _Run:
     def _sample(self, prepared: Prepared, buffers: Buffers, launch_s: float) -> Timing:
         self._step("warming up", 0.6, launch_s + self.plan.warm_up_s)
         clock = self.backend.clock(prepared, buffers)
+        # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
         begin = time.perf_counter()
-        while time.perf_counter() - begin < self.plan.warm_up_s:
+        while launch_s + time.perf_counter() - begin < self.plan.warm_up_s:
             self._step("warming up", 0.6, launch_s)
             clock.sample_ms()
         kernel = self._repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s)
@@ -293,6 +294,14 @@ class _Run:
             clock=clock.name,
         )
 
+    @staticmethod
+    def _wants_sample(plan: SamplingPlan, taken: int, spent_s: float) -> bool:
+        if taken == 0:
+            return True
+        if taken < plan.fewest:
+            return spent_s < plan.patience_s
+        return taken < plan.most and spent_s < plan.budget_s
+
     def _repeat(
         self,
         sample_ms: Callable[[], float],
@@ -304,9 +313,7 @@ class _Run:
         plan = plan or self.plan
         samples: list[float] = []
         begin = time.perf_counter()
-        while len(samples) < plan.fewest or (
-            len(samples) < plan.most and time.perf_counter() - begin < plan.budget_s
-        ):
+        while self._wants_sample(plan, len(samples), time.perf_counter() - begin):
             self._step(stage, fraction, expected_s)
             samples.append(sample_ms())
         return Spread(tuple(samples))

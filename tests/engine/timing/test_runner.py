@@ -261,3 +261,11 @@ def test_that_the_host_clock_divides_by_its_launches() -> None:
     # A launch of a few microseconds is repeated until the clock's own resolution no longer shows.
     assert clock.launches > 1
     assert 0 < clock.sample_ms() < 0.2
+
+
+def test_that_a_launch_past_all_patience_is_sampled_once() -> None:
+    device = FakeDevice()
+    plan = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=5, most=9, patience_s=0.0)
+    timing = measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, device, plan).result.timing
+    assert timing is not None
+    assert timing.kernel.samples_ms == (2.0,)
