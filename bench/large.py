@@ -1,0 +1,88 @@
+"""Every variant on a large picture, float32 and 8-bit RGB: every pixel verified, kernel and end-to-end time.
+
+python -m bench.large [--side 4096] [--mask 5] [--json FILE]
+"""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from engine.device.devices import backend
+from engine.errors import DeviceUnavailable
+from engine.mask.mask import Mask
+from engine.metrics.agreement import verify
+from engine.results import RunResult
+from engine.timing.plan import SamplingPlan
+from engine.timing.request import as_samples, describe_problem
+from engine.timing.runner import device_for, measure
+from engine.variants.planner import Choice
+from engine.variants.registry import VARIANTS
+
+WITHOUT_LIMIT = 10**15
+PLAN = SamplingPlan(budget_s=0.5, patience_s=3.0)
+
+
+def run_every_variant(image: np.ndarray, side: int) -> list[RunResult]:
+    """Measure every variant that has a device here, and verify every pixel of its result."""
+    random = np.random.default_rng(1)
+    mask = Mask(random.random((side, side)) / side**2, name=f"random {side} x {side}")
+    samples = as_samples(image)
+    problem = describe_problem(samples, mask, "zero", 0.0)
+    results = []
+    for variant in VARIANTS:
+        try:
+            device = device_for(variant, "auto")
+        except DeviceUnavailable as error:
+            print(f"{variant.key:14} {error}")
+            continue
+        choice = Choice(variant, variant.default_block)
+        outcome = measure(choice, problem, mask, samples, backend(device.key), PLAN)
+        result = outcome.result
+        if outcome.values is not None:
+            whole = verify(outcome.values, samples, mask, problem, affordable=WITHOUT_LIMIT)
+            result = replace(result, verification=whole)
+        results.append(result)
+        print(describe(result))
+    return results
+
+
+def describe(result: RunResult) -> str:
+    """Return one line of the table."""
+    if result.timing is None or result.kernel_ms is None:
+        return f"{result.variant:14} {result.status}"
+    timing = result.timing
+    return (
+        f"{result.variant:14} kernel {timing.kernel.median_ms:10.4f} ms "
+        f"(p20 {timing.kernel.p20_ms:.4f}, p80 {timing.kernel.p80_ms:.4f})  "
+        f"end to end {timing.end_to_end.median_ms:9.2f} ms  {result.status}"
+    )
+
+
+def main() -> None:
+    """Measure both types and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--side", type=int, default=4096)
+    parser.add_argument("--mask", type=int, default=5)
+    parser.add_argument("--json", type=Path, help="also write everything as JSON")
+    arguments = parser.parse_args()
+    random = np.random.default_rng(0)
+    side = arguments.side
+    pictures = {
+        "float32, 1 channel": random.random((side, side), dtype=np.float32),
+        "8 bit, RGB": random.integers(0, 256, (side, side, 3), dtype=np.uint8),
+    }
+    found = {}
+    for name, image in pictures.items():
+        print(f"{side} x {side} {name}, {arguments.mask} x {arguments.mask} mask, zero border")
+        found[name] = [result.as_json() for result in run_every_variant(image, arguments.mask)]
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
