@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import types
 
 from engine.block import Block
 from engine.border import Border
@@ -86,16 +87,38 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(
     prepared = variant.prepare(problem, MASK, variant.default_block)
     (launch,) = variant.plan(problem, variant.default_block)
     (source,) = variant.kernels(problem, MASK, variant.default_block)
-    compiled = prepared._kernel
-    assert compiled.get_local_mem_per_thread(source.signature) == 0
-    assert compiled.get_shared_mem_per_block(source.signature) == launch.shared_bytes
-    assert compiled.get_max_threads_per_block(source.signature) >= variant.default_block.threads
+    compiled, signature = prepared._kernel, types.void(*source.signature)
+    assert compiled.get_local_mem_per_thread(signature) == 0
+    assert compiled.get_shared_mem_per_block(signature) == launch.shared_bytes
+    assert compiled.get_max_threads_per_block(signature) >= variant.default_block.threads
+
+
+@every_cuda_variant
+def test_that_large_masks_run_with_the_largest_block_that_needs_no_limit(
+    variant: Variant, gpu: Backend, device: str
+) -> None:
+    for side in (15, 31, 63):
+        for border in (Border.ZERO, Border.MIRROR):
+            case = Case(
+                f"large mask {side} {border}",
+                70,
+                70,
+                mask_shape=(side, side),
+                border=border,
+                block=Block(32, 16),
+            )
+            check(variant, case, device)
 
 
 @every_cuda_variant
 def test_that_the_largest_blocks_run(variant: Variant, gpu: Backend, device: str) -> None:
-    for block in (Block(32, 32), Block(1024, 1), Block(1, 1024)):
-        check(variant, Case(f"largest {block}", 70, 70, 3, mask_shape=(15, 15), block=block), device)
+    for block in (Block(32, 32), Block(1024, 1), Block(1, 1024), Block(32, 16), Block(32, 24)):
+        for side in (3, 5, 9, 2):
+            check(
+                variant,
+                Case(f"largest {block} {side}", 70, 70, 3, mask_shape=(side, side), block=block),
+                device,
+            )
 
 
 def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from engine.block import Block, Limits
 from engine.border import Border
-from engine.device.cuda_kernels import Kernel, filter_signature, float32, jit_for
+from engine.device.cuda_kernels import Kernel, filter_signature, float32
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
@@ -84,7 +84,7 @@ def kernel(border: Border, block: Block):
     rule = cuda_rule(border)
     BLOCK_X, BLOCK_Y = block.x, block.y
 
-    @jit_for(block.threads)
+    @cuda.jit
     def correlate_cached(image, weights, anchor_row, anchor_column, ghost_value, offset, out):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y

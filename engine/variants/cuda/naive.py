@@ -18,7 +18,7 @@ import numpy as np
 
 from engine.block import Block, Limits
 from engine.border import Border
-from engine.device.cuda_kernels import Kernel, filter_signature, float32, jit_for
+from engine.device.cuda_kernels import Kernel, filter_signature, float32
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
@@ -26,9 +26,6 @@ from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, KernelSource, Launch, Refusal, Variant, Work
 from engine.variants.cuda.geometry import one_launch, refuse_launch
-
-# One compilation serves every block that CUDA allows.
-MOST_THREADS = 1024
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -56,7 +53,7 @@ def kernel(border: Border):
     """Return the kernel for a border; the size of picture and mask is known at run time."""
     rule = cuda_rule(border)
 
-    @jit_for(MOST_THREADS)
+    @cuda.jit
     def correlate_naive(image, weights, anchor_row, anchor_column, ghost_value, offset, out):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z

@@ -1,4 +1,5 @@
 import pytest
+from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 
@@ -16,6 +17,11 @@ from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError,
         (CudaAPIError(702, "CUDA_ERROR_LAUNCH_TIMEOUT"), DeviceFault),
         (CudaAPIError(716, "CUDA_ERROR_MISALIGNED_ADDRESS"), DeviceFault),
         (CudaAPIError(719, "CUDA_ERROR_LAUNCH_FAILED"), DeviceFault),
+        (CUDAError("CUDA_ERROR_INVALID_VALUE: This indicates ..."), BadValue),
+        (CUDAError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: This indicates ..."), BadValue),
+        (CUDAError("CUDA_ERROR_OUT_OF_MEMORY: The API call failed ..."), OutOfDeviceMemory),
+        (CUDAError("CUDA_ERROR_ILLEGAL_ADDRESS: While executing ..."), DeviceFault),
+        (CUDAError("something without a name"), DeviceFault),
         (CudaSupportError("no\n driver"), DeviceUnavailable),
     ],
 )

@@ -46,8 +46,8 @@ def test_that_without_a_visible_gpu_cuda_is_listed_with_the_reason() -> None:
     listed = listed_in_a_process(CUDA_VISIBLE_DEVICES="")
     available, reason, _ = listed["cuda:0"]
     assert not available
-    assert reason.endswith((".", "without."))
-    assert len(reason) > 30
+    assert reason.endswith(".")
+    assert "NVIDIA" in reason
 
 
 def test_that_the_simulator_shows_no_cuda_device_beside_itself() -> None:

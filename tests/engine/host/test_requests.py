@@ -27,6 +27,7 @@ from engine.host.protocol import (
 )
 from engine.image.open import open_image
 from engine.image.samples import open_sample
+from engine.image.save import save_image
 from engine.mask.mask import Mask
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Watched
 
@@ -38,6 +39,13 @@ LONG = Mask([[1.0] * 9] * 9)
 @pytest.fixture(scope="module")
 def picture(calm: Watched) -> PictureHandle:
     return calm.open_sample("camera")
+
+
+@pytest.fixture(scope="module")
+def tiny(calm: Watched, tmp_path_factory: pytest.TempPathFactory) -> PictureHandle:
+    path = tmp_path_factory.mktemp("tiny") / "tiny.png"
+    save_image(np.arange(12 * 20, dtype=np.uint8).reshape(12, 20), path)
+    return calm.client.submit(OpenPicture(str(path))).result(PATIENCE_S)
 
 
 def job_of(picture: PictureHandle, mask: Mask = SMOOTH, **more: object) -> FilterJob:
@@ -105,17 +113,22 @@ def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: P
     assert len(calm.hosts) == 1
 
 
-def test_that_the_nearest_legal_block_is_offered(calm: Watched, picture: PictureHandle) -> None:
-    job = job_of(picture, block=Block(64, 32), device="simulator")
-    tiny = calm.open_sample("impulse")
+def test_that_what_the_simulator_cannot_do_is_told(calm: Watched, picture: PictureHandle) -> None:
+    found = calm.client.submit(CheckVariants(job_of(picture, device="simulator"))).result(PATIENCE_S)
+    assert ["64 x 64" in availability.reason for availability in found] == [False, False, True, True, True]
+
+
+def test_that_the_nearest_legal_block_is_offered(calm: Watched, tiny: PictureHandle) -> None:
+    job = job_of(tiny, block=Block(64, 32), device="simulator")
     found = calm.client.submit(CheckVariants(job)).result(PATIENCE_S)
-    assert "64 x 64" in found[2].reason
-    found = calm.client.submit(CheckVariants(job_of(tiny, block=Block(64, 32), device="simulator"))).result(
-        PATIENCE_S
-    )
-    refused = [availability for availability in found if availability.nearest_block is not None]
-    assert all("2,048 threads" in availability.reason for availability in refused)
-    calm.client.release(*blocks_of(tiny))
+    assert [availability.nearest_block is not None for availability in found] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert all("2,048 threads" in availability.reason for availability in found[2:])
 
 
 def test_that_only_the_newest_of_many_previews_counts(calm: Watched, picture: PictureHandle) -> None:
@@ -207,14 +220,13 @@ def test_that_what_cannot_be_done_is_told_and_the_host_lives(
     assert calm.lost == []
 
 
-def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm: Watched) -> None:
-    impulse = calm.open_sample("impulse")
-    job = job_of(impulse, Mask([[1, 2], [3, 4]]), variant="naive", device="simulator", block=Block(32, 32))
+def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm: Watched, tiny: PictureHandle) -> None:
+    job = job_of(tiny, Mask([[1, 2], [3, 4]]), variant="naive", device="simulator", block=Block(32, 32))
     reply: Filtered = calm.client.submit(Run(job)).result(PATIENCE_S)
     assert reply.result is not None
     assert reply.device == "simulator"
-    if max(impulse.height, impulse.width) <= 64:
-        assert reply.result.verification is not None
-        assert reply.result.verification.exact
+    assert reply.result.verification is not None
+    assert reply.result.verification.exact
     assert reply.result.timing is None
-    calm.client.release(*blocks_of(reply), *blocks_of(impulse))
+    assert len(calm.hosts) == 1
+    calm.client.release(*blocks_of(reply))
