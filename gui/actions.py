@@ -34,6 +34,10 @@ ENTRIES: tuple[Entry, ...] = (
           "Ctrl+Shift+O", "session-open"),
     Entry("save_session", "Save sess&ion…", "Save picture path, mask and settings, to take the work up later.",
           "Ctrl+Shift+S", "session-save"),
+    Entry("load_mask", "Open &mask…", "Take a mask from a file: JSON, CSV, or numbers in a text.", "Ctrl+M",
+          "mask-open"),
+    Entry("save_mask", "Save m&ask…", "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.",
+          "Ctrl+Shift+M", "mask-save"),
     Entry("export_csv", "Save results as &CSV…",
           "Save the table of results for a spreadsheet: medians, spread and proof, a row a run.", "Ctrl+E", "export"),
     Entry("export_json", "Save results as &JSON…",
@@ -112,6 +116,11 @@ class Actions(QObject):
     def all(self) -> list[QAction]:
         """Return every action."""
         return [*self._actions.values(), *self.samples, *self.themes.actions(), *self.range_modes.actions()]
+
+    def explain(self, name: str, why_not: str) -> None:
+        """Say in the tooltip why an action cannot be chosen now; empty brings back what it teaches."""
+        teaches = next(entry.tip for entry in ENTRIES if entry.name == name)
+        _set_tip(self._actions[name], f"{teaches} {why_not}".strip())
 
     def add_history(self, workspace: Workspace) -> None:
         """Make undo and redo, whose texts name the step."""

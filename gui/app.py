@@ -15,6 +15,7 @@ from gui.controllers.display import Display
 from gui.controllers.engine_link import EngineLink
 from gui.controllers.engine_messages import EngineMessages
 from gui.controllers.file_commands import FileCommands
+from gui.controllers.mask_controller import MaskController
 from gui.controllers.picture_controller import PictureController
 from gui.controllers.preferences_controller import PreferencesController
 from gui.controllers.preview_controller import PreviewController
@@ -76,6 +77,7 @@ class Haloscope:
             self.workspace, self.state, self.link, self.messages, self.display, self.results
         )
         self.sessions = SessionController(self.workspace, self.pictures, self.messages)
+        self.masks = MaskController(self.workspace, self.messages)
         self.exports = ResultsController(self.results, self.messages)
         self.files = FileCommands(
             self.window,
@@ -83,6 +85,7 @@ class Haloscope:
             self.actions,
             self.pictures,
             self.sessions,
+            self.masks,
             self.exports,
             self.preferences.preferences.last_folder,
         )

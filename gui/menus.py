@@ -17,6 +17,9 @@ _MENUS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "open_session",
             "save_session",
             _SEPARATOR,
+            "load_mask",
+            "save_mask",
+            _SEPARATOR,
             "export_csv",
             "export_json",
             _SEPARATOR,
@@ -47,7 +50,7 @@ _MENUS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def fill_menu_bar(bar: QMenuBar, actions: Actions, panels: list[QAction]) -> None:
     """Put the actions into menus; `panels` show and hide the docks of the page."""
     submenus = {
-        "samples": ("Open &sample", actions.samples),
+        "samples": ("Open sam&ple", actions.samples),
         "range_modes": ("Values outside the &range", actions.range_modes.actions()),
         "themes": ("&Theme", actions.themes.actions()),
         "panels": ("&Panels", panels),

@@ -21,6 +21,10 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             data = file.read(largest_bytes + 1)
+    except FileNotFoundError as error:
+        raise EngineError(what, "there is no such file", "Check the name and the folder.") from error
+    except IsADirectoryError as error:
+        raise EngineError(what, "it is a folder", "Choose a file in it.") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise EngineError(

@@ -44,7 +44,8 @@ class ActionStates(QObject):
     def _refresh(self) -> None:
         state, actions = self._state, self._actions
         has_picture = self._workspace.picture is not None
-        can_run = has_picture and state.is_ready and not state.running
+        why_no_run = self._why_no_run()
+        can_run = not why_no_run
         has_results = self._results.rowCount() > 0
         for name, can in (
             ("save", state.last_result is not None),
@@ -62,5 +63,14 @@ class ActionStates(QObject):
             ("zoom_out", has_picture),
         ):
             actions[name].setEnabled(can)
+        for name in ("run", "run_all"):
+            actions.explain(name, why_no_run)
         for action in actions.range_modes.actions():
             action.setChecked(action.data() == self._workspace.settings.range_mode)
+
+    def _why_no_run(self) -> str:
+        if self._workspace.picture is None:
+            return "Open a picture first (Ctrl+O)."
+        if not self._state.is_ready:
+            return f"Not now: the engine is {self._state.status}."
+        return "Not now: a run goes on; Esc cancels it." if self._state.running else ""

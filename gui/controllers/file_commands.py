@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gui.actions import Actions
+from gui.controllers.mask_controller import MaskController, says_mask
 from gui.controllers.picture_controller import PictureController
 from gui.controllers.results_controller import ResultsController
 from gui.controllers.session_controller import SessionController
@@ -20,6 +21,8 @@ PICTURES = [
 ]
 FLOAT_TIFF = "TIFF, 32-bit float, nothing clipped (*.tif)"
 RESULTS_AS = ["PNG (*.png)", "TIFF (*.tif)", FLOAT_TIFF, "JPEG (*.jpg)", "WebP (*.webp)"]
+MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
+MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
 SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
 
 
@@ -39,6 +42,7 @@ class FileCommands(QObject):
         actions: Actions,
         pictures: PictureController,
         sessions: SessionController,
+        masks: MaskController,
         results: ResultsController,
         folder: str,
     ) -> None:
@@ -47,6 +51,7 @@ class FileCommands(QObject):
         self._workspace = workspace
         self._pictures = pictures
         self._sessions = sessions
+        self._masks = masks
         self._results = results
         self.folder = folder or str(Path.home())
         self.dialog: QFileDialog | None = None
@@ -55,6 +60,8 @@ class FileCommands(QObject):
             ("save", self.save_result),
             ("open_session", self.open_session),
             ("save_session", self.save_session),
+            ("load_mask", self.load_mask),
+            ("save_mask", self.save_mask),
             ("export_csv", lambda: self.export("csv")),
             ("export_json", lambda: self.export("json")),
         ):
@@ -63,10 +70,13 @@ class FileCommands(QObject):
             action.triggered.connect(partial(self._open_sample, action.data()))
 
     def take(self, paths: list[str]) -> None:
-        """Open what was dropped: a session if it is JSON, else a picture. Of several, the first."""
+        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
         path = Path(paths[0])
-        if path.suffix.lower() == ".json":
+        suffix = path.suffix.lower()
+        if suffix == ".json" and not says_mask(path):
             self._sessions.open(path)
+        elif suffix in (".json", ".csv", ".txt"):
+            self._masks.load(path)
         else:
             self._pictures.open_path(path)
 
@@ -94,6 +104,16 @@ class FileCommands(QObject):
         suggestion = f"{self._stem()}-session.json"
         self._ask_to_save(
             "Save the session", SESSIONS[:1], suggestion, lambda path, _: self._sessions.save(path)
+        )
+
+    def load_mask(self) -> None:
+        """Ask for a mask file and take it up."""
+        self._ask_to_open("Open a mask", MASKS, self._masks.load)
+
+    def save_mask(self) -> None:
+        """Ask where, and save the mask."""
+        self._ask_to_save(
+            "Save the mask", MASKS_AS, f"{self._mask_word()}.json", lambda path, _: self._masks.save(path)
         )
 
     def export(self, suffix: str) -> None:

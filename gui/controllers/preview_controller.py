@@ -7,6 +7,7 @@ from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJo
 from gui.controllers.block_keeper import blocks_of
 from gui.controllers.display import Display
 from gui.controllers.engine_link import Ask, EngineLink
+from gui.state.comparison import SIMULATOR
 from gui.state.engine_state import EngineState
 from gui.state.messages import Messages
 from gui.state.workspace import Workspace
@@ -77,20 +78,44 @@ class PreviewController(QObject):
         self._send()
 
     def _send(self) -> None:
-        if self._wanted is None or self._in_flight is not None or self._state.running:
+        if self._wanted is None or self._state.running:
+            return
+        if self._in_flight is not None:
+            self._leave_simulator(self._in_flight, self._wanted)
+        if self._in_flight is not None:
             return
         job, self._wanted = self._wanted, None
-        self._in_flight = Ask(
-            Preview(job),
-            lambda filtered: self._replied(job, filtered),
-            self._failed,
-            lambda step: self._state.set_task(SOURCE, step.stage, step.fraction),
-        )
-        self._state.set_task(SOURCE, "filtering")
-        self._link.ask(self._in_flight)
+        where = " in the simulator" if job.device == SIMULATOR else ""
 
-    def _replied(self, job: FilterJob, filtered: Filtered) -> None:
-        self._landed()
+        def tell(stage: str, fraction: float = 0.0) -> None:
+            if self._in_flight is ask:
+                self._state.set_task(SOURCE, stage + where, fraction)
+
+        ask = Ask(
+            Preview(job),
+            lambda filtered: self._replied(ask, filtered),
+            lambda error: self._failed(ask, error),
+            lambda step: tell(step.stage, step.fraction),
+        )
+        self._in_flight = ask
+        tell("filtering")
+        self._link.ask(ask)
+
+    def _leave_simulator(self, old: Ask, new: FilterJob) -> None:
+        """Stop a preview of the simulator that is not wanted any more: it may take minutes, others milliseconds.
+
+        Another device need not wait for its end: the simulator has a process of its own.
+        """
+        assert isinstance(old.request, Preview)
+        if old.request.job.device == SIMULATOR:
+            if new.device != SIMULATOR:
+                self._landed()
+            self._link.cancel(old)
+
+    def _replied(self, ask: Ask, filtered: Filtered) -> None:
+        self._landed(ask)
+        assert isinstance(ask.request, Preview)
+        job = ask.request.job
         if job == self._workspace.job():
             self._messages.clear(SOURCE)
             self._display.show_filtered(filtered)
@@ -99,17 +124,20 @@ class PreviewController(QObject):
             self._link.keeper.discard(blocks_of(filtered))
         self._send()
 
-    def _failed(self, error: EngineError) -> None:
-        self._landed()
+    def _failed(self, ask: Ask, error: EngineError) -> None:
+        is_newest = self._in_flight is ask
+        self._landed(ask)
         # A lost host is told by another message, and its successor's "ready" asks again.
-        if self._wanted is None and not isinstance(error, HostLost | Cancelled):
+        if is_newest and self._wanted is None and not isinstance(error, HostLost | Cancelled):
             self._messages.show_error(SOURCE, error)
             self.failed.emit(error)
         self._send()
 
-    def _landed(self) -> None:
-        self._in_flight = None
-        self._state.end_task(SOURCE)
+    def _landed(self, ask: Ask | None = None) -> None:
+        """Wait no longer for what is in flight; of an ask that was left nothing is awaited already."""
+        if ask is None or ask is self._in_flight:
+            self._in_flight = None
+            self._state.end_task(SOURCE)
 
     def _checked(self, availability: tuple[Availability, ...]) -> None:
         # Answers arrive in the order of the questions, so the last one is the newest.

@@ -50,6 +50,8 @@ class RunController(QObject):
         self._queue: deque[FilterJob] = deque()
         self._planned = 0
         self._current: Ask | None = None
+        # What a run ended with is in its row; the message is about a job that is wanted no longer.
+        workspace.job_changed.connect(lambda: messages.clear(SOURCE))
 
     def run(self) -> None:
         """Run the job as it is now."""

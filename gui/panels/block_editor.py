@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 
 from engine.block import Block
 from engine.host.protocol import Availability, VariantInfo
+from gui.state.block_check import refused_everywhere
 from gui.state.engine_state import EngineState
 from gui.state.workspace import AUTO, Workspace
 from gui.style.icons import icon
@@ -156,11 +157,13 @@ class BlockEditor(QWidget):
         settings = self._workspace.settings
         known = self._engine_state.availability
         entries = known.values() if settings.variant == AUTO else filter(None, [known.get(settings.variant)])
-        return next(
+        for entry in entries:
             # An answer that offers the very block that is set is about the block before.
-            (entry for entry in entries if entry.nearest_block and entry.nearest_block != settings.block),
-            None,
-        )
+            if entry.nearest_block and entry.nearest_block != settings.block:
+                return entry
+        if settings.block is None or self._why_no_block():
+            return None
+        return refused_everywhere(settings.block, self._engine_state.devices)
 
     def _chosen(self) -> VariantInfo | None:
         return self._engine_state.variant(self._workspace.settings.variant)

@@ -14,11 +14,11 @@ from gui.state.comparison import kernel_speed_ms
 from gui.state.quantities import digits_text, ms_text
 from gui.state.results_model import ResultsModel
 from gui.state.results_tooltip import result_tooltip
-from gui.style.metrics import GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
 
-_BAR_HEIGHT = 10
-_LINE = 20
+_BAR_HEIGHT = GRID
+_LINE = 18
 _BAR_BLOCK = _LINE + _BAR_HEIGHT + _LINE
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
@@ -57,7 +57,7 @@ class BreakdownBar(QWidget):
         self._refresh()
 
     def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, _LINE + 2 * _BAR_BLOCK + GRID)
+        return QSize(30 * GRID, _LINE + 2 * _BAR_BLOCK + HALF_GRID)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._result is None or self._result.timing is None:
@@ -71,7 +71,7 @@ class BreakdownBar(QWidget):
         title = QRect(0, 0, self.width(), _LINE)
         painter.drawText(title, _VCENTER, f"Last run: {self._result.variant}{block}")
         self._draw(painter, _LINE, "Once", parts_once(timing))
-        self._draw(painter, _LINE + _BAR_BLOCK + GRID, "Each time", parts_each_time(timing))
+        self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
         painter.end()
 
     def _draw(self, painter: QPainter, top: int, title: str, parts: tuple[Part, ...]) -> None:
@@ -89,7 +89,7 @@ class BreakdownBar(QWidget):
             # A gap of one pixel parts the shares; each is at least one pixel wide.
             painter.fillRect(QRectF(left, top + _LINE, max(1.0, width - 1.0), _BAR_HEIGHT), colour)
             left += width
-            painter.fillRect(QRectF(legend_left, legend_top + 6, GRID, GRID), colour)
+            painter.fillRect(QRectF(legend_left, legend_top + (_LINE - GRID) / 2, GRID, GRID), colour)
             text = f"{part.name} {digits_text(part.duration_ms, 3)}"
             place = QRect(legend_left + GRID + 4, legend_top, self.width(), _LINE)
             painter.drawText(place, _VCENTER, text)

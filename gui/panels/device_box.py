@@ -9,9 +9,10 @@ from gui.state.comparison import SIMULATOR
 from gui.state.engine_state import EngineState
 from gui.state.workspace import AUTO, Workspace
 
-SIMULATOR_NOTE = (
-    "The simulator runs the real kernels in Python, on pictures up to 64 × 64. Its times mean nothing and are never "
-    "shown as speed."
+SIMULATOR_NOTE = "Pictures up to 64 × 64; its times mean nothing."
+_SIMULATOR_TEACHES = (
+    "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to 64 × 64, "
+    "such as the sample Impulse. Its times mean nothing and are never shown as speed."
 )
 _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 
@@ -90,5 +91,5 @@ def _tooltip(device: DeviceInfo) -> str:
     if not device.available:
         return f"{device.title} cannot be used. {device.reason}"
     if device.key == SIMULATOR:
-        return SIMULATOR_NOTE
+        return _SIMULATOR_TEACHES
     return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])

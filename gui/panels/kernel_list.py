@@ -1,4 +1,4 @@
-"""The ladder of kernels as a list: shape in the variant's colour, title, key, newest kernel time."""
+"""The ladder of kernels as a list of one line each: shape in the variant's colour, title, key, newest kernel time."""
 
 from PySide6.QtCore import (
     QEvent,
@@ -10,19 +10,21 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFont, QPainter, QPen
+from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gui.state.variants_model import KEY_ROLE, REASON_ROLE, SUBTITLE_ROLE, TIME_ROLE, VariantsModel
 from gui.state.workspace import AUTO, Settings, Workspace
-from gui.style.metrics import GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
 
 Index = QModelIndex | QPersistentModelIndex
 
-_ROW_HEIGHT = 5 * GRID
-_SHAPE_WIDTH = 4 * GRID
+_ROW_HEIGHT = 3 * GRID + HALF_GRID
+# Auto and five variants: what lies below does not jump when the engine tells of them.
+_FEWEST_ROWS = 6
+_SHAPE_WIDTH = 3 * GRID + HALF_GRID
 _BAR_WIDTH = 3
 _AUTO_SHAPE = "✦"
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
@@ -63,10 +65,11 @@ class KernelList(QListView):
         self._show_ladder()
 
     def sizeHint(self) -> QSize:
-        return QSize(34 * GRID, self._variants.rowCount() * _ROW_HEIGHT + 2 * self.frameWidth())
+        rows = max(self._variants.rowCount(), _FEWEST_ROWS)
+        return QSize(34 * GRID, rows * _ROW_HEIGHT + 2 * self.frameWidth())
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(24 * GRID, min(4, self._variants.rowCount()) * _ROW_HEIGHT)
+        return QSize(24 * GRID, 4 * _ROW_HEIGHT)
 
     def leaveEvent(self, event: QEvent) -> None:
         self.hovered.emit("")
@@ -128,28 +131,27 @@ class _KernelRows(QStyledItemDelegate):
         painter.setOpacity(1.0)
 
         time = index.data(TIME_ROLE)
-        painter.setFont(number_font())
-        inner = rect.adjusted(_SHAPE_WIDTH, 3, -GRID, -3)
+        # Numbers stand out, words in their place do not.
+        painter.setFont(number_font() if time.endswith("ms") else small_font())
+        inner = rect.adjusted(_SHAPE_WIDTH, 0, -GRID, 0)
         painter.setPen(QColor(quiet if greyed else text))
         painter.drawText(inner, _RIGHT, time)
         inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(time) - GRID)
 
-        self._draw_two_lines(painter, inner, (index.data(), text), (index.data(SUBTITLE_ROLE), quiet))
+        painter.setFont(number_font())
+        inner.setLeft(inner.left() + self._draw_text(painter, inner, index.data(), text) + GRID)
+        painter.setFont(small_font())
+        # Half a key says nothing; it is in the results and in the baselines too.
+        if painter.fontMetrics().horizontalAdvance(index.data(SUBTITLE_ROLE)) <= inner.width():
+            self._draw_text(painter, inner, index.data(SUBTITLE_ROLE), quiet)
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(quiet), 1, Qt.PenStyle.DotLine))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
         painter.restore()
 
-    def _draw_two_lines(
-        self, painter: QPainter, place: QRect, title: tuple[str, str], subtitle: tuple[str, str]
-    ) -> None:
-        half = place.height() // 2
-        upper = QRect(place.left(), place.top(), place.width(), half)
-        lower = QRect(place.left(), place.top() + half, place.width(), half)
-        font = QFont(painter.font())
-        for rect, (words, colour), smaller in ((upper, title, 0.0), (lower, subtitle, 1.0)):
-            font.setPointSizeF(number_font().pointSizeF() - smaller)
-            painter.setFont(font)
-            painter.setPen(QColor(colour))
-            elided = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, rect.width())
-            painter.drawText(rect, _LEFT, elided)
+    def _draw_text(self, painter: QPainter, place: QRect, words: str, colour: str) -> int:
+        """Write words into the place, cut where it is too narrow, and return their width."""
+        painter.setPen(QColor(colour))
+        shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, place.width())
+        painter.drawText(place, _LEFT, shown)
+        return painter.fontMetrics().horizontalAdvance(shown)

@@ -1,13 +1,10 @@
 """How the filter is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QFrame,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -16,33 +13,23 @@ from PySide6.QtWidgets import (
 from gui.panels.block_editor import BlockEditor
 from gui.panels.breakdown_bar import BreakdownBar
 from gui.panels.device_box import DeviceBox
+from gui.panels.elided_label import ElidedLabel
 from gui.panels.kernel_list import KernelList
 from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
 from gui.state.variants_model import VariantsModel
 from gui.state.workspace import Workspace
-from gui.style.icons import icon
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, HALF_GRID
 
-_RUN_TEACHES = "Check the chosen kernel against the float64 oracle, then measure it (Ctrl+R)."
-_RUN_ALL_TEACHES = "Check and measure every kernel that can run here, one after the other."
 _BASELINE_TEACHES = (
     "The kernel that speed-ups are measured against, on the same problem. Courses take cpu-serial: one thread, "
     "the textbook loops."
 )
+_NOTE_LINES = 2
 
 
 class KernelPanel(QWidget):
-    """The kernel and launch settings of the workspace.
-
-    Signals
-    -------
-    run_requested(), run_all_requested()
-        The person wants the chosen kernel, or every kernel, to be measured.
-    """
-
-    run_requested = Signal()
-    run_all_requested = Signal()
+    """The kernel and launch settings of the workspace, and where the time of the last run went."""
 
     def __init__(
         self,
@@ -57,26 +44,21 @@ class KernelPanel(QWidget):
         self._hovered = ""
         self.variants = VariantsModel(workspace, engine_state, results, self)
         self.kernels = KernelList(self.variants, workspace)
-        self.note = _quiet_label()
+        self.note = ElidedLabel(_NOTE_LINES, small=True)
+        self.greyed = ElidedLabel(small=True)
         self.block = BlockEditor(workspace, engine_state)
         self.device = DeviceBox(workspace, engine_state)
-        self.device_note = _quiet_label()
+        self.device_note = ElidedLabel(small=True)
         self.baseline = QComboBox()
-        self.run = QPushButton(icon("run"), "Run")
-        self.run_all = QPushButton(icon("run-all"), "Run all")
         self.breakdown = BreakdownBar(results)
         self._build()
 
         self.kernels.hovered.connect(self._hover)
         self.baseline.activated.connect(lambda at: workspace.change(baseline=self.baseline.itemData(at)))
-        self.run.clicked.connect(self.run_requested)
-        self.run_all.clicked.connect(self.run_all_requested)
         self.variants.dataChanged.connect(self._refresh)
         self.variants.modelReset.connect(self._refresh)
         workspace.settings_changed.connect(self._refresh)
-        workspace.picture_changed.connect(self._refresh)
         engine_state.ready_changed.connect(self._refresh)
-        engine_state.progress_changed.connect(self._refresh_buttons)
         self._refresh()
 
     def sizeHint(self) -> QSize:
@@ -85,29 +67,27 @@ class KernelPanel(QWidget):
     def _build(self) -> None:
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TEACHES)
-        self.run_all.setToolTip(_RUN_ALL_TEACHES)
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(GRID)
-        form.setVerticalSpacing(GRID)
+        form.setVerticalSpacing(GRID - 2)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow("Block", self.block)
         form.addRow("Device", self.device)
         form.addRow(self.device_note)
         form.addRow("Baseline", self.baseline)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(GRID)
-        buttons.addWidget(self.run, 1)
-        buttons.addWidget(self.run_all, 1)
+        notes = QVBoxLayout()
+        notes.setSpacing(HALF_GRID // 2)
+        notes.addWidget(self.note)
+        notes.addWidget(self.greyed)
 
         content = QWidget()
         column = QVBoxLayout(content)
-        column.setContentsMargins(GRID, GRID, GRID, GRID)
+        column.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         column.setSpacing(GRID)
         column.addWidget(self.kernels)
-        column.addWidget(self.note)
+        column.addLayout(notes)
         column.addLayout(form)
-        column.addLayout(buttons)
         column.addWidget(self.breakdown)
         column.addStretch(1)
         # A low window scrolls the panel instead of growing.
@@ -122,35 +102,36 @@ class KernelPanel(QWidget):
         layout.addWidget(scroll)
 
     def _hover(self, key: str) -> None:
-        # What lies below the note must not jump while the mouse wanders.
-        self.note.setMinimumHeight(self.note.height() if key else 0)
         self._hovered = key
         self._refresh_note()
 
     def _refresh(self) -> None:
         self._refresh_note()
+        self._refresh_greyed()
         self._refresh_baselines()
         self.device_note.setText(self.device.note)
+        self.device_note.set_lines(min(_NOTE_LINES, self.device_note.lines_of(self.device.note)))
         self.device_note.setVisible(bool(self.device.note))
-        self._refresh_buttons()
 
     def _refresh_note(self) -> None:
-        """Tell of the kernel under the mouse, else of the chosen one and why others are greyed.
-
-        A refused block is told beside the block.
-        """
+        """Tell of the kernel under the mouse, else of the chosen one; a refused block is told beside the block."""
         row = self.variants.row(self._hovered or self._workspace.settings.variant)
-        if row is None:
+        if row is None or not self._engine_state.variants:
             self.note.setText("The kernels are listed once the engine is up.")
             return
         told = row.reason if row.reason and (self._hovered or not row.selectable) else row.idea
+        self.note.setText(told)
+
+    def _refresh_greyed(self) -> None:
+        """Say in one line which kernels cannot be chosen and why; the tooltip has what would do."""
         reasons: dict[str, list[str]] = {}
-        if not self._hovered:
-            for other in self.variants.rows():
-                if other.reason not in ("", told) and not other.selectable:
-                    reasons.setdefault(other.reason, []).append(other.key)
-        greyed = [f"{', '.join(keys)}: {reason}" for reason, keys in reasons.items()]
-        self.note.setText("\n\n".join([told, *greyed]))
+        for row in self.variants.rows():
+            if row.reason and not row.selectable:
+                reasons.setdefault(row.reason, []).append(row.key)
+        self.greyed.setText("; ".join(f"{', '.join(k)}: {_short(reason)}" for reason, k in reasons.items()))
+        self.greyed.setToolTip("\n\n".join(f"{', '.join(k)}: {reason}" for reason, k in reasons.items()))
+        # It keeps its place until it is known whether there is anything to say.
+        self.greyed.setVisible(bool(reasons) or not self._engine_state.variants)
 
     def _refresh_baselines(self) -> None:
         keys = [variant.key for variant in self._engine_state.variants]
@@ -164,25 +145,7 @@ class KernelPanel(QWidget):
                     self.baseline.addItem(key, key)
             self.baseline.setCurrentIndex(keys.index(chosen))
 
-    def _refresh_buttons(self) -> None:
-        why_not = self._why_no_run()
-        row = self.variants.row(self._workspace.settings.variant)
-        refused = row.reason if row else ""
-        self.run.setEnabled(not why_not and not refused)
-        self.run.setToolTip(why_not or refused or _RUN_TEACHES)
-        self.run_all.setEnabled(not why_not)
-        self.run_all.setToolTip(why_not or _RUN_ALL_TEACHES)
 
-    def _why_no_run(self) -> str:
-        if self._workspace.picture is None:
-            return "Open a picture first (Ctrl+O)."
-        if not self._engine_state.is_ready:
-            return f"The engine is not ready: {self._engine_state.status}."
-        return "A run goes on; Esc cancels it." if self._engine_state.running else ""
-
-
-def _quiet_label() -> QLabel:
-    label = QLabel()
-    label.setWordWrap(True)
-    label.setForegroundRole(label.foregroundRole().PlaceholderText)
-    return label
+def _short(reason: str) -> str:
+    """Return the first sentence of a reason."""
+    return reason.split(". ")[0].rstrip(".")

@@ -48,7 +48,12 @@ class MaskPanel(QWidget):
         self.border = BorderControls(workspace)
         self.scale = ScaleControls(workspace)
         self._lay_out()
-        for source in (self.model.edit_refused, self.border.refused, self.scale.refused):
+        for source in (
+            self.size_controls.refused,
+            self.model.edit_refused,
+            self.border.refused,
+            self.scale.refused,
+        ):
             source.connect(self.facts.show_refusal)
         self.setAccessibleName("Mask panel")
 
@@ -86,6 +91,7 @@ class MaskPanel(QWidget):
         column.addWidget(self.transforms)
         column.addWidget(self.border)
         column.addWidget(self.scale)
+        column.addStretch(0)
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)

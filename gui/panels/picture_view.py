@@ -124,6 +124,7 @@ class PictureView(QWidget):
         self.toolbar.actual_clicked.connect(self.zoom_to_actual)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
+        engine_state.progress_changed.connect(lambda: self.empty_state.show_stage(engine_state.stage))
         self.empty_state.open_requested.connect(self.open_requested)
         self.empty_state.sample_requested.connect(self.sample_requested)
 

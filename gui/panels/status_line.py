@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
 from engine.results import RunResult
+from gui.state.comparison import SIMULATOR
 from gui.state.engine_state import READY, EngineState
 from gui.state.quantities import ms_text, ratio_text
 from gui.state.results_model import ResultsModel
@@ -103,6 +104,8 @@ class StatusLine(QFrame):
 
 def _sentence(result: RunResult) -> str:
     time_ms = result.kernel_ms
+    if result.device == SIMULATOR and not result.failure:
+        return f"Last run: {result.title}, {result.status}; simulated: its times mean nothing"
     if time_ms is None:
         return f"Last run: {result.title}: {result.status}"
     return f"Last run: {result.title}, {ms_text(time_ms)}, {result.status}"

@@ -43,12 +43,12 @@ class SpeedupPlot(VariantPlot):
         ratios = {variant: ratio for variant, run in newest.items() if (ratio := speed_up(baseline, run))}
         if not ratios:
             return []
-        self.plot.addItem(pg.InfiniteLine(0.0, angle=90, pen=pg.mkPen(theme.muted, width=1)))
+        self.add(pg.InfiniteLine(0.0, angle=90, pen=pg.mkPen(theme.muted, width=1)))
         numbers = {variant: ratio_text(ratio) for variant, ratio in ratios.items()}
         logs = {variant: math.log10(ratio) for variant, ratio in ratios.items()}
         for row, (variant, x) in enumerate(logs.items()):
             pen = pg.mkPen(series_for(variant, theme).colour, width=4)
-            self.plot.addItem(pg.PlotCurveItem([0.0, x], [-float(row)] * 2, pen=pen))
+            self.add(pg.PlotCurveItem([0.0, x], [-float(row)] * 2, pen=pen))
             self.add_number(numbers[variant], max(x, 0.0), row, theme)
         self.add_marks(
             [newest[variant] for variant in ratios],

@@ -81,7 +81,7 @@ class TimePlot(VariantPlot):
             )
         )
         for item in items:
-            self.plot.addItem(item)
+            self.add(item)
         places = [(log_ms(spread.median_ms), rows[run.variant]) for run, spread in timed]
         items.append(self.add_marks([run for run, _ in timed], places, theme, _words))
         for item in items:

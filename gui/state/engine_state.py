@@ -106,6 +106,9 @@ class EngineState(QObject):
 
     def set_task(self, task: object, stage: str, fraction: float = 0.0) -> None:
         """Begin a task or say how far it is; the newest one is shown."""
+        # A fast kernel reports each of its thousands of samples; nothing is shown anew for those.
+        if task in self._tasks and (stage, fraction) == (self.stage, self.fraction):
+            return
         self._tasks.pop(task, None)
         self._tasks[task] = Progress(stage, fraction, 0.0)
         self._show_newest_task()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QColor
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_SIDE, Mask
@@ -44,6 +45,7 @@ class MaskModel(QAbstractTableModel):
         super().__init__(parent)
         self._workspace = workspace
         self._mask = workspace.mask
+        self._colours: dict[float, tuple[QColor, QColor]] = {}
         workspace.mask_changed.connect(self._take_mask)
         workspace.settings_changed.connect(self._repaint)
         theme_notifier().changed.connect(self._repaint)
@@ -112,9 +114,9 @@ class MaskModel(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 return Qt.AlignmentFlag.AlignCenter
             case Qt.ItemDataRole.BackgroundRole:
-                return self._background(weight)
+                return self._colours_of(weight)[0]
             case Qt.ItemDataRole.ForegroundRole:
-                return readable_text(self._background(weight), current_theme())
+                return self._colours_of(weight)[1]
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tooltip(row, column, weight)
             case Qt.ItemDataRole.AccessibleTextRole:
@@ -146,9 +148,14 @@ class MaskModel(QAbstractTableModel):
     ) -> Any:
         return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
 
-    def _background(self, weight: float) -> Any:
-        largest = float(np.abs(self._mask.weights).max())
-        return cell_background(weight, largest, current_theme())
+    def _colours_of(self, weight: float) -> tuple[QColor, QColor]:
+        """Return background and text of cells with a weight; painting asks for them again and again."""
+        colours = self._colours.get(weight)
+        if colours is None:
+            theme = current_theme()
+            background = cell_background(weight, float(np.abs(self._mask.weights).max()), theme)
+            colours = self._colours[weight] = background, readable_text(background, theme)
+        return colours
 
     def _tooltip(self, row: int, column: int, weight: float) -> str:
         down, right = row - self._mask.anchor[0], column - self._mask.anchor[1]
@@ -159,6 +166,7 @@ class MaskModel(QAbstractTableModel):
         return f"Row {row + 1}, column {column + 1}: {typed_text(weight)}\nMultiplies {pixel}."
 
     def _take_mask(self, mask: Mask) -> None:
+        self._colours.clear()
         if mask.shape == self._mask.shape:
             self._mask = mask
             self._repaint()
@@ -168,6 +176,7 @@ class MaskModel(QAbstractTableModel):
         self.endResetModel()
 
     def _repaint(self) -> None:
+        self._colours.clear()
         last = self.index(self._mask.rows - 1, self._mask.columns - 1)
         self.dataChanged.emit(self.index(0, 0), last)
 

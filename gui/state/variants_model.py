@@ -29,6 +29,8 @@ class VariantRow:
 
     Parameters
     ----------
+    subtitle : str
+        What stands beside the title: the key, or for auto the variant that it chose.
     time : str
         Newest kernel time on the present problem, or a word in its place.
     reason : str
@@ -40,9 +42,19 @@ class VariantRow:
     key: str
     title: str
     idea: str
+    subtitle: str = ""
     time: str = ""
     reason: str = ""
     selectable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What auto chose, why, and for which job."""
+
+    variant: str
+    because: str
+    job: object
 
 
 class VariantsModel(QAbstractListModel):
@@ -60,10 +72,11 @@ class VariantsModel(QAbstractListModel):
         self._engine_state = engine_state
         self._results = results
         self._rows: list[VariantRow] = []
+        self._choice: _Choice | None = None
         self.refresh()
         engine_state.ready_changed.connect(self.refresh)
         engine_state.availability_changed.connect(self.refresh)
-        engine_state.filtered.connect(self.refresh)
+        engine_state.filtered.connect(self._take_choice)
         workspace.job_changed.connect(self.refresh)
         results.rowsInserted.connect(self.refresh)
         results.modelReset.connect(self.refresh)
@@ -114,7 +127,7 @@ class VariantsModel(QAbstractListModel):
         if role == REASON_ROLE:
             return row.reason
         if role == SUBTITLE_ROLE:
-            return row.key if row.key != AUTO else row.idea
+            return row.subtitle
         if role == Qt.ItemDataRole.ToolTipRole:
             return f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
         if role == Qt.ItemDataRole.AccessibleTextRole:
@@ -130,7 +143,8 @@ class VariantsModel(QAbstractListModel):
         selectable = not reason or (found is not None and found.nearest_block is not None)
         refused = "" if not reason else "block refused" if selectable else "unavailable"
         time = refused or self._newest_time(variant.key)
-        return VariantRow(variant.key, variant.title, variant.idea, time, reason, selectable)
+        subtitle = variant.key if variant.key != variant.title.casefold() else ""
+        return VariantRow(variant.key, variant.title, variant.idea, subtitle, time, reason, selectable)
 
     def _newest_time(self, variant: str) -> str:
         key = workspace_problem_key(self._workspace)
@@ -141,19 +155,18 @@ class VariantsModel(QAbstractListModel):
         return ""
 
     def _auto_row(self) -> VariantRow:
-        found = self._engine_state.availability.get(AUTO)
-        return VariantRow(
-            AUTO, "Automatic", self._auto_choice() or _AUTO_IDEA, reason=found.reason if found else ""
-        )
+        choice = self._choice
+        if choice is None or self._workspace.settings.variant != AUTO or choice.job != self._chosen_for():
+            return VariantRow(AUTO, "Automatic", _AUTO_IDEA)
+        idea = f"Chose {choice.variant}: {choice.because}."
+        return VariantRow(AUTO, "Automatic", idea, subtitle=choice.variant)
 
-    def _auto_choice(self) -> str:
-        """Say what auto chose for the present problem and why, once a run or a preview has told."""
-        if self._workspace.settings.variant != AUTO:
-            return ""
-        key = workspace_problem_key(self._workspace)
-        last: Filtered | None = self._engine_state.last_result
-        for result in reversed(self._results.results()):
-            same = problem_key(result.problem) == key
-            if same and result.chosen_because and (last is None or last.variant == result.variant):
-                return f"Chose {result.variant}: {result.chosen_because}"
-        return f"Chose {last.variant} for this picture, mask and device." if last and last.variant else ""
+    def _take_choice(self, filtered: Filtered) -> None:
+        # Runs of named variants come in between and chose nothing.
+        if filtered.chosen_because:
+            self._choice = _Choice(filtered.variant, filtered.chosen_because, self._chosen_for())
+        self.refresh()
+
+    def _chosen_for(self) -> object:
+        settings = self._workspace.settings
+        return workspace_problem_key(self._workspace), settings.device, settings.block

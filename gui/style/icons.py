@@ -20,6 +20,8 @@ _GLYPHS: dict[str, str] = {
     "save": "content-save-outline",
     "session-open": "folder-open-outline",
     "session-save": "content-save-cog-outline",
+    "mask-open": "grid",
+    "mask-save": "content-save-outline",
     "export": "table-arrow-right",
     "copy": "content-copy",
     "paste": "content-paste",

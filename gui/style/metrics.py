@@ -14,6 +14,13 @@ def number_font() -> QFont:
     return font
 
 
+def small_font() -> QFont:
+    """Return the font of notes under a control."""
+    font = QFont(QApplication.font())
+    font.setPointSizeF(font.pointSizeF() * 0.9)
+    return font
+
+
 def digits_width(count: int) -> int:
     """Return the width of so many figures in `number_font`, pixels."""
     return QFontMetrics(number_font()).horizontalAdvance("0" * count)

@@ -1,12 +1,24 @@
 import json
+import re
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QDockWidget, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QDockWidget,
+    QLabel,
+    QMenu,
+    QScrollArea,
+    QToolButton,
+    QWidget,
+)
 
 from engine.block import Block
 from engine.border import Border
+from gui.panels.elided_label import ElidedLabel
 from gui.style.theme import apply_theme, current_theme
 
 
@@ -22,6 +34,9 @@ def shown(window: QWidget, kind: type) -> list[QWidget]:
 
 def width_of_words(widget: QWidget) -> int:
     """Pixels that the words need, and the icon beside them."""
+    if isinstance(widget, ElidedLabel):
+        # Cut with … on purpose, and whole in the tooltip.
+        return 0
     if isinstance(widget, QLabel) and (widget.wordWrap() or Qt.mightBeRichText(widget.text())):
         return 0
     text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
@@ -46,6 +61,39 @@ def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
             text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
             assert widget.width() >= width_of_words(widget), text
             assert widget.height() >= widget.fontMetrics().ascent() or not text, text
+
+
+def scroll_bars(panel: QWidget) -> list[str]:
+    """Names of the scroll areas of a panel that hide something above or below."""
+    return [
+        area.objectName() for area in panel.findChildren(QScrollArea) if area.verticalScrollBar().maximum()
+    ]
+
+
+@pytest.mark.parametrize("device", ["auto", "simulator"])
+def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_screen(
+    open_window, qtbot, device
+):
+    haloscope = open_window()
+    haloscope.workspace.change(device=device)
+    haloscope.actions["run_all"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() and not haloscope.state.running)
+    page = haloscope.window.first_page
+    assert page.kernel_panel.breakdown.isVisible()
+    assert page.mask_panel.scale.offset_field.isVisible()
+    QApplication.processEvents()
+    assert scroll_bars(page.mask_panel) == scroll_bars(page.kernel_panel) == []
+
+
+def mnemonics(menu) -> list[str]:
+    letters = re.findall(r"&(\w)", " ".join(action.text().replace("&&", "") for action in menu.actions()))
+    return [letter.casefold() for letter in letters]
+
+
+def test_that_no_two_entries_of_a_menu_have_the_same_letter(open_window):
+    window = open_window().window
+    for menu in (window.menuBar(), *window.menuBar().findChildren(QMenu)):
+        assert len(set(mnemonics(menu))) == len(mnemonics(menu)), mnemonics(menu)
 
 
 def test_that_the_page_has_all_its_docks_in_view(open_window):
@@ -164,7 +212,7 @@ def test_that_a_layout_of_another_version_leaves_the_default_one(open_window, tm
     assert len(shown(window, QDockWidget)) == 5
 
 
-@pytest.mark.parametrize("name", ["open", "save", "open_session", "save_session"])
+@pytest.mark.parametrize("name", ["open", "save", "open_session", "save_session", "load_mask", "save_mask"])
 def test_that_file_dialogs_do_not_stop_the_window(open_window, qtbot, name):
     haloscope = open_window()
     haloscope.actions[name].trigger()
@@ -189,3 +237,46 @@ def test_that_help_opens_beside_the_window(open_window, qtbot, name):
     ]
     assert dialog.windowTitle() == haloscope.actions[name].iconText()
     dialog.reject()
+
+
+def test_that_a_dropped_mask_is_taken_up(open_window, tmp_path):
+    haloscope = open_window()
+    haloscope.masks.save(tmp_path / "mask.json")
+    (tmp_path / "other.csv").write_text("1,2\n3,4\n")
+    dropped(haloscope.window, tmp_path / "other.csv")
+    assert haloscope.workspace.mask.shape == (2, 2)
+    dropped(haloscope.window, tmp_path / "mask.json")
+    assert haloscope.workspace.mask.shape == (3, 3)
+    (tmp_path / "words.txt").write_text("hello")
+    dropped(haloscope.window, tmp_path / "words.txt")
+    assert "words.txt" in haloscope.window.message_bar.text
+
+
+@pytest.mark.parametrize("entry", ["Load mask…", "Save mask…"])
+def test_that_the_menu_of_the_mask_opens_the_dialogs(open_window, entry):
+    haloscope = open_window()
+    menu = haloscope.window.first_page.mask_panel.more_button.menu()
+    next(action for action in menu.actions() if action.text() == entry).trigger()
+    assert "mask" in haloscope.files.dialog.windowTitle()
+    haloscope.files.dialog.reject()
+
+
+@pytest.mark.parametrize("text", ["", "[1, 2]", '{"format": "haloscope-session", "version": 1', "\0\1"])
+def test_that_a_broken_session_is_told_and_nothing_changes(open_window, tmp_path, text):
+    haloscope = open_window()
+    before = haloscope.workspace.settings, haloscope.workspace.mask
+    (tmp_path / "work.json").write_text(text)
+    dropped(haloscope.window, tmp_path / "work.json")
+    assert "work.json" in haloscope.window.message_bar.text
+    assert (haloscope.workspace.settings, haloscope.workspace.mask) == before
+
+
+def test_that_run_says_why_it_cannot_be_chosen(open_window, qtbot):
+    haloscope = open_window()
+    haloscope.link._client.automatic = False
+    haloscope.actions["run"].trigger()
+    assert "Esc" in haloscope.actions["run"].toolTip()
+    haloscope.actions["cancel"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running)
+    assert "oracle" in haloscope.actions["run"].toolTip()
+    assert "Esc" not in haloscope.actions["run"].toolTip()

@@ -57,7 +57,18 @@ class CellDelegate(QStyledItemDelegate):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         # One size for all cells of a mask; the table chooses it when the mask or the room changes.
-        self.font = number_font()
+        self._font = number_font()
+        self._fitting: dict[tuple[tuple[str, ...], int], str] = {}
+
+    @property
+    def font(self) -> QFont:
+        """What cells are written in."""
+        return self._font
+
+    @font.setter
+    def font(self, font: QFont) -> None:
+        self._font = font
+        self._fitting.clear()
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         rect: QRect = option.rect
@@ -79,11 +90,17 @@ class CellDelegate(QStyledItemDelegate):
         if state & QStyle.StateFlag.State_Selected:
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
-        text = fitting_text(index.data(MaskRole.SHORT_TEXTS), self.font, rect.width() - _PADDING)
-        painter.setFont(self.font)
+        painter.setFont(self._font)
         painter.setPen(foreground)
-        painter.drawText(rect.adjusted(0, 0, -1, -1), Qt.AlignmentFlag.AlignCenter, text)
+        painter.drawText(rect.adjusted(0, 0, -1, -1), Qt.AlignmentFlag.AlignCenter, self._text(index, rect))
         painter.restore()
+
+    def _text(self, index: Index, rect: QRect) -> str:
+        # Measuring texts takes most of the time of painting.
+        key = index.data(MaskRole.SHORT_TEXTS), rect.width()
+        if key not in self._fitting:
+            self._fitting[key] = fitting_text(key[0], self._font, rect.width() - _PADDING)
+        return self._fitting[key]
 
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = QLineEdit(parent)

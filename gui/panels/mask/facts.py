@@ -1,49 +1,73 @@
-"""What is worth knowing about the mask, in two sentences; or why an edit was refused."""
+"""What is worth knowing about the mask, in two lines; or why an edit was refused."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import QThreadPool, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from engine.mask.analysis import describe
+from engine.mask.mask import Mask
+from gui.panels.elided_label import ElidedLabel
 from gui.state.workspace import Workspace
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme
 
-_LINES = 4
+_LINES = 2
+_MOST_LINES = 7
+# Larger masks are described in another thread: the rank of 63 x 63 takes 2 to 190 ms, as busy as the cores are.
+_LARGEST_AT_ONCE = 15 * 15
 
 
-class MaskFacts(QLabel):
-    """Keeps its height whatever it says, so that nothing under it moves."""
+class MaskFacts(ElidedLabel):
+    """Two lines of facts, with the whole of them in the tooltip. A refusal is shown whole."""
+
+    _described = Signal(object, object)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(_LINES, small=True)
+        self.setParent(parent)
         self._workspace = workspace
         self._is_refusal = False
-        font = self.font()
-        font.setPointSizeF(font.pointSizeF() * 0.9)
-        self.setFont(font)
-        self.setWordWrap(True)
-        self.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setFixedHeight(_LINES * self.fontMetrics().lineSpacing() + 2)
         self.setAccessibleName("About the mask")
+        self._described.connect(self._show)
         workspace.mask_changed.connect(self.show_facts)
-        theme_notifier().changed.connect(self._colour)
         self.show_facts()
+
+    @property
+    def colour(self) -> QColor:
+        theme = current_theme()
+        return QColor(theme.error if self._is_refusal else theme.muted)
 
     def show_facts(self) -> None:
         """Describe the mask."""
-        sentences = describe(self._workspace.mask)
-        self._show(" ".join(sentences[:2]), "\n".join(sentences), is_refusal=False)
+        mask = self._workspace.mask
+        self._is_refusal = False
+        if mask.taps <= _LARGEST_AT_ONCE:
+            self._show(mask, describe(mask))
+            return
+        self._show(mask, (f"The weights add up to {mask.total:.6g}.",))
+        QThreadPool.globalInstance().start(lambda: self._describe(mask))
 
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask changes."""
-        self._show(sentence, sentence, is_refusal=True)
+        self._is_refusal = True
+        self.setText(sentence)
+        self.set_lines(min(_MOST_LINES, max(_LINES, self.lines_of(sentence))))
 
-    def _show(self, text: str, tooltip: str, *, is_refusal: bool) -> None:
-        self._is_refusal = is_refusal
-        self.setText(text)
-        self.setToolTip(tooltip)
-        self._colour()
+    def _describe(self, mask: Mask) -> None:
+        sentences = describe(mask)
+        # The window may have been closed meanwhile.
+        if isValid(self):
+            self._described.emit(mask, sentences)
 
-    def _colour(self) -> None:
-        theme = current_theme()
-        self.setStyleSheet(f"color: {theme.error if self._is_refusal else theme.muted}")
+    def _show(self, mask: Mask, sentences: tuple[str, ...]) -> None:
+        if mask is not self._workspace.mask or self._is_refusal:
+            return
+        self.setText(" ".join(map(_head, sentences[:3])))
+        self.setToolTip("\n".join(sentences))
+        self.set_lines(_LINES)
+
+
+def _head(sentence: str) -> str:
+    """Return what a sentence says before it explains."""
+    head, colon, _ = sentence.partition(":")
+    return f"{head}." if colon else head

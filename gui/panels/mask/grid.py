@@ -5,15 +5,18 @@ from PySide6.QtCore import QModelIndex, QSize, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
 
+from engine.mask.mask import Mask
 from gui.panels.mask.cell_delegate import CellDelegate, fitting_font
 from gui.state.mask_model import MaskModel
 from gui.state.weight_text import short_texts
 from gui.style.metrics import GRID
 
-_SMALLEST = QSize(20, 18)
-_LARGEST = QSize(9 * GRID, 7 * GRID)
+# 15 x 15 at the width of a small screen.
+_SMALLEST = QSize(17, 14)
+_LARGEST = QSize(11 * GRID, 9 * GRID)
 # A mask that must be scrolled anyway gets cells in which numbers can be read.
 _SCROLLED = QSize(5 * GRID, 3 * GRID)
+_MOST_MEASURED = 100
 _PASTE_WHOLE = QKeySequence("Ctrl+Shift+V")
 
 
@@ -27,6 +30,7 @@ class MaskGrid(QTableView):
         super().__init__(parent)
         self._model = model
         self._cell = _LARGEST
+        self._fitted: tuple[Mask | None, QSize] = None, QSize()
         self.setModel(model)
         self._delegate = CellDelegate(self)
         self._delegate.left_by_arrow.connect(self._move_by)
@@ -126,13 +130,17 @@ class MaskGrid(QTableView):
         self._fit_cells()
 
     def _fit_cells(self) -> None:
-        """Share the room among the cells, not below a size that can be hit; few cells lie in the middle."""
+        """Share the room among the cells, not below a size that can be hit; the table is no higher than its cells."""
         rows, columns = self._model.rowCount(), self._model.columnCount()
         room = self.contentsRect()
         width = min(room.width() // columns, _LARGEST.width())
         if width < _SMALLEST.width():
             width = _SCROLLED.width()
-        height = min(room.height() // rows, _LARGEST.height(), max(width, 3 * GRID))
+        highest = (
+            _SCROLLED.height() if width == _SCROLLED.width() else min(_LARGEST.height(), max(width, 3 * GRID))
+        )
+        self.setMaximumHeight(rows * highest + self.height() - room.height())
+        height = min(room.height() // rows, highest)
         if height < _SMALLEST.height():
             height = _SCROLLED.height() if width == _SCROLLED.width() else _SMALLEST.height()
         self.horizontalHeader().setDefaultSectionSize(width)
@@ -143,8 +151,14 @@ class MaskGrid(QTableView):
         self._fit_font()
 
     def _fit_font(self) -> None:
-        texts = [short_texts(weight) for weight in np.unique(self._model.mask.weights).tolist()]
-        self._delegate.font = fitting_font(texts, self._cell)
+        mask = self._model.mask
+        if self._fitted[0] is mask and self._fitted[1] == self._cell:
+            return
+        self._fitted = mask, self._cell
+        weights = np.unique(mask.weights)
+        # All 3,969 of a large mask take 50 ms.
+        some = weights[:: 1 + len(weights) // _MOST_MEASURED].tolist()
+        self._delegate.font = fitting_font([short_texts(weight) for weight in some], self._cell)
 
     def context_menu(self, index: QModelIndex) -> QMenu:
         """Return what can be done with a cell."""

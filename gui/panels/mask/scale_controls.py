@@ -1,7 +1,7 @@
 """How the mask is applied: flipped, normalised, divided, with an offset."""
 
 from PySide6.QtCore import QSignalBlocker, Signal
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_SIDE
@@ -41,19 +41,23 @@ class ScaleControls(QWidget):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self.flip_box = QCheckBox("Convolution (flip the mask)")
+        self.flip_box = QCheckBox("Flip (convolution)")
         self.flip_box.setToolTip(_FLIP_TOOLTIP)
-        self.normalise_box = QCheckBox("Normalise (divide by the sum)")
+        self.normalise_box = QCheckBox("Normalise")
         self.divide_field = NumberField("Divide by")
         self.divide_field.setToolTip(_DIVIDE_TOOLTIP)
         self.divide_field.setPlaceholderText("e.g. 16")
         self.offset_field = NumberField("Offset")
         self.offset_field.setToolTip(_OFFSET_TOOLTIP)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(GRID)
-        grid.addWidget(self.flip_box, 0, 0)
-        grid.addWidget(self.normalise_box, 1, 0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(GRID)
+        boxes = QHBoxLayout()
+        boxes.setSpacing(2 * GRID)
+        boxes.addWidget(self.flip_box)
+        boxes.addWidget(self.normalise_box)
+        boxes.addStretch(1)
+        column.addLayout(boxes)
         fields = QHBoxLayout()
         fields.setSpacing(GRID)
         for text, field in (("Divide by", self.divide_field), ("Add offset", self.offset_field)):
@@ -61,7 +65,7 @@ class ScaleControls(QWidget):
             label.setBuddy(field)
             fields.addWidget(label)
             fields.addWidget(field, 1)
-        grid.addLayout(fields, 2, 0)
+        column.addLayout(fields)
         self._connect()
         self._show_state()
 
@@ -99,9 +103,6 @@ class ScaleControls(QWidget):
             self.normalise_box.setChecked(settings.normalise)
         can = self._workspace.can_normalise
         self.normalise_box.setEnabled(can)
-        self.normalise_box.setText(
-            "Normalise (divide by the sum)" if can else "Normalise (not possible: the sum is 0)"
-        )
         self.normalise_box.setToolTip(
             _NORMALISE_TOOLTIP
             if can

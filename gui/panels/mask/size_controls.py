@@ -1,8 +1,9 @@
 """Rows and columns of the mask."""
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSpinBox, QWidget
 
+from engine.errors import MaskError
 from engine.mask.mask import MAX_SIDE, Mask
 from gui.panels.mask.tool_button import tool_button
 from gui.state.workspace import Workspace
@@ -14,8 +15,20 @@ _TOOLTIP = (
 )
 
 
+# Sides that no mask can have can be typed, so that they are refused in words.
+_LARGEST_TYPED = 999
+
+
 class SizeControls(QWidget):
-    """Two spin boxes and a lock that keeps the mask square."""
+    """Two spin boxes and a lock that keeps the mask square.
+
+    Signals
+    -------
+    refused(str)
+        A mask cannot have this size.
+    """
+
+    refused = Signal(str)
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -65,8 +78,15 @@ class SizeControls(QWidget):
 
     def _resize(self, rows: int, columns: int) -> None:
         mask = self._workspace.mask
-        if (rows, columns) != mask.shape:
-            self._workspace.set_mask(mask.resized(rows, columns), f"Resize to {rows} × {columns}")
+        if (rows, columns) == mask.shape:
+            return
+        try:
+            resized = mask.resized(rows, columns)
+        except MaskError as error:
+            self._show_mask(mask)
+            self.refused.emit(str(error))
+            return
+        self._workspace.set_mask(resized, f"Resize to {rows} × {columns}")
 
     def _show_mask(self, mask: Mask) -> None:
         with (
@@ -82,7 +102,7 @@ class SizeControls(QWidget):
 
 def _side_box(name: str) -> QSpinBox:
     box = QSpinBox()
-    box.setRange(1, MAX_SIDE)
+    box.setRange(0, _LARGEST_TYPED)
     box.setSingleStep(2)
     # A 1 on the way to 15 would cut the mask down.
     box.setKeyboardTracking(False)

@@ -9,6 +9,7 @@ from gui.style.theme import current_theme, theme_notifier
 
 _TEXT = "Open a picture with Ctrl+O, drop one here, or take a sample.\nThe original and the filtered result are shown here."
 
+_TITLE = "No picture yet"
 _TITLE_SCALE = 1.5
 
 
@@ -26,7 +27,7 @@ class EmptyState(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title = QLabel("No picture yet")
+        self.title = QLabel(_TITLE)
         self.text = QLabel(_TEXT)
         self.open_button = QPushButton("Open picture…")
         self.sample_button = QPushButton("Use a sample")
@@ -53,6 +54,12 @@ class EmptyState(QWidget):
         self.title.setFont(font)
         theme_notifier().changed.connect(self._colour)
         self._colour()
+
+    def show_stage(self, stage: str) -> None:
+        """Say what is being done towards a picture; empty brings the invitation back."""
+        self.title.setText(f"{stage[:1].upper()}{stage[1:]} …" if stage else _TITLE)
+        for widget in (self.text, self.open_button, self.sample_button):
+            widget.setVisible(not stage)
 
     def _colour(self) -> None:
         self.text.setStyleSheet(f"color: {current_theme().muted}")

@@ -7,6 +7,8 @@ from PySide6.QtWidgets import QWidget
 from gui.style.theme import current_theme
 
 WIDTH = 17
+# Not in the middle, where the point of an impulse and the eye of a zone plate are.
+_GRIP_PLACE = 0.75
 _GRIP_HEIGHT = 40
 _STEP = 0.01
 _LARGE_STEP = 0.1
@@ -69,7 +71,8 @@ class SplitHandle(QWidget):
         painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
         painter.setPen(QPen(QColor("#ffffff"), 1))
         painter.drawLine(QPointF(middle, 0), QPointF(middle, self.height()))
-        grip = QRectF(0.5, (self.height() - _GRIP_HEIGHT) / 2.0, WIDTH - 1, _GRIP_HEIGHT)
+        centre = self.height() * _GRIP_PLACE
+        grip = QRectF(0.5, centre - _GRIP_HEIGHT / 2.0, WIDTH - 1, _GRIP_HEIGHT)
         painter.setPen(
             QPen(QColor(theme.accent if self.hasFocus() else theme.line), 2 if self.hasFocus() else 1)
         )
@@ -77,7 +80,6 @@ class SplitHandle(QWidget):
         painter.drawRoundedRect(grip.adjusted(1, 1, -1, -1), 5, 5)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.text))
-        centre = self.height() / 2.0
         for side in (-1.0, 1.0):
             tip, back = middle + side * 5.5, middle + side * 1.8
             painter.drawPolygon(

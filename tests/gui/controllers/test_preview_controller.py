@@ -122,3 +122,35 @@ def test_that_a_new_host_is_asked_for_the_preview_that_the_old_one_lost(slow_ben
     slow_bench.fake.become_ready()
     slow_bench.settle()
     assert [asked.request.job.border for asked in previews(slow_bench)] == [Border.WRAP]
+
+
+def test_that_a_preview_of_the_simulator_stops_when_a_newer_one_is_wanted(slow_bench):
+    slow_bench.workspace.change(device="simulator")
+    slow_bench.settle()
+    (old,) = previews(slow_bench)
+    assert "simulator" in slow_bench.state.stage
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.settle()
+    assert old.request in slow_bench.fake.cancelled
+    (newest,) = previews(slow_bench)
+    assert newest.request.job.border is Border.WRAP
+
+
+def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeypatch):
+    # A simulated kernel does not stop when it is asked to.
+    monkeypatch.setattr(slow_bench.fake, "cancel", lambda future: None)
+    slow_bench.workspace.change(device="simulator")
+    slow_bench.settle()
+    slow_bench.workspace.change(device="cpu")
+    slow_bench.settle()
+    simulated, on_cpu = previews(slow_bench)
+    assert on_cpu.request.job.device == "cpu"
+    slow_bench.fake.answer(on_cpu)
+    slow_bench.settle()
+    shown = slow_bench.state.last_result
+    before = set(slow_bench.fake.released)
+    slow_bench.fake.answer(simulated)
+    slow_bench.settle()
+    assert slow_bench.state.last_result is shown
+    assert set(slow_bench.fake.released) - before
+    assert not slow_bench.state.busy

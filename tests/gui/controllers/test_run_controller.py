@@ -1,7 +1,7 @@
 import pytest
 
 from engine.border import Border
-from engine.errors import OutOfDeviceMemory
+from engine.errors import BadValue, OutOfDeviceMemory
 from engine.host.protocol import CheckVariants, Preview, Run
 from gui.state.messages import Severity
 
@@ -164,3 +164,13 @@ def test_that_no_memory_is_left_behind_by_runs(bench, every):
         bench.settle()
     shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
     assert bench.fake.leaked == shown
+
+
+def test_that_the_message_of_a_run_goes_with_the_next_change_of_the_job(slow_bench):
+    slow_bench.runs.run()
+    slow_bench.settle()
+    slow_bench.fake.fail(BadValue("the block", "it has no threads", "Use 8 x 8."))
+    slow_bench.settle()
+    assert slow_bench.messages.of("run") is not None
+    slow_bench.workspace.change(border=Border.WRAP)
+    assert slow_bench.messages.of("run") is None

@@ -120,3 +120,16 @@ def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(q
     menu.aboutToShow.emit()
     menu.actions()[0].trigger()
     assert workspace.settings.block is None
+
+
+@pytest.mark.parametrize("block", [Block(0, 8), Block(64, 32), Block(33, 33)])
+def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(
+    qtbot: QtBot, block: Block
+) -> None:
+    editor, workspace, engine_state = make_editor(qtbot, "auto")
+    engine_state.set_availability((Availability("tiled", "No NVIDIA driver was found."),))
+    workspace.change(block=block)
+    assert "threads" in editor.refusal.text()
+    assert not editor.refusal.isHidden()
+    editor.offer.click()
+    assert editor.refusal.isHidden()

@@ -1,6 +1,8 @@
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from engine.host.protocol import Availability, Ready
 from gui.panels.kernel_panel import KernelPanel
 from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
@@ -47,7 +49,7 @@ def test_that_a_greyed_kernel_cannot_be_chosen_and_its_reason_is_on_the_panel_an
     panel, workspace, _, _ = make_panel(qtbot, make_engine_state(cuda=False))
     click_kernel(qtbot, panel, "tiled")
     assert workspace.settings.variant == "auto"
-    assert f"naive, tiled, cached: {NO_CUDA}" in panel.note.text()
+    assert f"naive, tiled, cached: {NO_CUDA}" in panel.greyed.toolTip()
     index = panel.variants.index(panel.variants.position("tiled"))
     assert NO_CUDA in index.data(Qt.ItemDataRole.ToolTipRole)
     panel.kernels.hovered.emit("tiled")
@@ -75,25 +77,25 @@ def test_that_the_baseline_is_chosen_among_the_variants(qtbot: QtBot) -> None:
     assert workspace.settings.baseline == "naive"
 
 
-def test_that_the_buttons_ask_for_runs_and_say_why_they_cannot(qtbot: QtBot) -> None:
-    panel, _, engine_state, _ = make_panel(qtbot)
-    with qtbot.waitSignal(panel.run_requested):
-        panel.run.click()
-    with qtbot.waitSignal(panel.run_all_requested):
-        panel.run_all.click()
-    engine_state.set_running(True)
-    assert not panel.run.isEnabled()
-    assert "Esc" in panel.run.toolTip()
-    engine_state.set_running(False)
-    engine_state.set_status("lost: killed")
-    assert "killed" in panel.run_all.toolTip()
+def test_that_the_greyed_line_says_the_first_sentence_and_its_tooltip_the_rest(qtbot: QtBot) -> None:
+    state = make_engine_state()
+    reason = "No NVIDIA driver was found. Choose a CPU variant."
+    state.set_availability(tuple(Availability(key, reason) for key in ("naive", "tiled")))
+    panel, _, _, _ = make_panel(qtbot, state)
+    assert panel.greyed.text() == "naive, tiled: No NVIDIA driver was found"
+    assert "Choose a CPU variant" in panel.greyed.toolTip()
+    state.set_availability(())
+    assert panel.greyed.isHidden()
 
 
-def test_that_a_kernel_that_cannot_run_cannot_be_asked_to(qtbot: QtBot) -> None:
-    panel, workspace, _, _ = make_panel(qtbot, make_engine_state(cuda=False))
-    workspace.change(variant="tiled")
-    assert not panel.run.isEnabled()
-    assert panel.run.toolTip() == NO_CUDA
+def test_that_the_note_keeps_its_height_whatever_is_hovered(qtbot: QtBot) -> None:
+    panel, _, _, _ = make_panel(qtbot)
+    places = set()
+    for key in ("", "tiled", "cpu-serial"):
+        panel.kernels.hovered.emit(key)
+        QApplication.processEvents()
+        places.add(panel.block.y())
+    assert len(places) == 1
 
 
 def test_that_the_breakdown_is_hidden_before_the_first_run_and_for_runs_without_a_speed(qtbot: QtBot) -> None:
@@ -111,3 +113,15 @@ def test_that_the_breakdown_of_a_run_on_the_cpu_has_no_copies(qtbot: QtBot) -> N
     panel, _, _, results = make_panel(qtbot)
     results.add(make_result("cpu-serial", 18.0))
     assert "H2D" not in panel.breakdown.accessibleDescription()
+
+
+def test_that_nothing_jumps_when_the_engine_tells_of_its_kernels(qtbot: QtBot) -> None:
+    state = EngineState()
+    panel, _, _, _ = make_panel(qtbot, state)
+    QApplication.processEvents()
+    place = panel.block.y()
+    ready = make_engine_state(cuda=False)
+    state.set_ready(Ready(ready.variants, ready.devices))
+    state.set_availability(tuple(ready.availability.values()))
+    QApplication.processEvents()
+    assert panel.block.y() == place

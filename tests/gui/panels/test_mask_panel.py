@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QThreadPool
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialogButtonBox, QWidget
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QWidget
 
 from engine.border import Border
 from engine.mask.mask import Mask
@@ -255,3 +255,43 @@ def test_that_every_control_has_a_name_and_a_tooltip(panel):
         assert control.toolTip(), control
         assert control.accessibleName() or control.text(), control
         assert control.focusPolicy() & Qt.FocusPolicy.TabFocus, control
+
+
+@pytest.mark.parametrize("side", ["64", "0"])
+def test_that_a_size_that_no_mask_can_have_is_refused_in_words(qtbot, panel, workspace, side):
+    before = workspace.mask
+    box = panel.size_controls.rows_box
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, side)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert workspace.mask is before
+    assert box.value() == before.rows
+    assert f"of {side} x {side} cells cannot be used" in panel.facts.text()
+
+
+def test_that_a_refusal_is_shown_whole_while_facts_take_two_lines(qtbot, panel):
+    panel.resize(290, 480)
+    panel.show()
+    QApplication.processEvents()
+    line = panel.facts.fontMetrics().lineSpacing()
+    assert panel.facts.height() < 3 * line
+    panel.model.edit_refused.emit("The mask cannot be read. " * 6)
+    QApplication.processEvents()
+    assert panel.facts.height() > 4 * line
+    assert panel.scale.offset_field.visibleRegion().boundingRect().height() > 0
+
+
+def test_that_a_large_mask_is_described_without_stopping_the_window(qtbot, panel, workspace):
+    workspace.set_mask(Mask(np.eye(63)))
+    assert panel.facts.text() == "The weights add up to 63."
+    qtbot.waitUntil(lambda: panel.facts.text().startswith("Not separable."))
+    assert "its rank is 63" in panel.facts.toolTip()
+
+
+def test_that_a_late_description_does_not_hide_that_of_a_newer_mask(qtbot, panel, workspace):
+    workspace.set_mask(Mask(np.eye(63)))
+    workspace.set_mask(Mask(np.ones((3, 3))))
+    QThreadPool.globalInstance().waitForDone()
+    QApplication.processEvents()
+    assert panel.facts.text().startswith("Separable.")

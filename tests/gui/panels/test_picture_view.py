@@ -56,6 +56,15 @@ def test_that_without_a_picture_it_says_what_to_do(view):
     assert "Ctrl+O" in view.empty_state.text.text()
 
 
+def test_that_it_invites_to_nothing_while_the_first_picture_is_opened(view, engine_state):
+    engine_state.set_task("open", "opening astronaut")
+    assert view.empty_state.title.text() == "Opening astronaut …"
+    assert not view.empty_state.open_button.isVisible()
+    engine_state.end_task("open")
+    assert view.empty_state.title.text() == "No picture yet"
+    assert view.empty_state.open_button.isVisible()
+
+
 def test_that_original_is_left_and_result_right_of_the_handle(shown):
     shown.canvas.handle.set_fraction(0.5)
     assert colour_at(shown, 10, 5) == "#000000"

@@ -6,7 +6,7 @@ from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 from tests.gui.fake_engine import READY
-from tests.gui.made_results import make_result
+from tests.gui.made_results import make_result, make_simulated
 
 
 @pytest.fixture
@@ -58,3 +58,9 @@ def test_that_a_failed_run_is_told_with_its_reason_and_no_speed(parts):
     )
     assert "illegal address" in line.last_run
     assert line._speed_up.text() == ""
+
+
+def test_that_a_simulated_run_says_that_its_times_mean_nothing(parts):
+    status, _, _, results = parts
+    results.add(make_simulated("naive"))
+    assert "its times mean nothing" in status.last_run

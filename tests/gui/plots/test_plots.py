@@ -40,6 +40,7 @@ def make_plot(
 
 def marks(plot: VariantPlot) -> dict[int, tuple[RunResult, float]]:
     """Return the runs that are drawn, by identity, with the value at which their mark lies."""
+    QApplication.processEvents()
     drawn = {}
     for item in plot.plot.getPlotItem().items:
         if isinstance(item, pg.ScatterPlotItem):
@@ -50,6 +51,7 @@ def marks(plot: VariantPlot) -> dict[int, tuple[RunResult, float]]:
 
 
 def written(plot: VariantPlot) -> list[str]:
+    QApplication.processEvents()
     return [
         item.toPlainText().strip() for item in plot.plot.getPlotItem().items if isinstance(item, pg.TextItem)
     ]
@@ -114,6 +116,7 @@ def test_that_what_is_not_plotted_is_named_with_its_reason(
         make_simulated("naive"),
     ):
         results.add(result)
+    QApplication.processEvents()
     text = plot.omitted.text()
     assert "cached: failed (out of resources)" in text
     assert "tiled: not verified" in text
@@ -129,10 +132,21 @@ def test_that_an_empty_plot_says_how_to_fill_it(
     plot, results, _ = make_plot(qtbot, kind)
     assert "Press Run" in plot.empty_text.text()
     results.add(make_result("cpu-serial", 20.0))
+    assert marks(plot)
     assert plot.empty_text.isHidden()
     results.clear()
-    assert not plot.empty_text.isHidden()
     assert marks(plot) == {}
+    assert not plot.empty_text.isHidden()
+
+
+def test_that_results_that_arrive_together_are_drawn_once(qtbot: QtBot) -> None:
+    plot, results, _ = make_plot(qtbot, TimePlot)
+    with qtbot.waitSignal(plot._soon.timeout):
+        for kernel_ms in (20.0, 19.0, 18.0):
+            results.add(make_result("cpu-serial", kernel_ms))
+            assert not plot._drawn
+    assert len(marks(plot)) == 3
+    assert written(plot) == ["18.0 ms"]
 
 
 def test_that_a_time_of_zero_from_a_coarse_clock_does_not_break_the_plot(qtbot: QtBot) -> None:
@@ -144,6 +158,7 @@ def test_that_a_time_of_zero_from_a_coarse_clock_does_not_break_the_plot(qtbot: 
 def test_that_the_numbers_can_be_heard(qtbot: QtBot) -> None:
     plot, results, _ = make_plot(qtbot, TimePlot)
     results.add(make_result("cpu-serial", 20.0))
+    QApplication.processEvents()
     assert plot.accessibleName()
     assert "cpu-serial: 20.0 ms" in plot.accessibleDescription()
 
@@ -152,6 +167,7 @@ def test_that_colours_follow_the_theme_and_are_those_of_the_variant(qtbot: QtBot
     plot, results, _ = make_plot(qtbot, TimePlot)
     apply_theme(qapp, "light")
     results.add(make_result("tiled", 0.5))
+    assert len(marks(plot)) == 1
     apply_theme(qapp, "dark")
     mark = next(
         i for i in plot.plot.getPlotItem().items if isinstance(i, pg.ScatterPlotItem) and i.opts["hoverable"]

@@ -48,3 +48,12 @@ def test_that_short_work_is_never_shown_as_slow(qapp):
     state.set_task("preview", "filtering")
     state.end_task("preview")
     assert not state._slow_timer.isActive()
+
+
+def test_that_progress_that_says_nothing_new_is_not_shown_anew(qtbot):
+    state = EngineState()
+    state.set_task("run", "sampling", 0.5)
+    with qtbot.assertNotEmitted(state.progress_changed):
+        state.set_task("run", "sampling", 0.5)
+    with qtbot.waitSignal(state.progress_changed):
+        state.set_task("run", "sampling", 0.6)

@@ -8,7 +8,7 @@ from engine.border import Border
 from engine.host.protocol import Availability, Filtered
 from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
-from gui.state.variants_model import TIME_ROLE, VariantsModel
+from gui.state.variants_model import SUBTITLE_ROLE, TIME_ROLE, VariantsModel
 from gui.state.workspace import Workspace
 from tests.gui.made_results import NO_CUDA, make_engine_state, make_result, make_simulated, make_workspace
 
@@ -84,14 +84,37 @@ def test_that_the_simulator_has_a_word_in_place_of_a_time() -> None:
     assert time_of(model, "naive") == "simulated"
 
 
-def test_that_auto_says_what_it_chose_and_why_after_a_run() -> None:
-    model, _, results = make_model()
-    results.add(make_result("tiled", chosen_because="it reuses each input 25 times"))
-    assert model.rows()[0].idea == "Chose tiled: it reuses each input 25 times"
+def preview(variant: str, because: str = "") -> Filtered:
+    return Filtered(None, None, variant, "cpu", 3.0, chosen_because=because)
 
 
-def test_that_auto_says_what_it_chose_after_a_preview() -> None:
+def test_that_auto_says_what_it_chose_and_why_after_a_preview() -> None:
     state = make_engine_state()
     model, _, _ = make_model(state)
-    state.show_filtered(Filtered(None, None, "cpu-parallel", "cpu", 3.0))
-    assert "cpu-parallel" in model.rows()[0].idea
+    state.show_filtered(preview("tiled", "it reuses each input 25 times"))
+    assert model.rows()[0].idea == "Chose tiled: it reuses each input 25 times."
+    assert model.index(0).data(SUBTITLE_ROLE) == "tiled"
+
+
+def test_that_the_run_of_a_named_variant_does_not_hide_what_auto_chose() -> None:
+    state = make_engine_state()
+    model, _, _ = make_model(state)
+    state.show_filtered(preview("tiled", "it is the fastest"))
+    state.show_filtered(preview("cpu-serial"))
+    assert model.rows()[0].subtitle == "tiled"
+
+
+def test_that_auto_says_nothing_of_another_job_or_while_a_variant_is_named() -> None:
+    state = make_engine_state()
+    model, workspace, _ = make_model(state)
+    state.show_filtered(preview("tiled", "it is the fastest"))
+    workspace.change(border=Border.WRAP)
+    assert model.rows()[0].subtitle == ""
+    workspace.change(border=Border.ZERO, variant="naive")
+    assert model.rows()[0].subtitle == ""
+
+
+def test_that_a_title_is_not_repeated_by_the_key() -> None:
+    model, _, _ = make_model()
+    for row in model.rows():
+        assert row.subtitle.casefold() != row.title.casefold()
