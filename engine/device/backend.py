@@ -36,6 +36,9 @@ class LaunchClock(Protocol):
     def sample_ms(self) -> float:
         """Return the time of one launch, ms: the mean of as many as the clock needs to resolve it."""
 
+    def close(self) -> None:
+        """Free what the clock holds."""
+
 
 class Backend(Protocol):
     """A device that variants can run on."""
@@ -43,6 +46,9 @@ class Backend(Protocol):
     info: DeviceInfo
     copies: bool
     """Whether pictures have to be copied to the device and back."""
+
+    def activate(self) -> None:
+        """Make this device the one that the calling thread compiles for and uploads to."""
 
     def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
         """Return buffers for a picture of this shape and type; the contents are undefined.

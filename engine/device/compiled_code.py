@@ -1,17 +1,22 @@
 """Where compiled CPU code is kept between starts.
 
 Numba notices a change only in the file that holds a function, not in what that function calls: a folder named
-after the sources makes a stale entry impossible. Import this before Numba. No Numba in here.
+after the sources makes a stale entry impossible (unless `NUMBA_CACHE_DIR` names another one). Import this before
+Numba. No Numba in here.
 """
 
 import hashlib
 import os
+import shutil
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
 
 _ENGINE = Path(__file__).parents[1]
-_COMPILED = ("border.py", "device/*.py", "variants/**/*.py", "host/*.py")
+_COMPILED = ("border.py", "device/*.py", "variants/**/*.py")
+_UNUSED_AFTER_S = 30 * 24 * 3600.0
 
 
 def source_digest() -> str:
@@ -29,6 +34,18 @@ def keep_compiled_code() -> Path:
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     if chosen:
         return Path(chosen)
-    folder = Path(platformdirs.user_cache_dir("haloscope", appauthor=False)) / "compiled" / source_digest()
+    kept = Path(platformdirs.user_cache_dir("haloscope", appauthor=False)) / "compiled"
+    folder = kept / source_digest()
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        _remove_unused(kept)
     return folder
+
+
+def _remove_unused(kept: Path) -> None:
+    """Remove what other versions of the sources have left and nobody has started for a month."""
+    for folder in kept.iterdir():
+        if time.time() - folder.stat().st_mtime > _UNUSED_AFTER_S:
+            shutil.rmtree(folder, ignore_errors=True)

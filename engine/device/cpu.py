@@ -70,6 +70,9 @@ class HostClock:
             self.prepared.launch(self.buffers.image, self.buffers.out)
         return (time.perf_counter() - begin) * 1e3 / self.launches
 
+    def close(self) -> None:
+        """Do nothing: the clock holds nothing."""
+
 
 class CpuBackend:
     """Runs CPU variants where the picture already lies."""
@@ -78,6 +81,9 @@ class CpuBackend:
 
     def __init__(self) -> None:
         self.info = cpu_info()
+
+    def activate(self) -> None:
+        """Do nothing: there is one CPU."""
 
     def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
         """Return the picture itself and an array for the result."""

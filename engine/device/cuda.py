@@ -88,6 +88,9 @@ class SimulatorClock:
         self.prepared.launch(self.buffers.image, self.buffers.out)
         return (time.perf_counter() - begin) * 1e3
 
+    def close(self) -> None:
+        """Do nothing: the clock holds nothing."""
+
 
 class CudaBackend:
     """Runs CUDA variants on one device.
@@ -103,9 +106,13 @@ class CudaBackend:
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
         with cuda_errors_in_words(f"starting to use {info.title}"):
-            if not SIMULATED:
-                cuda.select_device(int(info.key.partition(":")[2]))
+            self.activate()
             self._stream: Any = cuda.stream()
+
+    def activate(self) -> None:
+        """Select the device: Numba compiles, allocates and uploads on the one that was selected last."""
+        if not SIMULATED:
+            cuda.select_device(int(self.info.key.partition(":")[2]))
 
     def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result."""

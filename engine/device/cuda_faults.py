@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
-from engine.device.numba_cuda import cuda
+from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
 # cuda.h: after these the context still works; after any other error of a launch it does not.
@@ -38,8 +39,6 @@ def cuda_errors_in_words(doing: str) -> Iterator[None]:
     DeviceUnavailable
         No driver, or no device that answers.
     """
-    from cuda.core._utils.cuda_utils import CUDAError
-    from numba.cuda.cudadrv.driver import CudaAPIError
     from numba.cuda.cudadrv.error import CudaSupportError
 
     try:
@@ -48,8 +47,23 @@ def cuda_errors_in_words(doing: str) -> Iterator[None]:
         raise DeviceUnavailable(
             f"CUDA failed while {doing}", _one_line(error), "Use the CPU, or install the NVIDIA driver."
         ) from error
-    except (CudaAPIError, CUDAError) as error:
+    except _api_errors() as error:
         raise _in_words(error, doing) from error
+
+
+@cache
+def _api_errors() -> tuple[type[Exception], ...]:
+    """Return what the driver's failures are raised as: Numba's own class, and for launches that of cuda.core."""
+    if SIMULATED or missing:
+        return ()
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    try:
+        # cuda-core 1.x has no public name for it.
+        from cuda.core._utils.cuda_utils import CUDAError
+    except ImportError:
+        return (CudaAPIError,)
+    return (CudaAPIError, CUDAError)
 
 
 def _in_words(error: Exception, doing: str) -> EngineError:

@@ -33,11 +33,15 @@ class LaunchGraph:
         self._stream = stream
         self._handle = driver.CUstream(int(stream.handle))
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        _check(driver.cuStreamBeginCapture(self._handle, mode))
-        try:
-            for _ in range(launches):
-                prepared.launch(buffers.image, buffers.out, stream)
-        finally:
+        # Freeing an array of somebody else's would end the capture: that waits.
+        with cuda.defer_cleanup():
+            _check(driver.cuStreamBeginCapture(self._handle, mode))
+            try:
+                for _ in range(launches):
+                    prepared.launch(buffers.image, buffers.out, stream)
+            except BaseException:
+                driver.cuStreamEndCapture(self._handle)
+                raise
             graph = _check(driver.cuStreamEndCapture(self._handle))
         self._executable = _check(driver.cuGraphInstantiate(graph, 0))
         _check(driver.cuGraphDestroy(graph))
@@ -74,9 +78,14 @@ class GraphClock:
         self.launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_MS / max(once_ms, 1e-4))))
         self._capture(self.launches)
 
-    def _capture(self, launches: int) -> None:
+    def close(self) -> None:
+        """Free the graph."""
         if self._graph is not None:
             self._graph.close()
+            self._graph = None
+
+    def _capture(self, launches: int) -> None:
+        self.close()
         self.launches = launches
         self._graph = LaunchGraph(self.prepared, self.buffers, self.stream, launches)
 

@@ -6,7 +6,7 @@ from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend, cpu_info
 from engine.device.cuda import SIMULATOR_SIDE, CudaBackend, cuda_info, simulator_info
 from engine.device.numba_cuda import SIMULATED, cuda, missing
-from engine.errors import DeviceUnavailable, EngineError
+from engine.errors import DeviceUnavailable
 from engine.machine import DeviceInfo
 
 __all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
@@ -21,13 +21,11 @@ def devices() -> tuple[DeviceInfo, ...]:
 def _cuda_devices() -> tuple[DeviceInfo, ...]:
     if SIMULATED:
         return ()
-    if cuda is None:
-        return (_no_cuda(f"{missing}. Install it with the other requirements."),)
-    from numba.cuda.cudadrv.error import CudaSupportError
-
+    if missing:
+        return (_no_cuda(f"{missing}. Install it with the other requirements (there is none for macOS)."),)
     try:
         count = len(cuda.gpus)
-    except CudaSupportError as error:
+    except Exception as error:  # noqa: BLE001 - whatever a broken driver answers, the CPU must go on working
         return (_no_cuda(_why_no_driver(error)),)
     if count == 0:
         return (_no_cuda("The NVIDIA driver is there, but it shows no GPU."),)
@@ -35,8 +33,8 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
     for number in range(count):
         try:
             found.append(cuda_info(number))
-        except EngineError as error:
-            found.append(_no_cuda(str(error), f"cuda:{number}"))
+        except Exception as error:  # noqa: BLE001 - as above, for one device of several
+            found.append(_no_cuda(_why_no_driver(error), f"cuda:{number}"))
     return tuple(found)
 
 

@@ -1,9 +1,11 @@
 """The one import of Numba's CUDA target.
 
 numba-cuda is in maintenance mode; whatever replaces it has to be changed here, in the other `cuda*.py` of this
-folder and in the kernels, nowhere else. Where the package is missing (macOS) `cuda` is None and `missing` says why.
+folder and in the kernels, nowhere else. Where the package is missing (macOS) `missing` says so: what Numba itself
+brings then still simulates, but drives no GPU that this program supports.
 """
 
+import importlib.util
 import os
 
 from engine.device.compiled_code import keep_compiled_code
@@ -12,14 +14,11 @@ keep_compiled_code()
 # Numba warns of each launch of fewer than 128 blocks; small pictures and large blocks are what people come here to see.
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
-missing = ""
-try:
-    from numba import cuda
-except ImportError as error:
-    cuda = None
-    missing = f"numba-cuda is not installed ({error})"
+from numba import cuda  # noqa: E402 - Numba reads the environment when it is first imported
 
 __all__ = ["SIMULATED", "cuda", "missing"]
+
+missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 """Whether `cuda` is the simulator: Numba decides that for the whole process when it is first imported."""

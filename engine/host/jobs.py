@@ -35,7 +35,7 @@ from engine.image.save import save_image
 from engine.problem import Problem
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import describe_problem
-from engine.timing.runner import Step, device_for, filter_once, measure, refuse_unsuitable
+from engine.timing.runner import Step, device_for, expected_launch_s, filter_once, measure, refuse_unsuitable
 from engine.variants.contract import Variant
 from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS, variant
@@ -91,7 +91,7 @@ def preview(request: Preview, report: Report) -> Filtered:
     """Filter once and make the result ready for the screen."""
     begin = time.perf_counter()
     work = _Work(request.job)
-    report(Progress("filtering", 0.0, 2.0 + work.problem.multiply_adds / 3e8))
+    report(Progress("filtering", 0.0, 2.0 + expected_launch_s(work.problem, work.backend.info)))
     with work.place_for_result() as place:
         filter_once(work.choice, work.problem, request.job.mask, work.samples, work.backend, place.values)
         return work.filtered(place, begin)

@@ -32,6 +32,7 @@ EXACT_INTEGERS = 2.0**24
 # The oracle makes about 0.25 G multiply-adds a second and each check needs two sums: 2.5e8 keeps it near 2 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
 BAND_PIXELS = 1 << 18
+BAND_MULTIPLY_ADDS = 100_000_000
 SIDE = 128  # of the rectangles, pixels
 
 
@@ -116,11 +117,17 @@ def regions_to_check(
     return tuple(region for region in (*edges, *inside) if region.pixels > 0)
 
 
-def _bands(region: Region) -> Iterator[Region]:
-    """Yield the region in bands, so that float64 copies stay small and a cancellation is noticed soon."""
-    rows = max(1, BAND_PIXELS // (region.right - region.left))
+def _bands(region: Region, multiply_adds: int) -> Iterator[Region]:
+    """Yield the region in pieces, so that float64 copies stay small and a cancellation is noticed soon.
+
+    A piece costs the oracle at most `BAND_MULTIPLY_ADDS`, about 0.4 s; `multiply_adds` are those of one pixel.
+    """
+    pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // multiply_adds))
+    columns = min(region.right - region.left, pixels)
+    rows = max(1, pixels // columns)
     for top in range(region.top, region.bottom, rows):
-        yield Region(top, min(top + rows, region.bottom), region.left, region.right)
+        for left in range(region.left, region.right, columns):
+            yield Region(top, min(top + rows, region.bottom), left, min(left + columns, region.right))
 
 
 @dataclass
@@ -168,7 +175,7 @@ def verify(
     worst = _Worst()
     checked = 0
     for region in regions:
-        for band in _bands(region):
+        for band in _bands(region, problem.taps * problem.channels):
             checkpoint(checked / total)
             _compare(result[band.slices], image, mask, problem, band, must_be_equal, worst)
             checked += band.pixels

@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from engine.block import Block
-from engine.device.backend import Backend, Buffers
+from engine.device.backend import Backend, Buffers, LaunchClock
 from engine.device.devices import SIMULATOR_SIDE, device_named
 from engine.errors import (
     BadValue,
@@ -110,6 +110,15 @@ def refuse_unsuitable(
         )
 
 
+def expected_launch_s(problem: Problem, device: DeviceInfo) -> float:
+    """Estimate one launch before any was seen, seconds.
+
+    The plain loops on one core make about 0.3 G multiply-adds a second, the simulator 0.1 M.
+    """
+    per_second = 1e5 if device.key == "simulator" else 3e8
+    return 0.5 + problem.multiply_adds / per_second
+
+
 def filter_once(
     choice: Choice,
     problem: Problem,
@@ -139,6 +148,7 @@ def filter_once(
     EngineError
     """
     refuse_unsuitable(choice.variant, problem, mask, choice.block, backend.info)
+    backend.activate()
     prepared = choice.variant.prepare(problem, mask, choice.block)
     buffers = backend.allocate(samples, host_out)
     backend.upload(samples, buffers)
@@ -224,12 +234,13 @@ class _Run:
     def outcome(self, result: RunResult) -> Outcome:
         variant, backend = self.choice.variant, self.backend
         refuse_unsuitable(variant, self.problem, self.mask, self.choice.block, backend.info)
+        backend.activate()
         self._step("compiling", 0.0, 2.0)
         prepared, compile_ms = _timed(lambda: variant.prepare(self.problem, self.mask, self.choice.block))
         buffers, allocate_ms = _timed(lambda: backend.allocate(self.samples, self.host_out))
         backend.upload(self.samples, buffers)
         backend.poison(buffers)
-        self._step("first launch", 0.1, self._rough_launch_s())
+        self._step("first launch", 0.1, expected_launch_s(self.problem, backend.info))
         _, launch_ms = _timed(lambda: backend.run(prepared, buffers))
         values = backend.download(buffers)
         verification = self._verify(values)
@@ -244,11 +255,6 @@ class _Run:
     def _step(self, stage: str, fraction: float, expected_s: float) -> None:
         self.checkpoint(Step(stage, fraction, expected_s))
 
-    def _rough_launch_s(self) -> float:
-        """Estimate of one launch before any was seen: the plain loops make about 0.3 G multiply-adds a second."""
-        per_second = 1e5 if self.backend.info.key == "simulator" else 3e8
-        return 0.5 + self.problem.multiply_adds / per_second
-
     def _verify(self, values: np.ndarray) -> Verification:
         def checkpoint(fraction: float) -> None:
             self._step("verifying against the float64 oracle", 0.2 + 0.4 * fraction, 2.0)
@@ -256,42 +262,51 @@ class _Run:
         return verify(values, self.samples, self.mask, self.problem, seed=self.seed, checkpoint=checkpoint)
 
     def _sample(self, prepared: Prepared, buffers: Buffers, launch_s: float) -> Timing:
-        self._step("warming up", 0.6, launch_s + self.plan.warm_up_s)
+        self._step("warming up", 0.6, 2 * launch_s + self.plan.warm_up_s)
         clock = self.backend.clock(prepared, buffers)
+        try:
+            kernel = self._sample_kernel(clock, launch_s)
+        finally:
+            clock.close()
+        if not self.backend.copies:
+            return Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock.name)
+        return self._sample_copies(prepared, buffers, launch_s, kernel, clock.name)
+
+    def _sample_kernel(self, clock: LaunchClock, launch_s: float) -> Spread:
         # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
         begin = time.perf_counter()
         while launch_s + time.perf_counter() - begin < self.plan.warm_up_s:
             self._step("warming up", 0.6, launch_s)
             clock.sample_ms()
-        kernel = self._repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s)
-        if not self.backend.copies:
-            return Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock.name)
-        copies = replace(self.plan, fewest=self.plan.fewest_copies, budget_s=self.plan.budget_s / 4)
-        host_to_device = self._repeat(
-            lambda: _timed(lambda: self.backend.upload(self.samples, buffers))[1],
-            "sampling copies in",
-            0.85,
-            0.1,
-            copies,
+        return self._repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s)
+
+    def _sample_copies(
+        self, prepared: Prepared, buffers: Buffers, launch_s: float, kernel: Spread, clock_name: str
+    ) -> Timing:
+        backend, copies = (
+            self.backend,
+            replace(self.plan, fewest=self.plan.fewest_copies, budget_s=self.plan.budget_s / 4),
         )
-        device_to_host = self._repeat(
-            lambda: _timed(lambda: self.backend.download(buffers))[1], "sampling copies out", 0.9, 0.1, copies
-        )
+        # Pageable memory is copied at 1 GB/s or more.
+        copy_s = 0.1 + self.problem.samples * (self.problem.itemsize + 4) / 1e9
 
         def whole() -> None:
-            self.backend.upload(self.samples, buffers)
-            self.backend.run(prepared, buffers)
-            self.backend.download(buffers)
+            backend.upload(self.samples, buffers)
+            backend.run(prepared, buffers)
+            backend.download(buffers)
 
-        end_to_end = self._repeat(lambda: _timed(whole)[1], "sampling end to end", 0.95, 0.2, copies)
+        def repeat(action: Callable[[], object], stage: str, fraction: float, expected_s: float) -> Spread:
+            return self._repeat(lambda: _timed(action)[1], stage, fraction, expected_s, copies)
+
+        upload, download = lambda: backend.upload(self.samples, buffers), lambda: backend.download(buffers)
         return Timing(
             kernel=kernel,
-            end_to_end=end_to_end,
+            host_to_device=repeat(upload, "sampling copies in", 0.85, copy_s),
+            device_to_host=repeat(download, "sampling copies out", 0.9, copy_s),
+            end_to_end=repeat(whole, "sampling end to end", 0.95, copy_s + launch_s),
             compile_ms=0.0,
             allocate_ms=0.0,
-            host_to_device=host_to_device,
-            device_to_host=device_to_host,
-            clock=clock.name,
+            clock=clock_name,
         )
 
     @staticmethod

@@ -35,6 +35,9 @@ from engine.variants.emit.cpu_tile import COLUMNS, ROWS, register_tile
 TILE_ROWS = 48
 TILE_SAMPLES = 256
 
+Band = tuple[int, int, int, int]
+"""First and past-the-last row, first and past-the-last sample."""
+
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return no launches: the tiles are tasks of CPU threads."""
@@ -122,10 +125,12 @@ def correlate_band(
     out,
     band_top,
     band_bottom,
+    band_left,
+    band_right,
     tile,
     spill,
 ):
-    """Compute the results of rows band_top .. band_bottom - 1, tile by tile.
+    """Compute the results of rows band_top .. band_bottom - 1, samples band_left .. band_right - 1, tile by tile.
 
     `image` is H x (W x channels), `weights` and `out` are flat; `tile` and `spill` are buffers of this thread.
     """
@@ -134,8 +139,8 @@ def correlate_band(
     pitch = tile_pitch(mask_columns, channels)
     for top in range(band_top, band_bottom, TILE_ROWS):
         rows = min(TILE_ROWS, band_bottom - top)
-        for left in range(0, samples, TILE_SAMPLES):
-            columns = min(TILE_SAMPLES, samples - left)
+        for left in range(band_left, band_right, TILE_SAMPLES):
+            columns = min(TILE_SAMPLES, band_right - left)
             _load_tile(
                 image,
                 channels,
@@ -173,6 +178,25 @@ def correlate_band(
                                 out[out_at + r * samples + c] = spill[r * COLUMNS + c]
 
 
+def bands(height: int, samples: int, workers: int) -> tuple[Band, ...]:
+    """Cut a picture of height x samples into about four bands a worker, of whole tiles.
+
+    That is enough that a core that is held up costs little, and few enough that starting them is free. Bands go across
+    the whole picture unless it is too low to give every worker one.
+    """
+    wanted = 4 * workers
+    tiles_down, tiles_across = -(-height // TILE_ROWS), -(-samples // TILE_SAMPLES)
+    down = min(wanted, tiles_down)
+    across = min(-(-wanted // down), tiles_across) if down < wanted else 1
+    band_rows = TILE_ROWS * -(-tiles_down // down)
+    band_samples = TILE_SAMPLES * -(-tiles_across // across)
+    return tuple(
+        (top, min(top + band_rows, height), left, min(left + band_samples, samples))
+        for top in range(0, height, band_rows)
+        for left in range(0, samples, band_samples)
+    )
+
+
 @cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="cpu-parallel")
@@ -195,26 +219,22 @@ class Parallel:
             np.float32(mask.offset),
         )
         self._tile_size = (TILE_ROWS + rows - 1 + ROWS) * tile_pitch.py_func(columns, problem.channels)
-        # Four bands a core: enough that a core that is held up costs little, few enough that starting them is free.
-        tiles = -(-problem.height // TILE_ROWS)
-        self._band = TILE_ROWS * max(1, -(-tiles // (4 * cores())))
+        self._bands = bands(problem.height, problem.width * problem.channels, cores())
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on all cores; returns when it is done."""
         flat_image = image.reshape(self._problem.height, -1)
         flat_out = out.reshape(-1)
-        tops = range(0, self._problem.height, self._band)
-        if len(tops) == 1:
-            self._filter_band(flat_image, flat_out, 0)
+        if len(self._bands) == 1:
+            self._filter_band(flat_image, flat_out, self._bands[0])
             return
-        for _ in _threads().map(lambda top: self._filter_band(flat_image, flat_out, top), tops):
+        for _ in _threads().map(lambda band: self._filter_band(flat_image, flat_out, band), self._bands):
             pass
 
-    def _filter_band(self, image: np.ndarray, out: np.ndarray, top: int) -> None:
-        bottom = min(top + self._band, self._problem.height)
+    def _filter_band(self, image: np.ndarray, out: np.ndarray, band: Band) -> None:
         tile = np.zeros(self._tile_size, np.float32)
         spill = np.empty(ROWS * COLUMNS, np.float32)
-        correlate_band(image, *self._mask, out, top, bottom, tile, spill)
+        correlate_band(image, *self._mask, out, *band, tile, spill)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> Parallel:

@@ -153,10 +153,14 @@ class CountingClock:
 
     def __init__(self) -> None:
         self.taken = 0
+        self.closed = False
 
     def sample_ms(self) -> float:
         self.taken += 1
         return 1.0 + self.taken
+
+    def close(self) -> None:
+        self.closed = True
 
 
 class FakeDevice(CpuBackend):
@@ -185,6 +189,7 @@ def test_that_it_warms_up_before_anything_counts() -> None:
     assert warm_ups > 0
     assert timing.kernel.samples_ms == tuple(1.0 + warm_ups + i for i in range(1, 5))
     assert timing.clock == "a clock of the test's"
+    assert device.counting.closed
 
 
 def test_that_copies_are_sampled_apart_from_the_kernel() -> None:

@@ -44,6 +44,22 @@ def test_that_grey_tiles_meet_without_a_seam(width: int) -> None:
     check(variant("cpu-parallel"), Case(f"grey {width}", 5, width, mask_shape=(3, 3)), "cpu")
 
 
+@pytest.mark.parametrize("workers", [1, 2, 16])
+@pytest.mark.parametrize(
+    ("height", "samples"), [(1, 1), (1, 5000), (5000, 1), (40, 70_000), (480, 511), (49, 257)]
+)
+def test_that_bands_cover_each_sample_once_and_leave_no_worker_idle(
+    height: int, samples: int, workers: int
+) -> None:
+    bands = parallel.bands(height, samples, workers)
+    covered = np.zeros((height, samples), int)
+    for top, bottom, left, right in bands:
+        covered[top:bottom, left:right] += 1
+    assert (covered == 1).all()
+    tiles = -(-height // parallel.TILE_ROWS) * -(-samples // parallel.TILE_SAMPLES)
+    assert len(bands) >= min(workers, tiles)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_that_the_number_of_threads_does_not_change_the_result(
     threads: int, monkeypatch: pytest.MonkeyPatch
@@ -53,7 +69,7 @@ def test_that_the_number_of_threads_does_not_change_the_result(
     problem = describe_problem(image, mask, Border.MIRROR, 0.0)
     one_band, banded = np.full(image.shape, np.nan, np.float32), np.full(image.shape, np.nan, np.float32)
     whole = parallel.prepare(problem, mask, Block(1, 1))
-    whole._band = image.shape[0]
+    whole._bands = ((0, image.shape[0], 0, 91 * 3),)
     whole.launch(image, one_band)
     with ThreadPoolExecutor(threads) as pool:
         monkeypatch.setattr(parallel, "cores", lambda: threads)
