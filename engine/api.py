@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.block import Block, Limits
+from engine.block_rules import refuse_block
 from engine.border import Border
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.devices import devices as known_devices
@@ -21,7 +22,6 @@ from engine.timing.plan import SamplingPlan
 from engine.timing.request import as_samples, describe_problem
 from engine.timing.runner import Outcome, device_for, filter_once, measure
 from engine.variants.contract import Variant
-from engine.variants.legality import refuse_block
 from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS, variant
 

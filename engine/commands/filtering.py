@@ -10,11 +10,12 @@ import numpy as np
 from engine.api import Request
 from engine.block import Block
 from engine.commands.arguments import Parser, cell, number, one_of, whole
-from engine.commands.finishing import DEPTHS, channels_to_filter, depth_of_result, finished_picture
+from engine.commands.finishing import DEPTHS, channels_to_filter, depth_of_result
 from engine.commands.output import say, say_json, tell_notes
 from engine.commands.places import check_format, check_place
 from engine.errors import BadValue
 from engine.image.convert import RANGE_MODES
+from engine.image.finished import finished_picture
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
@@ -62,7 +63,7 @@ def run(arguments: list[str]) -> int:
     begin = time.perf_counter()
     values, proof = _filter(request, options.verify)
     elapsed_ms = (time.perf_counter() - begin) * 1e3
-    finished = finished_picture(picture, values, with_alpha, target, options.range)
+    finished = finished_picture(picture, values, target, options.range, with_alpha=with_alpha)
     left_out = save_image(finished, options.output, quality=options.quality)
     notes = (*picture.notes, *_unused(options, picture, request), *left_out)
     tell_notes(notes)

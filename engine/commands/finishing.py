@@ -1,18 +1,15 @@
-"""From a picture to what is filtered of it, and from float32 results back to a picture of the wanted depth."""
+"""What the options of `filter` make of a picture: the channels to filter, and the depth to save the result in."""
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
-from engine.image.convert import RangeMode, change_alpha_depth, to_depth
 from engine.image.picture import Picture
-from engine.image.save import Depth
+from engine.image.save import DEPTH_DTYPES
 
-DEPTHS: tuple[str, ...] = get_args(Depth)
-
-_DTYPES: dict[str, type[Any]] = {"8": np.uint8, "16": np.uint16, "float32": np.float32}
+DEPTHS: tuple[str, ...] = ("keep", *DEPTH_DTYPES)
 
 
 def depth_of_result(picture: Picture, depth: str, range_mode: str) -> np.dtype[Any]:
@@ -23,7 +20,7 @@ def depth_of_result(picture: Picture, depth: str, range_mode: str) -> np.dtype[A
     BadValue
         A range is asked for where float32 values are kept as they are.
     """
-    target = picture.dtype if depth == "keep" else np.dtype(_DTYPES[depth])
+    target = picture.dtype if depth == "keep" else np.dtype(DEPTH_DTYPES[depth])
     if target == np.float32 and range_mode != "clip":
         raise BadValue(
             f"--range {range_mode}",
@@ -43,57 +40,3 @@ def channels_to_filter(picture: Picture, with_alpha: bool) -> NDArray[Any]:
     if with_alpha and picture.alpha is not None:
         return np.dstack([picture.pixels, picture.alpha])
     return picture.pixels
-
-
-def finished_picture(
-    picture: Picture,
-    values: NDArray[np.float32],
-    with_alpha: bool,
-    target: np.dtype[Any],
-    range_mode: RangeMode,
-) -> Picture:
-    """Return the filtered values as a picture, with the alpha and the colour profile of the one that was filtered.
-
-    Parameters
-    ----------
-    picture : Picture
-        That was filtered.
-    values : ndarray of the shape of `channels_to_filter`, float32
-    with_alpha : bool
-        Whether the last channel is the filtered alpha. It is clipped whatever the range mode.
-    target : numpy dtype
-        uint8, uint16 or float32. Between 8 and 16 bit the full scales correspond; from float32 values are taken in
-        the scale of the target, and to float32 they keep their numbers.
-    range_mode : {"clip", "absolute", "offset", "rescale"}
-        What becomes of values outside the range of an integer target.
-    """
-    alpha = picture.alpha
-    if alpha is not None and with_alpha:
-        alpha = _filtered_alpha(values[..., -1], picture.dtype, target)
-        values = values[..., 0] if picture.channels == 1 else values[..., :-1]
-    elif alpha is not None:
-        alpha = change_alpha_depth(alpha, target)
-    if target == np.float32:
-        return Picture(values, alpha, picture.icc_profile)
-    scale = 1.0 if picture.dtype == np.float32 else _white(target) / _white(picture.dtype)
-    pixels = to_depth(_scaled(values, scale), target, range_mode=range_mode)
-    return Picture(pixels, alpha, picture.icc_profile)
-
-
-def _filtered_alpha(
-    values: NDArray[np.float32], source: np.dtype[Any], target: np.dtype[Any]
-) -> NDArray[Any]:
-    values = _scaled(values, _white(target) / _white(source))
-    if target == np.float32:
-        # fmax and fmin prefer the number to NaN, as everywhere where results are clipped.
-        return np.fmin(np.fmax(values, np.float32(0)), np.float32(1))
-    return to_depth(values, target)
-
-
-def _scaled(values: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
-    return values if scale == 1.0 else values * np.float32(scale)
-
-
-def _white(dtype: np.dtype[Any]) -> float:
-    """Return what is opaque, or white: 255, 65535, or 1 for floating point."""
-    return float(np.iinfo(dtype).max) if dtype.kind == "u" else 1.0

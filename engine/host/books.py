@@ -32,7 +32,7 @@ class Pending:
     answered : bool
         Its future has its result, or its error.
     sent_again : int
-        Hosts that ended while it waited with them.
+        Hosts that were up and ended while it waited with them.
     """
 
     id: int

@@ -1,20 +1,22 @@
 """The engine's client: what the window talks to. No Qt and no Numba in here.
 
-It has the shape of `concurrent.futures.Executor` (`submit`, `shutdown`), so that a cluster can stand in its place.
-A host that ends is replaced at once; the request that it was at fails with `HostLost`, the waiting ones go to its
-successor. Called on: any thread. Callbacks and futures' callbacks run on a thread of the client.
+Its interface is four calls: `submit` gives a `concurrent.futures.Future`, `cancel` takes one, `release` gives shared
+memory back, `shutdown` ends everything. A host that ends is replaced at once; the request that it was at fails with
+`HostLost`, the waiting ones go to its successor. Called on: any thread. Callbacks and futures' callbacks run on a
+thread of the client.
 """
 
 import itertools
+import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.books import Host, Pending, ProgressCallback
+from engine.host.faults import Faults
 from engine.host.handed_blocks import HandedBlocks
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
@@ -36,12 +38,11 @@ from engine.host.protocol import (
 GRACE_S = 2.0
 SHORTEST_DEADLINE_S = 5.0
 DEADLINE_FACTOR = 10.0
-FAULTS_ALLOWED = 3
-FAULT_WINDOW_S = 600.0
 # A first start compiles Python's own files and looks for a GPU; 15 s were seen on two busy cores.
 START_DEADLINE_S = 60.0
-# Hosts in a row that may end before they are up; then the next request starts the next one, and nothing else does.
-FAILED_STARTS_ALLOWED = 3
+
+_log = logging.getLogger(__name__)
+_Told = TypeVar("_Told")
 
 
 class EngineClient:
@@ -50,9 +51,10 @@ class EngineClient:
     Parameters
     ----------
     on_ready : callable of Ready, optional
-        A host is up (the first one, or a successor).
+        The real host is up (the first one, or a successor).
     on_lost : callable of HostLost, optional
-        A host has ended by itself; its successor is being started.
+        The real host has ended by itself; the remedy says whether a successor is being started. Of the simulator's
+        host only its requests tell.
     """
 
     def __init__(
@@ -67,16 +69,14 @@ class EngineClient:
         self._ids = itertools.count(1)
         self._pending: dict[int, Pending] = {}
         self._hosts: dict[bool, Host] = {}
-        self._faults: deque[float] = deque()
-        self._failed_starts = 0
-        self._use_cuda = True
+        self._faults = Faults()
         self._closing = False
         self._blocks = HandedBlocks()
 
     @property
     def use_cuda(self) -> bool:
         """Whether CUDA is used; False after three faults in ten minutes, until `try_cuda_again`."""
-        return self._use_cuda
+        return self._faults.use_cuda
 
     @property
     def host_pid(self) -> int | None:
@@ -144,21 +144,22 @@ class EngineClient:
             return
         with self._lock:
             links = [host.link for host in self._hosts.values()]
-            self._blocks.give_back(names, links)
-        for link in links:
-            link.send(Release(names))
+            handed = self._blocks.give_back(names, links)
+        for link in links if handed else ():
+            link.send(Release(handed))
 
     def try_cuda_again(self) -> None:
         """Forget the faults and start a host that may use CUDA."""
         with self._lock:
-            self._faults.clear()
-            self._failed_starts = 0
-            self._use_cuda = True
+            if self._closing:
+                return
+            self._faults.forget()
             host = self._hosts.get(False)
-            if host is not None:
-                host.end_wanted = True
-        if host is not None:
-            host.link.kill("it is started again to use the GPU")
+            if host is None:
+                self._host(simulator=False)
+                return
+            host.end_wanted = True
+        host.link.kill("it is started again to use the GPU")
 
     def shutdown(self) -> None:
         """End every host and free all shared memory; requests that are not answered fail as cancelled."""
@@ -179,7 +180,7 @@ class EngineClient:
     def _host(self, simulator: bool) -> Host:
         host = self._hosts.get(simulator)
         if host is None:
-            options = HostOptions(simulator=simulator, use_cuda=self._use_cuda)
+            options = HostOptions(simulator=simulator, use_cuda=self._faults.use_cuda)
             link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
             host = self._hosts[simulator] = Host(link)
             host.deadline = time.monotonic() + START_DEADLINE_S
@@ -211,7 +212,7 @@ class EngineClient:
                     allowed = max(SHORTEST_DEADLINE_S, DEADLINE_FACTOR * message.progress.expected_s)
                     host.deadline = time.monotonic() + allowed
             if pending is not None and pending.on_progress is not None:
-                pending.on_progress(message.progress)
+                _tell(pending.on_progress, message.progress)
         elif isinstance(message, Done | Failed):
             if isinstance(message, Failed) and message.fatal:
                 link.note_end(str(message.error))
@@ -225,14 +226,15 @@ class EngineClient:
                 self._answer(pending, None, message.error)
 
     def _note_ready(self, link: HostLink, ready: Ready) -> None:
+        simulator = link.options.simulator
         with self._lock:
-            host = self._hosts.get(link.options.simulator)
+            self._faults.note_up(simulator)
+            host = self._hosts.get(simulator)
             if host is not None:
                 host.ready = ready
                 host.deadline = time.monotonic() + SHORTEST_DEADLINE_S if self._in_hands_of(host) else None
-        if not link.options.simulator:
-            self._failed_starts = 0
-            self._on_ready(ready)
+        if not simulator:
+            _tell(self._on_ready, ready)
 
     def _take(self, request_id: int) -> Pending | None:
         """Remove a request from the books; send the preview that waited for it."""
@@ -260,53 +262,43 @@ class EngineClient:
             left = self._in_hands_of(host)
             for pending in left:
                 del self._pending[pending.id]
-            if self._closing:
-                error: EngineError = Cancelled("The request", "the program is closing")
-            elif host.end_wanted:
-                error = Cancelled("The run was stopped", reason)
-            else:
-                self._count_fault(simulator)
-                self._failed_starts += host.ready is None
-                error = self._lost_error(reason)
-            again = [p for p in left if p.may_be_sent_again] if self._may_start_successor(host) else []
+            if not self._closing and not host.end_wanted:
+                self._faults.note_end(simulator, was_up=host.ready is not None)
+            may_start = self._may_start_successor(host)
+            again = [p for p in left if p.may_be_sent_again] if may_start else []
             if host.newest.waiting is not None:
                 left.append(host.newest.waiting)
-                again += [host.newest.waiting] if self._may_start_successor(host) else []
-            if self._may_start_successor(host) and (again or not simulator):
-                self._send_again(self._host(simulator), again)
-        if isinstance(error, HostLost):
-            self._on_lost(error)
+                again += [host.newest.waiting] if may_start else []
+            has_successor = may_start and (bool(again) or not simulator)
+            if has_successor:
+                self._send_again(self._host(simulator), again, was_up=host.ready is not None)
+            error = self._error_of_end(host, reason, has_successor)
+        if isinstance(error, HostLost) and not simulator:
+            _tell(self._on_lost, error)
         for pending in left:
             if pending not in again:
                 self._answer(pending, None, error)
 
     def _may_start_successor(self, host: Host) -> bool:
         """Return whether a host that ended is to be replaced at once; one that never comes up is not, for ever."""
-        return not self._closing and (host.ready is not None or self._failed_starts < FAILED_STARTS_ALLOWED)
+        may_start_again = self._faults.may_start_again(host.link.options.simulator)
+        return not self._closing and (host.ready is not None or may_start_again)
 
-    def _send_again(self, successor: Host, requests: list[Pending]) -> None:
+    def _error_of_end(self, host: Host, reason: str, has_successor: bool) -> EngineError:
+        if self._closing:
+            return Cancelled("The request", "the program is closing")
+        if host.end_wanted:
+            return Cancelled("The run was stopped", reason)
+        return self._faults.lost_error(host.link.options.simulator, reason, has_successor)
+
+    def _send_again(self, successor: Host, requests: list[Pending], was_up: bool) -> None:
         for pending in requests:
-            pending.sent_again += pending.link is not None
+            # A host that never came up did not see the request.
+            pending.sent_again += was_up and pending.link is not None
             if pending.request.lane is Lane.NEWEST and successor.newest.sent is not None:
                 pending.link, successor.newest.waiting = None, pending
             else:
                 self._send(successor, pending)
-
-    def _count_fault(self, simulator: bool) -> None:
-        if simulator:
-            return
-        now = time.monotonic()
-        self._faults.append(now)
-        while self._faults and now - self._faults[0] > FAULT_WINDOW_S:
-            self._faults.popleft()
-        if len(self._faults) >= FAULTS_ALLOWED:
-            self._use_cuda = False
-
-    def _lost_error(self, reason: str) -> HostLost:
-        remedy = "A new one is being started and your work is kept: run again."
-        if not self._use_cuda:
-            remedy += " After three faults in ten minutes only the CPU is used, until you try the GPU again."
-        return HostLost("The engine's process ended", reason, remedy)
 
     def _give_up_on(self, pending: Pending) -> None:
         with self._lock:
@@ -336,3 +328,11 @@ class EngineClient:
             pending.future.set_exception(error)
         else:
             pending.future.set_result(value)
+
+
+def _tell(callback: Callable[[_Told], None], told: _Told) -> None:
+    """Call back; what goes wrong there is logged and ends neither the thread nor any request."""
+    try:
+        callback(told)
+    except Exception:  # noqa: BLE001 - code that is not the client's: whatever it was must not stop the others
+        _log.exception("A callback of the engine's client failed")

@@ -28,12 +28,20 @@ class HandedBlocks:
             numbers = [shared.number_of(name) for name in names]
             self._newest[maker] = max(self._newest.get(maker, 0), *numbers, 0)
 
-    def give_back(self, names: tuple[str, ...], living: list[HostLink]) -> None:
-        """Note that blocks are looked at no longer; remove those whose maker is gone."""
+    def give_back(self, names: tuple[str, ...], living: list[HostLink]) -> tuple[str, ...]:
+        """Note that blocks are looked at no longer; remove those whose maker is gone.
+
+        Returns
+        -------
+        tuple of str
+            Those that were handed over. A name that was not, or that was given back before, may be one that its
+            maker has in use again: it is detached here, and nothing else.
+        """
         shared.forget(*names)
         with self._lock:
-            orphans = [name for name in names if self._maker.pop(name, None) not in living]
-        shared.unlink(*orphans)
+            makers = {name: self._maker.pop(name) for name in names if name in self._maker}
+        shared.unlink(*(name for name, maker in makers.items() if maker not in living))
+        return tuple(makers)
 
     def maker_ended(self, maker: HostLink) -> None:
         """Remove what a host owned when it ended; what is still looked at stays."""

@@ -4,8 +4,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named, devices
@@ -23,15 +25,17 @@ from engine.host.protocol import (
     Progress,
     Ready,
     Run,
+    Saved,
     SaveResult,
     ScreenLevels,
+    SharedArray,
     VariantInfo,
 )
-from engine.image.convert import to_depth
+from engine.image.finished import finished_picture
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.samples import open_sample
-from engine.image.save import save_image
+from engine.image.save import DEPTH_DTYPES, save_image
 from engine.problem import Problem
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import describe_problem
@@ -139,24 +143,23 @@ def _availability(variant: Variant, job: FilterJob, problem: Problem) -> Availab
     return Availability(variant.key)
 
 
-def save_result(request: SaveResult, report: Report) -> str:
-    """Write a result, or the picture itself, to a file; return its path."""
+def save_result(request: SaveResult, report: Report) -> Saved:
+    """Write a result, or the picture itself, to a file."""
     report(Progress("saving", 0.0, 10.0))
-    pixels = shared.attach(request.picture.pixels)
     alpha = None if request.picture.alpha is None else shared.attach(request.picture.alpha)
+    picture = Picture(_one_plane(request.picture.pixels), alpha, request.picture.icc_profile)
     if request.values is not None:
-        values = shared.attach(request.values)
-        if request.depth != "float32" and pixels.dtype.kind == "u":
-            pixels = to_depth(values, pixels.dtype, range_mode=request.range_mode)  # type: ignore[arg-type]
-        else:
-            pixels = np.array(values)
-            alpha = (
-                None if alpha is None else (alpha / np.float32(full_scale(alpha.dtype))).astype(np.float32)
-            )
-    squeezed = pixels[:, :, 0] if pixels.shape[2] == 1 else pixels
-    picture = Picture(squeezed, alpha, request.picture.icc_profile)
-    save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
-    return request.path
+        target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
+        picture = finished_picture(picture, _one_plane(request.values), target, request.range_mode)  # type: ignore[arg-type]
+    # Of a result nothing is left to change here; a depth that there is not is refused.
+    notes = save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
+    return Saved(request.path, notes)
+
+
+def _one_plane(array: SharedArray) -> NDArray[Any]:
+    """Return an array of shared memory, grey as rows and columns only."""
+    values = shared.attach(array)
+    return values[:, :, 0] if values.shape[2] == 1 else values
 
 
 class _Work:

@@ -5,6 +5,7 @@ lost and the parent waits out its whole timeout; with a pipe and the sentinel it
 A second thread writes, so that nobody who sends ever waits for a host that does not read.
 """
 
+import logging
 import multiprocessing
 import queue
 import signal
@@ -19,6 +20,11 @@ from engine.host.process import serve
 
 Message = object
 
+# A process that has closed its pipe is leaving; one that has not left by then never will.
+LEAVING_S = 5.0
+
+_log = logging.getLogger(__name__)
+
 
 class HostLink:
     """Starts a host, sends to it, and tells what comes back.
@@ -29,7 +35,8 @@ class HostLink:
     on_message : callable of (HostLink, message)
         Called on: the link's thread.
     on_end : callable of (HostLink, reason)
-        The process has ended; called once, on the link's thread, after every message that it had sent.
+        The process has ended, or never began; called once, whatever happens, on the link's thread, after every
+        message that the process had sent.
     next_deadline : callable of () -> float or None
         Seconds until the host has to be given up, asked before each wait.
     """
@@ -88,29 +95,45 @@ class HostLink:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        reason = ""
+        try:
+            reason = self._live()
+        except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host is told
+            _log.exception("The link to the engine's process failed")
+            reason = f"its connection failed ({type(error).__name__}: {' '.join(str(error).split())[:300]})"
+        finally:
+            self._on_end(self, self._end_reason or reason)
+            with self._lock:
+                if self._process is not None:
+                    self._process.close()
+                self._wake.close()
+                self._wake_sender.close()
+
+    def _live(self) -> str:
+        """Start the process, stay with it until it has ended, and return how it did."""
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=True)
         process = context.Process(
             target=serve, args=(theirs, self.options), name="haloscope-engine", daemon=True
         )
-        process.start()
-        theirs.close()
-        with self._lock:
-            self._process = process
-            if self._end_reason:
+        with ours:
+            with theirs:
+                process.start()
+            with self._lock:
+                self._process = process
+                if self._end_reason:
+                    process.kill()
+            writer = threading.Thread(target=self._write, args=(ours,), name="engine-writer", daemon=True)
+            writer.start()
+            try:
+                self._listen(process, ours)
+                process.join(LEAVING_S)
+            finally:
                 process.kill()
-        writer = threading.Thread(target=self._write, args=(ours,), name="engine-writer", daemon=True)
-        writer.start()
-        self._listen(process, ours)
-        process.join()
-        self._outbox.put(None)
-        writer.join()
-        ours.close()
-        self._on_end(self, self._end_reason or _ended_how(process.exitcode))
-        with self._lock:
-            process.close()
-            self._wake.close()
-            self._wake_sender.close()
+                process.join()
+                self._outbox.put(None)
+                writer.join()
+        return _ended_how(process.exitcode)
 
     def _write(self, connection: Connection) -> None:
         while (message := self._outbox.get()) is not None:
@@ -118,10 +141,17 @@ class HostLink:
                 connection.send(message)
             except OSError:
                 return
+            except Exception as error:  # noqa: BLE001 - the thread's boundary: what cannot be pickled is never sent
+                _log.exception("A message to the engine's process could not be sent")
+                self.kill(f"a request could not be sent to it ({type(error).__name__})")
+                return
 
     def _listen(self, process: SpawnProcess, connection: Connection) -> None:
+        given_up = False
         while True:
-            ready = wait([connection, process.sentinel, self._wake], self._next_deadline())
+            # A process that sticks in the driver can outlive its kill: its end is waited for, without a deadline.
+            deadline = None if given_up else self._next_deadline()
+            ready = wait([connection, process.sentinel, self._wake], deadline)
             if self._wake in ready:
                 self._wake.recv()
             if connection in ready:
@@ -133,6 +163,7 @@ class HostLink:
             elif process.sentinel in ready:
                 return
             elif not ready:
+                given_up = True
                 self.kill(
                     "it did not answer for more than ten times the time that the work was expected to take"
                 )

@@ -167,7 +167,7 @@ class CheckVariants:
 
 @dataclass(frozen=True, slots=True)
 class SaveResult:
-    """Write a result (or a picture) to a file. Reply: the path that was written.
+    """Write a result (or a picture) to a file. Reply: Saved.
 
     Parameters
     ----------
@@ -215,6 +215,21 @@ class Filtered:
     elapsed_ms: float
     result: RunResult | None = None
     chosen_because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file that was written.
+
+    Parameters
+    ----------
+    path : str
+    notes : tuple of str
+        A sentence for each thing that its format cannot keep and that was left out.
+    """
+
+    path: str
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ class Worker:
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
         self._cancelled: set[int] = set()
+        self._current: int | None = None
         self._stopping = False
 
     def run(self) -> None:
@@ -75,7 +76,9 @@ class Worker:
                 else:
                     self._waiting.append(message)
             elif isinstance(message, Cancel):
-                self._cancelled.add(message.id)
+                # One that comes after the answer would be remembered for ever.
+                if message.id == self._current or any(waiting.id == message.id for waiting in self._waiting):
+                    self._cancelled.add(message.id)
             elif isinstance(message, Stop):
                 self._stopping = True
             self._changed.notify()
@@ -84,15 +87,24 @@ class Worker:
         with self._changed:
             while not self._waiting and not self._stopping:
                 self._changed.wait()
-            return None if self._stopping else self._waiting.popleft()
+            if self._stopping:
+                return None
+            message = self._waiting.popleft()
+            self._current = message.id
+            return message
 
     def _answer(self, message: ToHost) -> None:
-        def report(progress: Progress) -> None:
+        def stop_if_cancelled() -> None:
             if self._stopping or message.id in self._cancelled:
                 raise Cancelled("The request", "it was stopped")
+
+        def report(progress: Progress) -> None:
+            stop_if_cancelled()
             self._send(Working(message.id, progress))
 
         try:
+            # The picture of a request that was stopped while it waited may be gone already.
+            stop_if_cancelled()
             self._send(Done(message.id, self._do(message, report)))
         except DeviceFault as error:
             self._send(Failed(message.id, error, fatal=True))
@@ -105,7 +117,14 @@ class Worker:
         except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes an answer
             self._send(Failed(message.id, _unexpected(error)))
         finally:
+            self._forget(message)
+
+    def _forget(self, message: ToHost) -> None:
+        with self._changed:
             self._cancelled.discard(message.id)
+            # A light question is answered while another request is the current one.
+            if self._current == message.id:
+                self._current = None
 
     def _do(self, message: ToHost, report: jobs.Report) -> object:
         request = message.request

@@ -17,7 +17,8 @@ from engine.image.picture import Picture
 
 Depth = Literal["keep", "8", "16", "float32"]
 
-_DTYPES: dict[str, type[Any]] = {"8": np.uint8, "16": np.uint16, "float32": np.float32}
+# The sample type of each depth that can be asked for, but "keep".
+DEPTH_DTYPES: dict[str, type[Any]] = {"8": np.uint8, "16": np.uint16, "float32": np.float32}
 
 _FORMATS = {
     ".png": "PNG",
@@ -122,12 +123,12 @@ def _format_of(name: str) -> str:
 def _with_depth(picture: Picture, depth: Depth, name: str) -> Picture:
     if depth == "keep":
         return picture
-    if depth not in _DTYPES:
-        known = ", ".join(("keep", *_DTYPES))
+    if depth not in DEPTH_DTYPES:
+        known = ", ".join(("keep", *DEPTH_DTYPES))
         raise ImageWriteError(
             f"{name} cannot be saved", f"there is no depth {depth!r}", f"Choose one of: {known}."
         )
-    dtype = _DTYPES[depth]
+    dtype = DEPTH_DTYPES[depth]
     alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
     return Picture(change_depth(picture.pixels, dtype), alpha, picture.icc_profile)
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from engine.block import Block, Limits
+from engine.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.problem import Problem
 
@@ -62,27 +63,6 @@ class Work:
     def arithmetic_intensity(self) -> float:
         """Floating-point operations for each byte asked of global memory."""
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a variant cannot do something, and what is nearest to it that it can.
-
-    Parameters
-    ----------
-    reason : str
-        A sentence for people.
-    nearest_block : Block, optional
-        The legal block nearest to the one asked for, where the block is the reason.
-    """
-
-    reason: str
-    nearest_block: Block | None = None
-
-    @property
-    def remedy(self) -> str:
-        """What would do, in words; empty where nothing is near."""
-        return f"The nearest legal block is {self.nearest_block}." if self.nearest_block else ""
 
 
 class Prepared(Protocol):

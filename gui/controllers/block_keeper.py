@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from engine.host.protocol import CheckVariants, Filtered, PictureHandle, Preview, Request, Run, SaveResult
+from engine.host.protocol import CheckVariants, Preview, Request, Run, SaveResult, blocks_of
 
 
 class BlockKeeper:
@@ -44,21 +44,10 @@ class BlockKeeper:
             self._release(*free)
 
 
-def blocks_of(thing: PictureHandle | Filtered | None) -> frozenset[str]:
-    """Return the names of the blocks that a picture or a filtered picture lies in."""
-    if isinstance(thing, PictureHandle):
-        arrays = [thing.pixels, *thing.screen.levels, *([thing.alpha] if thing.alpha else [])]
-    elif isinstance(thing, Filtered):
-        arrays = [*([thing.values] if thing.values else []), *(thing.screen.levels if thing.screen else ())]
-    else:
-        arrays = []
-    return frozenset(array.name for array in arrays)
-
-
-def blocks_of_request(request: Request) -> frozenset[str]:
+def blocks_of_request(request: Request) -> tuple[str, ...]:
     """Return the names of the blocks that a request reads."""
     if isinstance(request, Preview | Run | CheckVariants):
         return blocks_of(request.job.picture)
     if isinstance(request, SaveResult):
-        return blocks_of(request.picture) | ({request.values.name} if request.values else frozenset())
-    return frozenset()
+        return (*blocks_of(request.picture), *([request.values.name] if request.values else ()))
+    return ()

@@ -1,7 +1,7 @@
 """What is on the screen now, and the shared memory that it lies in: held while it is shown, given back after."""
 
-from engine.host.protocol import Filtered, PictureHandle
-from gui.controllers.block_keeper import BlockKeeper, blocks_of
+from engine.host.protocol import Filtered, PictureHandle, blocks_of
+from gui.controllers.block_keeper import BlockKeeper
 from gui.state.engine_state import EngineState
 from gui.state.workspace import Workspace
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import OpenPicture, PictureHandle, SaveResult
-from gui.controllers.block_keeper import blocks_of
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, blocks_of
 from gui.controllers.display import Display
 from gui.controllers.engine_link import Ask, EngineLink
 from gui.state.engine_state import EngineState
@@ -114,9 +113,10 @@ class PictureController(QObject):
         if then is not None:
             then(False)
 
-    def _saved(self, path: str) -> None:
+    def _saved(self, saved: Saved) -> None:
         self._state.end_task(SAVE_SOURCE)
-        self._messages.show(Message(SAVE_SOURCE, Severity.INFO, f"Saved as {path}"))
+        severity = Severity.WARNING if saved.notes else Severity.INFO
+        self._messages.show(Message(SAVE_SOURCE, severity, f"Saved as {saved.path}", " ".join(saved.notes)))
 
     def _save_failed(self, error: EngineError) -> None:
         self._state.end_task(SAVE_SOURCE)

@@ -6,8 +6,15 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError, HostLost
-from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
-from gui.controllers.block_keeper import blocks_of
+from engine.host.protocol import (
+    Availability,
+    CheckVariants,
+    Filtered,
+    FilterJob,
+    Run,
+    blocks_of,
+    wants_simulator,
+)
 from gui.controllers.display import Display
 from gui.controllers.engine_link import Ask, EngineLink
 from gui.controllers.failed_run import failed_run
@@ -146,8 +153,8 @@ class RunController(QObject):
             self._queue.clear()
         else:
             self._results.add(failed_run(job, self._title(job.variant), error))
-            # That the host was lost is told once, by the link's message.
-            if not isinstance(error, HostLost):
+            # That the host was lost is told once, by the link's message; of the simulator's the link says nothing.
+            if not isinstance(error, HostLost) or wants_simulator(Run(job)):
                 self._messages.show_error(SOURCE, error)
         self._next()
 

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.block import Block
+from engine.block import Block, Limits
+from engine.block_rules import Refusal, refuse_block
 from engine.host.protocol import Availability, VariantInfo
-from gui.state.block_check import refused_everywhere
 from gui.state.engine_state import EngineState
 from gui.state.workspace import AUTO, Workspace
 from gui.style.icons import icon
@@ -152,7 +152,7 @@ class BlockEditor(QWidget):
                 f"The nearest block that this kernel can use here: {_count_text(self._offered)}."
             )
 
-    def _refused(self) -> Availability | None:
+    def _refused(self) -> Availability | Refusal | None:
         """Return the refusal of the chosen kernel's block; for auto that of the first kernel that refuses it."""
         settings = self._workspace.settings
         known = self._engine_state.availability
@@ -163,7 +163,13 @@ class BlockEditor(QWidget):
                 return entry
         if settings.block is None or self._why_no_block():
             return None
-        return refused_everywhere(settings.block, self._engine_state.devices)
+        # What is no block at all is told at once, also where no kernel that has blocks can run.
+        return refuse_block(settings.block, self._limits())
+
+    def _limits(self) -> Limits:
+        """Return what the GPU allows; where there is none, what every NVIDIA GPU allows."""
+        devices = self._engine_state.devices
+        return next((d.limits for d in devices if d.kind == "cuda" and d.times_mean_speed), Limits())
 
     def _chosen(self) -> VariantInfo | None:
         return self._engine_state.variant(self._workspace.settings.variant)

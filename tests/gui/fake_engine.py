@@ -26,10 +26,12 @@ from engine.host.protocol import (
     Ready,
     Request,
     Run,
+    Saved,
     SaveResult,
     ScreenLevels,
     SharedArray,
     VariantInfo,
+    wants_simulator,
 )
 from engine.machine import DeviceInfo
 from engine.problem import Problem
@@ -96,6 +98,7 @@ class FakeEngineClient:
         self.cancelled: list[Request] = []
         self.released: list[str] = []
         self.created: set[str] = set()
+        self.save_notes: tuple[str, ...] = ()
         self.is_shut_down = False
 
     def start(self) -> None:
@@ -151,6 +154,12 @@ class FakeEngineClient:
         while self.asked:
             self.fail(error)
 
+    def lose_simulator(self, reason: str = "it was killed (SIGKILL)") -> None:
+        """End the simulator's host: only the requests that it held are told."""
+        error = HostLost("The engine's process ended", reason, "A new one starts with the next request.")
+        for asked in [asked for asked in self.asked if wants_simulator(asked.request)]:
+            self.fail(error, asked)
+
     def cancel(self, future: Future[Any]) -> None:
         for asked in self.asked:
             if asked.future is future:
@@ -187,7 +196,7 @@ class FakeEngineClient:
             return tuple(Availability(v.key, self.unavailable.get(v.key, "")) for v in READY.variants)
         if isinstance(request, SaveResult):
             Path(request.path).write_bytes(b"picture")
-            return request.path
+            return Saved(request.path, self.save_notes)
         result = _run_result(request.job) if isinstance(request, Run) else None
         return self._filtered(request.job, result)
 

@@ -23,12 +23,13 @@ import numpy as np
 from numba import njit
 
 from engine.block import Block, Limits
+from engine.block_rules import Refusal
 from engine.device.cpu import cores
 from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
 from engine.metrics.traffic import tile_cells_inside
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Refusal, Variant, Work
+from engine.variants.contract import DeviceKind, Launch, Variant, Work
 from engine.variants.emit.cpu_tile import COLUMNS, ROWS, register_tile
 
 # Input tiles of 48 rows by 256 samples (plus the halo of a 5 x 5 mask) take 54 KB: they stay in a core's L2 cache.

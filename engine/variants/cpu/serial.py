@@ -17,11 +17,12 @@ import numpy as np
 from numba import njit
 
 from engine.block import Block, Limits
+from engine.block_rules import Refusal
 from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Refusal, Variant, Work
+from engine.variants.contract import DeviceKind, Launch, Variant, Work
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:

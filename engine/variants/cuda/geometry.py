@@ -1,9 +1,9 @@
 """Grids of blocks: how many cover a picture, and when there are too many. Pure integers."""
 
 from engine.block import Block, Limits
+from engine.block_rules import Refusal, SharedBytes, refuse_block
 from engine.problem import Problem
-from engine.variants.contract import Launch, Refusal
-from engine.variants.legality import SharedBytes, refuse_block
+from engine.variants.contract import Launch
 
 MAX_GRID_Y = 65_535
 

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine.block import Block, Limits
+from engine.block_rules import Refusal
 from engine.border import Border
 from engine.device.cuda_kernels import Kernel, filter_signature, float32
 from engine.device.index_rules import cuda_rule
@@ -24,7 +25,7 @@ from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, KernelSource, Launch, Refusal, Variant, Work
+from engine.variants.contract import DeviceKind, KernelSource, Launch, Variant, Work
 from engine.variants.cuda.geometry import one_launch, refuse_launch
 
 

@@ -58,7 +58,8 @@ def shared_memory_of(pids: list[int]) -> list[str]:
     """Return the names of the blocks that these processes made and that still exist."""
     if not SHARED_MEMORY.is_dir():
         return []
-    return [path.name for path in SHARED_MEMORY.iterdir() if any(str(pid) in path.name for pid in pids)]
+    prefixes = tuple(f"haloscope-{pid}-" for pid in pids)
+    return [path.name for path in SHARED_MEMORY.iterdir() if path.name.startswith(prefixes)]
 
 
 @pytest.fixture

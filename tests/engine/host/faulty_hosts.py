@@ -15,6 +15,20 @@ def exit_at_once(connection: Connection, options: HostOptions) -> None:
     os._exit(3)
 
 
+def exit_unless_on_the_cpu(connection: Connection, options: HostOptions) -> None:
+    """End before anything was said wherever CUDA is looked for, as a broken driver does."""
+    if options.use_cuda:
+        os._exit(3)
+    serve(connection, options)
+
+
+def exit_as_simulator(connection: Connection, options: HostOptions) -> None:
+    """End at once as the simulator's host only."""
+    if options.simulator:
+        os._exit(3)
+    serve(connection, options)
+
+
 def say_nothing(connection: Connection, options: HostOptions) -> None:
     """Live, and never say so."""
     threading.Event().wait()
@@ -38,3 +52,16 @@ def stick_in_previews(connection: Connection, options: HostOptions) -> None:
 
     jobs.preview = preview  # type: ignore[assignment]
     serve(connection, options)
+
+
+class Unreadable:
+    """Fails in the process that reads it, as a class does that only one side knows."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return divmod, (1, 0)
+
+
+def send_what_cannot_be_read(connection: Connection, options: HostOptions) -> None:
+    """Send one message that cannot be read, and live on."""
+    connection.send(Unreadable())
+    threading.Event().wait()

@@ -10,6 +10,7 @@ import pytest
 
 from engine.errors import Cancelled, DeviceFault, HostLost
 from engine.host import client as client_module
+from engine.host import faults
 from engine.host.protocol import Filtered, FilterJob, PictureHandle, Preview, Progress, Run
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
@@ -98,7 +99,7 @@ def test_that_after_three_faults_only_the_cpu_is_used_until_asked_otherwise(star
 
 
 def test_that_old_faults_are_forgotten(start_client: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "FAULT_WINDOW_S", 0.0)
+    monkeypatch.setattr(faults, "FAULT_WINDOW_S", 0.0)
     watched = start_client()
     for _ in range(3):
         os.kill(watched.wait_until_up(), signal.SIGKILL)
@@ -115,8 +116,9 @@ def test_that_a_host_that_stops_answering_in_a_run_is_replaced(
     run = LongRun(watched, picture)
     monkeypatch.setattr(client_module, "SHORTEST_DEADLINE_S", 0.5)
     monkeypatch.setattr(client_module, "DEADLINE_FACTOR", 1.0)
+    # The first of these may have been on its way already; the second one begins with the deadlines above.
     run.wait_for_a_sample()
-    time.sleep(0.3)  # another sample begins, with the deadlines above
+    run.wait_for_a_sample()
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(HostLost, match="it did not answer for more than ten times the time"):
         run.future.result(PATIENCE_S)
@@ -190,14 +192,63 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(
     watched = start_client()
     with pytest.raises(HostLost, match="it ended with exit code 3"):
         watched.open_sample()
-    most = client_module.FAILED_STARTS_ALLOWED
+    # With CUDA first, then without.
+    most = 2 * faults.FAILED_STARTS_ALLOWED
     for _ in range(most):
         watched.wait_until_lost()
     assert watched.client.host_pid is None
+    assert ["A new one is being started" in str(lost) for lost in watched.lost] == [True] * (most - 1) + [
+        False
+    ]
+    assert "The next request starts a new one" in str(watched.lost[-1])
     # Whoever asks again gets a new try.
     monkeypatch.undo()
     assert watched.open_sample().width > 0
     assert len(watched.lost) == most
+
+
+def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(
+    start_client: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_unless_on_the_cpu)
+    watched = start_client()
+    assert watched.open_sample().width > 0
+    assert not watched.client.use_cuda
+    assert len(watched.lost) == faults.FAULTS_ALLOWED
+    assert "only the CPU is used" in str(watched.lost[-1])
+
+
+def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(
+    start_client: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "FAILED_STARTS_ALLOWED", 1)
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_at_once)
+    watched = start_client()
+    watched.wait_until_lost()
+    assert watched.client.host_pid is None
+    monkeypatch.undo()
+    watched.client.try_cuda_again()
+    assert watched.wait_until_up() == watched.client.host_pid
+    watched.end()
+    watched.client.try_cuda_again()
+    assert watched.client.host_pid is None
+
+
+def test_that_the_end_of_the_simulator_is_told_to_its_requests_alone(
+    start_client: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_as_simulator)
+    watched = start_client()
+    picture = watched.open_sample()
+    job = FilterJob(picture, Mask([[1]]), variant="naive", device="simulator")
+    with pytest.raises(
+        HostLost,
+        match=r"^The simulator's process ended: it ended with exit code 3\. The next request starts a new one\.$",
+    ):
+        watched.client.submit(Preview(job)).result(PATIENCE_S)
+    assert watched.lost == []
+    assert watched.client.use_cuda
+    assert runs_again(watched, picture)
 
 
 def test_that_a_host_that_says_nothing_is_given_up(

@@ -22,6 +22,7 @@ from engine.host.protocol import (
     Preview,
     Progress,
     Run,
+    Saved,
     SaveResult,
     blocks_of,
 )
@@ -29,7 +30,7 @@ from engine.image.open import open_image
 from engine.image.samples import open_sample
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Watched
+from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Watched, shared_memory_of
 
 SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)
 # A sample of it takes 70 ms in plain loops: a run of the most samples that are taken lasts 14 s.
@@ -149,7 +150,7 @@ def test_that_only_the_newest_of_many_previews_counts(calm: Watched, picture: Pi
 @pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
 def test_that_a_result_nobody_wants_is_freed_or_used_again(calm: Watched, picture: PictureHandle) -> None:
     def blocks() -> int:
-        return sum(str(calm.hosts[0]) in path.name for path in SHARED_MEMORY.iterdir())
+        return len(shared_memory_of(calm.hosts[:1]))
 
     def ask_and_forget() -> None:
         future = calm.client.submit(Preview(job_of(picture)))
@@ -186,7 +187,7 @@ def test_that_a_waiting_request_can_be_cancelled_without_harm_to_the_one_before(
 def test_that_a_result_is_saved_as_it_is_shown(calm: Watched, picture: PictureHandle, tmp_path: Path) -> None:
     reply: Filtered = calm.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
     path = str(tmp_path / "out.png")
-    assert calm.client.submit(SaveResult(picture, reply.values, path)).result(PATIENCE_S) == path
+    assert calm.client.submit(SaveResult(picture, reply.values, path)).result(PATIENCE_S) == Saved(path)
     assert reply.values is not None
     wanted = np.rint(np.clip(shared.attach(reply.values), 0, 255)).astype(np.uint8)
     assert np.array_equal(open_image(path).pixels, wanted[:, :, 0])

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from engine.block import Block, Limits
+from engine.block_rules import nearest_legal
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.cuda.geometry import MAX_GRID_Y
-from engine.variants.legality import nearest_legal
 from engine.variants.registry import VARIANTS, variant
 
 CUDA = [known for known in VARIANTS if known.device is DeviceKind.CUDA]

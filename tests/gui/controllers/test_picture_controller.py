@@ -71,6 +71,16 @@ def test_that_the_result_that_is_shown_is_saved(bench, tmp_path):
     assert (tmp_path / "out.tif").exists()
 
 
+def test_that_what_a_format_could_not_keep_is_told(bench, tmp_path):
+    bench.fake.save_notes = ("JPEG has no alpha: it was left out.", "The colour profile was left out.")
+    bench.pictures.save_result(tmp_path / "out.jpg")
+    bench.settle()
+    told = bench.messages.newest
+    assert str(tmp_path / "out.jpg") in told.what
+    assert told.why == "JPEG has no alpha: it was left out. The colour profile was left out."
+    assert told.severity is Severity.WARNING
+
+
 def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
     values = slow_bench.state.last_result.values.name
     slow_bench.pictures.save_result(tmp_path / "out.png")

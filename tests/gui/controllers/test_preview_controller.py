@@ -3,6 +3,7 @@ import pytest
 from engine.border import Border
 from engine.errors import BadValue
 from engine.host.protocol import CheckVariants, Preview
+from gui.controllers import preview_controller
 
 
 def previews(bench):
@@ -141,6 +142,8 @@ def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeyp
     monkeypatch.setattr(slow_bench.fake, "cancel", lambda future: None)
     slow_bench.workspace.change(device="simulator")
     slow_bench.settle()
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.settle()
     slow_bench.workspace.change(device="cpu")
     slow_bench.settle()
     simulated, on_cpu = previews(slow_bench)
@@ -154,3 +157,108 @@ def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeyp
     assert slow_bench.state.last_result is shown
     assert set(slow_bench.fake.released) - before
     assert not slow_bench.state.busy
+
+
+def wrap_then_mirror(bench):
+    """Ask for a preview, then for another one while the first is being made; return the first."""
+    bench.workspace.change(border=Border.WRAP)
+    bench.settle()
+    (old,) = previews(bench)
+    bench.workspace.change(border=Border.MIRROR)
+    bench.settle()
+    return old
+
+
+@pytest.fixture
+def impatient(monkeypatch, make_bench):
+    """A slow bench whose previews are slow from the beginning; after one was stopped, none is."""
+    monkeypatch.setattr(preview_controller, "PATIENCE_MS", 1)
+    monkeypatch.setattr(preview_controller, "PATIENCE_GROWTH", 1_000_000)
+    bench = make_bench(automatic=False)
+    bench.open()
+    return bench
+
+
+def test_that_a_slow_preview_that_is_not_wanted_any_more_is_stopped_and_the_newest_follows(impatient, qtbot):
+    old = wrap_then_mirror(impatient)
+    qtbot.waitUntil(lambda: old.request in impatient.fake.cancelled)
+    impatient.settle()
+    (newest,) = previews(impatient)
+    assert newest.request.job.border is Border.MIRROR
+    impatient.fake.answer(newest)
+    impatient.settle()
+    assert impatient.messages.newest is None
+    assert not impatient.state.busy
+
+
+def test_that_a_preview_that_has_long_been_slow_is_stopped_by_the_first_edit(impatient, qtbot):
+    impatient.workspace.change(border=Border.WRAP)
+    impatient.settle()
+    (old,) = previews(impatient)
+    qtbot.wait(5)
+    assert not impatient.fake.cancelled
+    impatient.workspace.change(border=Border.MIRROR)
+    impatient.settle()
+    assert impatient.fake.cancelled == [old.request]
+
+
+def test_that_a_preview_is_stopped_once_however_long_that_takes(impatient, qtbot, monkeypatch):
+    stopped = []
+    monkeypatch.setattr(impatient.fake, "cancel", stopped.append)
+    wrap_then_mirror(impatient)
+    qtbot.waitUntil(lambda: bool(stopped))
+    for border in (Border.REFLECT, Border.ZERO, Border.REPLICATE):
+        impatient.workspace.change(border=border)
+        impatient.settle()
+    impatient.previews.cancel()
+    assert len(stopped) == 1
+
+
+def test_that_after_a_stopped_preview_the_next_has_more_time_until_one_is_shown(impatient, qtbot):
+    wrap_then_mirror(impatient)
+    qtbot.waitUntil(lambda: len(impatient.fake.cancelled) == 1)
+    impatient.settle()
+    for border in (Border.REFLECT, Border.ZERO, Border.REPLICATE):
+        impatient.workspace.change(border=border)
+        qtbot.wait(5)
+        impatient.settle()
+    assert len(impatient.fake.cancelled) == 1
+    for _ in range(2):
+        impatient.fake.answer(previews(impatient)[0])
+        impatient.settle()
+    assert not previews(impatient)
+    wrap_then_mirror(impatient)
+    qtbot.waitUntil(lambda: len(impatient.fake.cancelled) == 2)
+
+
+def test_that_a_preview_is_not_made_twice_when_an_edit_is_taken_back(slow_bench):
+    wrap_then_mirror(slow_bench)
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.settle()
+    slow_bench.fake.answer(previews(slow_bench)[0])
+    slow_bench.settle()
+    assert not previews(slow_bench)
+    assert not slow_bench.state.busy
+
+
+def test_that_a_lost_simulator_is_told_by_the_preview_that_it_held(slow_bench):
+    slow_bench.workspace.change(device="simulator")
+    slow_bench.settle()
+    slow_bench.fake.lose_simulator()
+    slow_bench.settle()
+    assert "SIGKILL" in slow_bench.messages.newest.why
+    assert slow_bench.state.is_ready
+    assert not slow_bench.state.busy
+
+
+def test_that_a_preview_that_the_person_stopped_is_not_begun_again_by_a_new_host(slow_bench):
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.settle()
+    slow_bench.previews.cancel()
+    slow_bench.fake.become_ready()
+    slow_bench.settle()
+    assert not previews(slow_bench)
+    assert not slow_bench.state.busy
+    slow_bench.workspace.change(border=Border.MIRROR)
+    slow_bench.settle()
+    assert [asked.request.job.border for asked in previews(slow_bench)] == [Border.MIRROR]

@@ -134,6 +134,17 @@ def test_that_a_lost_host_fails_its_run_in_words_and_the_next_run_goes_through(s
     assert statuses(slow_bench) == [("auto", True), ("cpu-parallel", False)]
 
 
+def test_that_a_lost_simulator_fails_its_run_in_words_and_the_next_run_may_begin(slow_bench):
+    slow_bench.workspace.change(device="simulator")
+    slow_bench.runs.run()
+    slow_bench.fake.lose_simulator()
+    slow_bench.settle()
+    assert statuses(slow_bench) == [("auto", True)]
+    assert "SIGKILL" in slow_bench.messages.of("run").why
+    assert slow_bench.state.is_ready
+    assert not slow_bench.state.running
+
+
 def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
     slow_bench.fake.use_cuda = False
     slow_bench.fake.lose()

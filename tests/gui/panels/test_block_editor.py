@@ -1,14 +1,16 @@
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
-from engine.block import Block
-from engine.host.protocol import Availability
+from engine.block import Block, Limits
+from engine.host.protocol import Availability, Ready
 from gui.panels.block_editor import BlockEditor
 from gui.state.engine_state import EngineState
 from gui.state.workspace import Workspace
-from tests.gui.made_results import VARIANTS, make_engine_state, make_workspace
+from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_workspace
 
 TOO_MANY = "A block of 64 x 64 has 4,096 threads; this device allows 1,024 a block."
 
@@ -65,6 +67,15 @@ def test_that_auto_tells_of_the_first_kernel_that_refuses_the_block(qtbot: QtBot
     workspace.change(block=Block(64, 64))
     refuse(engine_state, Block(32, 32))
     assert editor.refusal.text() == TOO_MANY
+
+
+def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_answers(qtbot: QtBot) -> None:
+    editor, workspace, engine_state = make_editor(qtbot)
+    narrow = replace(CUDA_DEVICE, limits=Limits(max_block_x=16))
+    engine_state.set_ready(Ready(VARIANTS, (narrow,)))
+    workspace.change(block=Block(32, 8))
+    assert "too wide; this device allows 16" in editor.refusal.text()
+    assert editor.offer.text() == "Use 16 × 8"
 
 
 def test_that_a_refusal_without_a_legal_block_is_not_told_as_one_of_the_block(qtbot: QtBot) -> None:

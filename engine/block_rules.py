@@ -1,11 +1,35 @@
-"""Rules about blocks that every CUDA variant shares: what a device allows, and the nearest block that it allows."""
+"""Rules about blocks that every CUDA variant shares: what a device allows, and the nearest block that it allows.
+
+Pure arithmetic: the window applies the same rules before it asks the engine's process.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from engine.block import Block, Limits
-from engine.variants.contract import Refusal
 
 SharedBytes = Callable[[Block], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something cannot be done, and the nearest block that can be used instead.
+
+    Parameters
+    ----------
+    reason : str
+        A sentence for people.
+    nearest_block : Block, optional
+        The legal block nearest to the one asked for, where the block is the reason.
+    """
+
+    reason: str
+    nearest_block: Block | None = None
+
+    @property
+    def remedy(self) -> str:
+        """What would do, in words; empty where nothing is near."""
+        return f"The nearest legal block is {self.nearest_block}." if self.nearest_block else ""
 
 
 def refuse_block(

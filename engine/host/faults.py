@@ -1,0 +1,67 @@
+"""How often hosts ended by themselves: whether CUDA is still used, whether one is started again, and what is told."""
+
+import time
+from collections import deque
+
+from engine.errors import HostLost
+
+FAULTS_ALLOWED = 3
+FAULT_WINDOW_S = 600.0
+# Hosts of a kind in a row that may end before they are up; then the next request starts one, and nothing else does.
+FAILED_STARTS_ALLOWED = 3
+
+
+class Faults:
+    """The client's count of faults. Called on: any thread, one at a time (under the client's lock).
+
+    Attributes
+    ----------
+    use_cuda : bool
+        False after three faults of the real host in ten minutes. The simulator's are not the device's.
+    """
+
+    def __init__(self) -> None:
+        self.use_cuda = True
+        self._times: deque[float] = deque()
+        self._failed_starts = {False: 0, True: 0}
+
+    def note_up(self, simulator: bool) -> None:
+        """Note that a host of this kind is up."""
+        self._failed_starts[simulator] = 0
+
+    def note_end(self, simulator: bool, was_up: bool) -> None:
+        """Note that a host of this kind ended by itself."""
+        self._failed_starts[simulator] += not was_up
+        if not simulator:
+            self._count()
+
+    def may_start_again(self, simulator: bool) -> bool:
+        """Return whether a host that ended before it was up is to be replaced at once."""
+        return self._failed_starts[simulator] < FAILED_STARTS_ALLOWED
+
+    def forget(self) -> None:
+        """Allow CUDA again, as if nothing had happened."""
+        self.use_cuda = True
+        self._times.clear()
+        self._failed_starts[False] = 0
+
+    def _count(self) -> None:
+        now = time.monotonic()
+        self._times.append(now)
+        while self._times and now - self._times[0] > FAULT_WINDOW_S:
+            self._times.popleft()
+        if self.use_cuda and len(self._times) >= FAULTS_ALLOWED:
+            self.use_cuda = False
+            # A driver that ends the process while it starts is avoided on the CPU: that deserves tries of its own.
+            self._failed_starts[False] = 0
+
+    def lost_error(self, simulator: bool, reason: str, has_successor: bool) -> HostLost:
+        """Return what the requests of a host that ended are told."""
+        remedy = "The next request starts a new one."
+        if has_successor:
+            remedy = "A new one is being started and your work is kept: run again."
+        if simulator:
+            return HostLost("The simulator's process ended", reason, remedy)
+        if not self.use_cuda:
+            remedy += " After three faults in ten minutes only the CPU is used, until you try the GPU again."
+        return HostLost("The engine's process ended", reason, remedy)
