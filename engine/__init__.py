@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from engine.api import Applied, apply, convolve, correlate, list_devices, list_variants
     from engine.block import Block
     from engine.border import Border
-    from engine.errors import EngineError
+    from engine.errors import DeviceUnavailable, EngineError, UnsupportedVariant, VerificationFailed
     from engine.image.open import open_image
     from engine.image.picture import Picture
     from engine.image.save import save_image
@@ -30,7 +30,10 @@ _HOME = {
     "Applied": "engine.api",
     "Block": "engine.block",
     "Border": "engine.border",
+    "DeviceUnavailable": "engine.errors",
     "EngineError": "engine.errors",
+    "UnsupportedVariant": "engine.errors",
+    "VerificationFailed": "engine.errors",
     "Mask": "engine.mask.mask",
     "Picture": "engine.image.picture",
     "RunResult": "engine.results",
@@ -51,10 +54,13 @@ __all__ = [
     "Applied",
     "Block",
     "Border",
+    "DeviceUnavailable",
     "EngineError",
     "Mask",
     "Picture",
     "RunResult",
+    "UnsupportedVariant",
+    "VerificationFailed",
     "apply",
     "convolve",
     "correlate",

@@ -251,7 +251,11 @@ class Request:
 
 
 def _device(key: str, device: str | None) -> DeviceInfo:
-    wanted = device or AUTO
+    wanted = AUTO if device is None else device
+    if not isinstance(wanted, str):
+        raise BadValue(
+            f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
+        )
     if key == AUTO:
         return device_named(wanted)
     chosen = variant(key)

@@ -22,6 +22,7 @@ from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, Problem
 from engine.results import RunResult
+from engine.timing.runner import device_for
 from engine.variants.contract import Variant
 from engine.variants.planner import AUTO
 from engine.variants.registry import VARIANTS, variant
@@ -55,7 +56,20 @@ def run(arguments: list[str]) -> int:
         say(_table(results, faster, baseline))
     if fault is not None:
         raise fault
-    return NOT_VERIFIED if any(r.verification and not r.verification.passed for r in results) else DONE
+    if any(result.verification and not result.verification.passed for result in results):
+        return NOT_VERIFIED
+    if not any(_is_proven(result) for result in results):
+        _refuse_empty(sweep, results)
+    return DONE
+
+
+def _refuse_empty(sweep: Sweep, results: Sequence[RunResult]) -> None:
+    """Tell that nothing could be measured: for want of a device where that is so, else with the first reason."""
+    for candidate in sweep.variants:
+        device_for(candidate, sweep.device)
+    raise BadValue(
+        "bench", f"nothing could be measured: {results[0].status}", "The results hold every reason."
+    )
 
 
 def _parser() -> Parser:

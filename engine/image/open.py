@@ -108,7 +108,10 @@ def _picture(decoded: Decoded, path: Path, format_name: str) -> Picture:
     profile = decoded.icc_profile
     if profile and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
-        notes.append("Its colour profile does not describe grey or RGB and was left out.")
+        channels = "a grey picture" if pixels.ndim == 2 else "RGB"
+        notes.append(
+            f"Its colour profile is not one for {channels}, as the picture is now, and was left out."
+        )
     return Picture(pixels, alpha, profile or None, path, format_name, tuple(notes))
 
 

@@ -85,7 +85,7 @@ def find_preset(key: str) -> Preset:
         return by_key[wanted]
     shown = key if len(key) <= 40 else f"{key[:39]}…"
     # Longer texts are weights, not misspelt names, and comparing them would take time.
-    close = difflib.get_close_matches(wanted, by_key, n=1, cutoff=0.4) if len(wanted) <= 40 else []
+    close = difflib.get_close_matches(wanted, by_key, n=1, cutoff=0.6) if len(wanted) <= 40 else []
     why = f"the closest is {close[0]}" if close else "no name is close to it"
     raise UnknownName(f"No preset is called {shown!r}", why, "List them with `python main.py masks`.")
 

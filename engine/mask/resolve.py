@@ -35,6 +35,10 @@ def resolve_mask(spec: str) -> Mask:
         return generated
     if _exists(spec):
         return load_mask(spec)
+    if _is_a_path(spec):
+        raise MaskError(
+            f"{quoted(spec)} cannot be opened", "there is no such file", "Check the name and the folder."
+        )
     try:
         return parse_mask(spec)
     except MaskError as error:
@@ -47,9 +51,16 @@ def resolve_mask(spec: str) -> Mask:
         ) from error
 
 
+def _is_a_path(spec: str) -> bool:
+    """Return whether a text can only be meant as the name of a file."""
+    begins = ("./", "../", "/", "~", ".\\", "..\\")
+    return spec.startswith(begins) or spec.lower().endswith((".json", ".csv", ".txt"))
+
+
 def _begins_like_weights(spec: str) -> bool:
     """Return whether a text begins as weights do, so that nobody meant a preset or a file by it."""
-    return spec.lstrip().startswith(tuple("0123456789+-.[{("))
+    first_word = spec.split(maxsplit=1)[0].lower() if spec.strip() else ""
+    return first_word.startswith(tuple("0123456789+-.[{(")) or first_word in ("nan", "inf", "infinity")
 
 
 def _exists(path: str) -> bool:

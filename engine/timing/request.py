@@ -27,6 +27,12 @@ def as_samples(image: np.ndarray) -> np.ndarray:
         Not two or three axes, an empty axis, more than four channels, or not real numbers.
     """
     array = np.asarray(image)
+    if array.dtype.kind in "US":
+        raise BadValue(
+            f"the text {str(image)[:40]!r}",
+            "a picture is an array",
+            "Open a file with engine.open_image first.",
+        )
     if array.ndim not in (2, 3):
         raise BadValue(
             f"an array of {array.ndim} axes",

@@ -264,3 +264,13 @@ def test_that_devices_and_variants_are_listed():
         "tiled",
         "cached",
     ]
+
+
+def test_that_a_device_by_its_number_is_refused_and_never_read_as_auto():
+    with pytest.raises(EngineError, match="Write 'cpu', 'cuda:0' or 'auto'"):
+        engine.correlate([[1.0]], [[1.0]], device=0)
+
+
+def test_that_a_file_name_is_refused_with_the_way_to_open_it():
+    with pytest.raises(EngineError, match="engine.open_image"):
+        engine.correlate("camera.png", [[1.0]])

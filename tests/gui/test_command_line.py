@@ -30,6 +30,7 @@ def test_that_a_screenshot_takes_all_that_it_shows():
         "--theme pink",
         "--nonsense",
         "screenshot",
+        "screenshot out.jpg",
         "screenshot out.png --size 10x10",
         "screenshot out.png --size big",
         "screenshot out.png --theme system",

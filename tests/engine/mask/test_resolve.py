@@ -23,7 +23,7 @@ def test_that_a_preset_comes_before_a_file_of_its_name(tmp_path, monkeypatch):
     assert resolve_mask("./sobel-x") == Mask([[1, 2, 3]])
 
 
-@pytest.mark.parametrize("spec", ["sobell-x", "none.json", "a 1 0", "", "a\0b", "x" * 5000])
+@pytest.mark.parametrize("spec", ["sobell-x", "none", "a 1 0", "", "a\0b", "x" * 5000])
 def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
     with pytest.raises(MaskError) as refusal:
         resolve_mask(spec)
@@ -51,3 +51,10 @@ def test_that_a_file_that_is_no_mask_and_a_wrong_spelling_keep_their_own_error(t
         resolve_mask(str(tmp_path))
     with pytest.raises(BadValue, match="1 to 63"):
         resolve_mask("box:64")
+
+
+@pytest.mark.parametrize("spec", ["./my-mask.json", "../none", "/no/such/file", "none.csv"])
+def test_that_what_can_only_be_a_file_is_refused_as_a_missing_file(spec):
+    with pytest.raises(MaskError, match="there is no such file") as refusal:
+        resolve_mask(spec)
+    assert "not a number" not in str(refusal.value)
