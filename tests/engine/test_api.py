@@ -272,5 +272,5 @@ def test_that_a_device_by_its_number_is_refused_and_never_read_as_auto():
 
 
 def test_that_a_file_name_is_refused_with_the_way_to_open_it():
-    with pytest.raises(EngineError, match="engine.open_image"):
+    with pytest.raises(EngineError, match=r"engine\.open_image"):
         engine.correlate("camera.png", [[1.0]])
