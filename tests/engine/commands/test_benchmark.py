@@ -242,7 +242,18 @@ def test_that_no_text_of_the_csv_is_a_formula(start):
 
 def test_that_a_benchmark_in_which_nothing_could_run_writes_the_reasons_and_says_so(tmp_path, capsys):
     out = tmp_path / "r.json"
-    arguments = ["--variants", "tiled", "--sizes", "9", "--masks", "3", "--blocks", "64x32", "--out", str(out)]
+    arguments = [
+        "--variants",
+        "tiled",
+        "--sizes",
+        "9",
+        "--masks",
+        "3",
+        "--blocks",
+        "64x32",
+        "--out",
+        str(out),
+    ]
     assert engine.commands.main(["bench", *arguments, "--device", "simulator"]) == 2
     assert "2,048 threads" in _strict(out.read_text())["results"][0]["failure"]
     assert "nothing could be measured" in capsys.readouterr().err
