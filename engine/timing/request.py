@@ -27,7 +27,7 @@ def as_samples(image: np.ndarray) -> np.ndarray:
         Not two or three axes, an empty axis, more than four channels, or not real numbers.
     """
     array = np.asarray(image)
-    if array.dtype.kind in "US":
+    if array.ndim == 0 and array.dtype.kind in "US":
         raise BadValue(
             f"the text {str(image)[:40]!r}",
             "a picture is an array",
