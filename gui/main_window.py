@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from PySide6.QtCore import QByteArray, QSize, Signal
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QPaintEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QStackedWidget, QWidget
 
 from gui.menus import fill_menu_bar
@@ -19,6 +19,14 @@ from gui.state.preferences import Preferences
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
 LAYOUT_VERSION = 1
+
+
+def _first_size() -> QSize:
+    """Return the size of the first start: ours, or as much of it as the screen has room for."""
+    screen = QGuiApplication.primaryScreen()
+    room = screen.availableSize() if screen is not None else FIRST_SIZE
+    fits = room.width() >= SMALLEST_SIZE.width() and room.height() >= SMALLEST_SIZE.height()
+    return FIRST_SIZE.boundedTo(room) if fits else FIRST_SIZE
 
 
 class MainWindow(QMainWindow):
@@ -42,7 +50,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.setWindowTitle("Haloscope")
         self.setMinimumSize(SMALLEST_SIZE)
-        self.resize(FIRST_SIZE)
+        self.resize(_first_size())
         self.setAcceptDrops(True)
         self._was_painted = False
         self._entered: list[Page] = []

@@ -1,8 +1,8 @@
 """The table in which the mask is edited: typing, pasting, arrow keys; cells shrink to fit, then the table scrolls."""
 
 import numpy as np
-from PySide6.QtCore import QModelIndex, QSize, Qt
-from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
 
 from engine.mask.mask import Mask
@@ -125,9 +125,13 @@ class MaskGrid(QTableView):
             place = event.pos() if by_mouse else self.visualRect(index).center()
             self.context_menu(index).popup(self.viewport().mapToGlobal(place))
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_cells()
+    def event(self, event: QEvent) -> bool:
+        # A scroll area's resizeEvent tells of its viewport, whose size also follows from the margins set below: only
+        # the table's own events tell for certain how much room there is.
+        handled = super().event(event)
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
+            self._fit_cells()
+        return handled
 
     def _fit_cells(self) -> None:
         """Share the room among the cells, not below a size that can be hit; the table is no higher than its cells."""

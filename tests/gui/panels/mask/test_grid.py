@@ -177,3 +177,18 @@ def test_that_the_most_exact_text_that_fits_is_shown(qapp):
     assert fitting_text(texts, font, width("0.1111")) == "0.1111"
     assert fitting_text(texts, font, width("0.11")) in {"0.11", ".111"}
     assert fitting_text(texts, font, 1) == ""
+
+
+@pytest.mark.parametrize("height", [100, 150, 216, 400])
+def test_that_no_margin_is_left_of_an_earlier_size(qtbot, height):
+    grid = MaskGrid(MaskModel(Workspace(Mask(np.eye(3)))))
+    qtbot.addWidget(grid)
+    grid.resize(269, 328)
+    grid.show()
+    grid.hide()
+    grid.resize(269, height)
+    grid.show()
+    # What the rows cannot share among them is less than a pixel each.
+    assert 0 <= grid.height() - 3 * grid.rowHeight(0) < 3
+    assert grid.viewport().height() >= 3 * grid.rowHeight(0)
+    assert not grid.verticalScrollBar().isVisible()
