@@ -5,16 +5,16 @@ This file only chooses. It is imported again by the engine's process, so nothing
 
 import sys
 
-# Answered by the engine alone, without Qt. To open a picture of such a name, write ./filter.
-ENGINE_COMMANDS = ("filter", "bench", "devices", "variants", "masks")
-
 
 def main(arguments: list[str]) -> int:
     """Do what the command line says and return the exit status."""
     from gui.crash_log import open_crash_log
 
     open_crash_log()
-    if arguments and arguments[0] in ENGINE_COMMANDS:
+    from engine.commands import COMMANDS
+
+    # Answered by the engine alone, without Qt. To open a picture of such a name, write ./filter.
+    if arguments and arguments[0] in COMMANDS:
         from engine.commands import main as answer
     else:
         from gui.launch import main as answer

@@ -73,11 +73,6 @@ class PreviewController(QObject):
         state.running_changed.connect(self._send)
         link.ready.connect(lambda _: self.refresh())
 
-    @property
-    def in_flight(self) -> bool:
-        """Whether a preview has been asked for and not been answered."""
-        return self._in_flight is not None
-
     def refresh(self) -> None:
         """Ask anew for the job as it is now."""
         self._soon.start()

@@ -15,7 +15,7 @@ from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS
 
-pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(cuda is None, reason=missing or "numba-cuda is there")]
+pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
 # Pairwise: every two of capability, type and border occur together, each in nine compilations a variant.

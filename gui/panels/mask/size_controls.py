@@ -50,17 +50,12 @@ class SizeControls(QWidget):
         for widget in (self.rows_box, times, self.columns_box, self.square_button):
             row.addWidget(widget)
         row.addStretch(1)
-        self._line = row
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
         self.rows_box.valueChanged.connect(self._rows_changed)
         self.columns_box.valueChanged.connect(self._columns_changed)
         self.square_button.toggled.connect(self._lock_toggled)
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)
-
-    def add_button(self, button: QWidget) -> None:
-        """Put another control at the right end of the row."""
-        self._line.addWidget(button)
 
     def _rows_changed(self, rows: int) -> None:
         columns = rows if self.square_button.isChecked() else self._workspace.mask.columns
