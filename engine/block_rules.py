@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from engine.block import Block, Limits
 
 SharedBytes = Callable[[Block], int]
+ONE_THREAD = Block(1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ def refuse_block(
     limits: Limits,
     shared_bytes: SharedBytes = lambda block: 0,
     *,
-    least_y: int = 1,
-    too_low: Callable[[], str] = lambda: "",
+    least: Block = ONE_THREAD,
+    too_small: Callable[[], str] = lambda: "",
 ) -> Refusal | None:
     """Return why a block is illegal on a device, with the nearest legal one; None if it is legal.
 
@@ -48,21 +49,25 @@ def refuse_block(
     limits : Limits
     shared_bytes : callable of Block -> int
         Static shared memory that the variant uses with a block, bytes.
-    least_y : int
-        Threads that a block must at least have down, so that the grid is no higher than CUDA allows.
-    too_low : callable of () -> str
+    least : Block
+        Threads that a block must at least have along each side: for its tile, or so that the grid is no higher than
+        CUDA allows.
+    too_small : callable of () -> str
         The reason to give for a block with fewer.
     """
-    reason = _reason(block, limits, shared_bytes) or (too_low() if block.y < least_y else "")
-    return Refusal(reason, nearest_legal(block, limits, shared_bytes, least_y)) if reason else None
+    is_small = block.x < least.x or block.y < least.y
+    reason = _reason(block, limits, shared_bytes) or (too_small() if is_small else "")
+    return Refusal(reason, nearest_legal(block, limits, shared_bytes, least)) if reason else None
 
 
-def nearest_legal(block: Block, limits: Limits, shared_bytes: SharedBytes, least_y: int = 1) -> Block | None:
+def nearest_legal(
+    block: Block, limits: Limits, shared_bytes: SharedBytes, least: Block = ONE_THREAD
+) -> Block | None:
     """Return the legal block whose sides differ least in ratio from those asked for; None if none is legal."""
     wanted_x, wanted_y = max(block.x, 1), max(block.y, 1)
     best: tuple[float, Block] | None = None
-    for y in range(least_y, min(limits.max_block_y, limits.max_threads) + 1):
-        for x in _candidates(wanted_x, min(limits.max_block_x, limits.max_threads // y)):
+    for y in range(least.y, min(limits.max_block_y, limits.max_threads) + 1):
+        for x in _candidates(wanted_x, least.x, min(limits.max_block_x, limits.max_threads // y)):
             candidate = Block(x, y)
             distance = _ratio(x, wanted_x) * _ratio(y, wanted_y)
             if best is not None and distance >= best[0]:
@@ -72,9 +77,9 @@ def nearest_legal(block: Block, limits: Limits, shared_bytes: SharedBytes, least
     return best[1] if best else None
 
 
-def _candidates(wanted: int, longest: int) -> range:
-    """Widths from the wanted one (or the longest allowed) downwards: shorter is further, so the first fit is best."""
-    return range(min(wanted, longest), 0, -1)
+def _candidates(wanted: int, least: int, longest: int) -> range:
+    """Widths from the wanted one downwards, or the nearest to it that is allowed: the first that fits is the nearest."""
+    return range(min(max(wanted, least), longest), least - 1, -1)
 
 
 def _ratio(a: int, b: int) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.block import Block
 from engine.problem import Problem
+from engine.work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +154,10 @@ class RunResult:
         What, why and what to do, in one line; empty if the run succeeded.
     seed : int
         Of the rectangles that were verified.
+    layout : str
+        Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
+    work : Work, optional
+        The model of what the variant asks of the machine; None where the run failed.
     """
 
     variant: str
@@ -167,6 +172,8 @@ class RunResult:
     failure: str = ""
     chosen_because: str = ""
     seed: int = 0
+    layout: str = ""
+    work: Work | None = None
 
     @property
     def kernel_ms(self) -> float | None:
@@ -196,6 +203,11 @@ class RunResult:
                         "p80_ms": spread.p80_ms,
                         "minimum_ms": spread.minimum_ms,
                     }
+        if self.work is not None:
+            data["work"] |= {
+                "cgma": self.work.cgma,
+                "arithmetic_intensity": self.work.arithmetic_intensity,
+            }
         data["status"] = self.status
         return data
 

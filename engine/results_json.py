@@ -1,5 +1,6 @@
 """Results read back from plain data: the other direction of `RunResult.as_json`."""
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,6 +10,7 @@ from engine.border import Border
 from engine.errors import BadValue
 from engine.problem import Problem
 from engine.results import Environment, RunResult, Spread, Timing, Verification
+from engine.work import Work
 
 T = TypeVar("T")
 
@@ -50,7 +52,14 @@ def _result(data: dict[str, Any]) -> RunResult:
         timing=_optional(data["timing"], _timing),
         verification=_optional(data["verification"], _verification),
         seed=_typed(int, data, "seed"),
+        # Results of before 0.2 have neither.
+        layout=_typed(str, data, "layout") if "layout" in data else "",
+        work=_optional(data.get("work"), _work),
     )
+
+
+def _work(data: dict[str, Any]) -> Work:
+    return Work(**{name.name: _typed(int, data, name.name) for name in dataclasses.fields(Work)})
 
 
 def _problem(data: dict[str, Any]) -> Problem:

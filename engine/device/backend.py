@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.results import Environment
 from engine.variants.contract import Prepared
@@ -12,12 +13,12 @@ from engine.variants.contract import Prepared
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """The picture and the result on a device: arrays of shape (H, W, C), the result float32.
+    """The picture and the result on a device: arrays of shape (H, W or more, C), the result float32.
 
     Parameters
     ----------
     image, out
-        On the device.
+        On the device; on CUDA their rows may be padded.
     host_out : ndarray
         Where the result is copied to; on the CPU `out` itself. Kept, because first touching 64 MB of fresh memory
         takes four times as long as copying to it (H200 machine: 15 against 4 ms).
@@ -50,7 +51,9 @@ class Backend(Protocol):
     def activate(self) -> None:
         """Make this device the one that the calling thread compiles for and uploads to."""
 
-    def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
+    def allocate(
+        self, image: np.ndarray, host_out: np.ndarray | None = None, layout: Layout = Layout.PITCHED
+    ) -> Buffers:
         """Return buffers for a picture of this shape and type; the contents are undefined.
 
         Parameters
@@ -58,6 +61,8 @@ class Backend(Protocol):
         image : ndarray of shape (H, W, C)
         host_out : ndarray of shape (H, W, C), float32, optional
             Where the result is wanted in the host's memory; made where nothing is given.
+        layout : Layout
+            Of the rows on a CUDA device; the host's own are packed always.
 
         Raises
         ------

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.device.backend import Buffers
 from engine.device.versions import commit, versions
+from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.results import Environment
 from engine.variants.contract import Prepared
@@ -85,8 +86,10 @@ class CpuBackend:
     def activate(self) -> None:
         """Do nothing: there is one CPU."""
 
-    def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
-        """Return the picture itself and an array for the result."""
+    def allocate(
+        self, image: np.ndarray, host_out: np.ndarray | None = None, layout: Layout = Layout.PACKED
+    ) -> Buffers:
+        """Return the picture itself and an array for the result; its rows are packed whatever is asked."""
         out = np.empty(image.shape, np.float32) if host_out is None else host_out
         return Buffers(image, out, out)
 

@@ -1,5 +1,6 @@
 """A CUDA device, real or simulated: buffers, copies, launches."""
 
+import math
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,10 @@ from engine.block import Limits
 from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
+from engine.device.cuda_rows import copy_in, copy_out
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.versions import commit, versions
+from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.results import Environment
 from engine.variants.contract import Prepared
@@ -114,20 +117,27 @@ class CudaBackend:
         if not SIMULATED:
             cuda.select_device(int(self.info.key.partition(":")[2]))
 
-    def allocate(self, image: np.ndarray, host_out: np.ndarray | None = None) -> Buffers:
+    def allocate(
+        self, image: np.ndarray, host_out: np.ndarray | None = None, layout: Layout = Layout.PITCHED
+    ) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result."""
-        needed = image.nbytes + image.size * 4
+        height, width, channels = image.shape
+        image_shape, out_shape = (
+            (height, layout.row_pixels(width, channels, itemsize), channels)
+            for itemsize in (image.itemsize, 4)
+        )
+        needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * 4
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
             return Buffers(
-                cuda.device_array(image.shape, image.dtype),
-                cuda.device_array(image.shape, np.float32),
+                cuda.device_array(image_shape, image.dtype),
+                cuda.device_array(out_shape, np.float32),
                 np.empty(image.shape, np.float32) if host_out is None else host_out,
             )
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:
         """Copy the picture to the device."""
         with cuda_errors_in_words("copying the picture to the device"):
-            buffers.image.copy_to_device(image, stream=self._stream)
+            copy_in(image, buffers.image, self._stream)
             self._stream.synchronize()
 
     def poison(self, buffers: Buffers) -> None:
@@ -145,7 +155,7 @@ class CudaBackend:
     def download(self, buffers: Buffers) -> np.ndarray:
         """Copy the result to the host."""
         with cuda_errors_in_words("copying the result to the host"):
-            buffers.out.copy_to_host(buffers.host_out, stream=self._stream)
+            copy_out(buffers.out, buffers.host_out, self._stream)
             self._stream.synchronize()
         return buffers.host_out
 

@@ -13,7 +13,7 @@ SHORTEST_SAMPLE_MS = 0.2
 MOST_LAUNCHES = 256
 
 
-def _check(answer: tuple[Any, ...]) -> Any:
+def check(answer: tuple[Any, ...]) -> Any:
     """Return what a driver call answers, raising what Numba raises if it failed."""
     from cuda.bindings import driver
     from numba.cuda.cudadrv.driver import CudaAPIError
@@ -35,28 +35,28 @@ class LaunchGraph:
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         # Freeing an array of somebody else's would end the capture: that waits.
         with cuda.defer_cleanup():
-            _check(driver.cuStreamBeginCapture(self._handle, mode))
+            check(driver.cuStreamBeginCapture(self._handle, mode))
             try:
                 for _ in range(launches):
                     prepared.launch(buffers.image, buffers.out, stream)
             except BaseException:
                 driver.cuStreamEndCapture(self._handle)
                 raise
-            graph = _check(driver.cuStreamEndCapture(self._handle))
-        self._executable = _check(driver.cuGraphInstantiate(graph, 0))
-        _check(driver.cuGraphDestroy(graph))
+            graph = check(driver.cuStreamEndCapture(self._handle))
+        self._executable = check(driver.cuGraphInstantiate(graph, 0))
+        check(driver.cuGraphDestroy(graph))
 
     def replay(self) -> None:
         """Enqueue all launches."""
         from cuda.bindings import driver
 
-        _check(driver.cuGraphLaunch(self._executable, self._handle))
+        check(driver.cuGraphLaunch(self._executable, self._handle))
 
     def close(self) -> None:
         """Free the graph."""
         from cuda.bindings import driver
 
-        _check(driver.cuGraphExecDestroy(self._executable))
+        check(driver.cuGraphExecDestroy(self._executable))
 
 
 @dataclass

@@ -1,27 +1,46 @@
 """What every CUDA variant does the same way: types of the arguments, compiling ahead, uploading the mask, launching."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
+from engine.block import Block
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
 from engine.problem import Problem
-from engine.variants.contract import Launch
+from engine.variants.contract import Pass, Place
 
 float32 = types.float32
 
 
 def filter_signature(problem: Problem) -> tuple[Any, ...]:
-    """Return the argument types of a filter kernel: image, weights, anchor row and column, ghost value, offset, out."""
+    """Return the argument types of a filter kernel, those of `filter_arguments`."""
     image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
     weights = types.Array(types.float32, 2, "C")
     out = types.Array(types.float32, 3, "C")
-    return (image, weights, types.int64, types.int64, types.float32, types.float32, out)
+    numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
+    return (image, weights, *numbers, out)
+
+
+def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
+    """Return the arguments of a filter kernel: image, weights, width, anchor row and column, ghost value, offset, out.
+
+    The width is an argument of its own, because rows on the device may be padded: one compiled kernel serves both
+    layouts.
+    """
+    return (
+        Place.IMAGE,
+        mask.weights32,
+        problem.width,
+        *problem.anchor,
+        np.float32(problem.ghost_value),
+        np.float32(mask.offset),
+        Place.OUT,
+    )
 
 
 # Every device that Numba knows has 65,536 registers for a block. Blocks of up to this many threads have 128 a thread,
@@ -41,34 +60,47 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
     return cuda.jit(max_registers=max(16, REGISTERS // threads // 8 * 8))
 
 
-class Kernel:
-    """A compiled kernel with its launch and its mask on the device.
+class PreparedPasses:
+    """The passes of a CUDA variant, compiled ahead, with their arrays on the device.
 
     Parameters
     ----------
-    kernel
-        The dispatcher that a kernel factory returns.
-    launch : Launch
-    signature : tuple
+    passes : sequence of Pass
         Compiled ahead, so that the first launch costs no more than the others.
-    mask : Mask
-    arguments : tuple
-        What stands between the weights and the output.
     """
 
-    def __init__(
-        self, kernel: Any, launch: Launch, signature: tuple[Any, ...], mask: Mask, arguments: tuple[Any, ...]
-    ) -> None:
+    def __init__(self, passes: Sequence[Pass]) -> None:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
-            if not SIMULATED:
-                kernel.compile(signature)
-            self._weights = cuda.to_device(np.array(mask.weights32))
-        self._kernel = kernel
-        self._launch = launch
-        self._arguments = arguments
+            for step in passes:
+                if not SIMULATED:
+                    step.kernel.compile(step.signature)
+            self._steps = [
+                (step, tuple(_on_device(argument) for argument in step.arguments)) for step in passes
+            ]
+        self._scratch: Any = None
+        self._needs_scratch = any(Place.SCRATCH in _places(step) for step in passes)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another."""
-        self._kernel[self._launch.grid, self._launch.block, stream](
-            image, self._weights, *self._arguments, out
-        )
+        if self._needs_scratch and (self._scratch is None or self._scratch.shape != out.shape):
+            with cuda_errors_in_words("allocating the values between two passes"):
+                self._scratch = cuda.device_array(out.shape, np.float32)
+        arrays = {Place.IMAGE: image, Place.SCRATCH: self._scratch, Place.OUT: out}
+        for step, arguments in self._steps:
+            values = (arrays[value] if isinstance(value, Place) else value for value in arguments)
+            step.kernel[step.launch.grid, step.launch.block, stream](*values)
+
+
+def _places(step: Pass) -> set[Place]:
+    return {argument for argument in step.arguments if isinstance(argument, Place)}
+
+
+def _on_device(argument: Any) -> Any:
+    return cuda.to_device(np.array(argument)) if isinstance(argument, np.ndarray) else argument
+
+
+def prepare_passes(
+    passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]],
+) -> Callable[[Problem, Mask, Block], PreparedPasses]:
+    """Return the `prepare` of a variant that consists of these passes."""
+    return lambda problem, mask, block: PreparedPasses(passes(problem, mask, block))

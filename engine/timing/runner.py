@@ -21,6 +21,7 @@ from engine.errors import (
     EngineError,
     UnsupportedVariant,
 )
+from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
@@ -126,6 +127,7 @@ def filter_once(
     samples: np.ndarray,
     backend: Backend,
     host_out: np.ndarray | None = None,
+    layout: Layout = Layout.PITCHED,
 ) -> np.ndarray:
     """Filter, unverified and untimed: a preview.
 
@@ -138,6 +140,8 @@ def filter_once(
     backend : Backend
     host_out : ndarray of shape (H, W, C), float32, optional
         Where the result is wanted.
+    layout : Layout
+        Of the rows on a CUDA device.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def filter_once(
     refuse_unsuitable(choice.variant, problem, mask, choice.block, backend.info)
     backend.activate()
     prepared = choice.variant.prepare(problem, mask, choice.block)
-    buffers = backend.allocate(samples, host_out)
+    buffers = backend.allocate(samples, host_out, layout)
     backend.upload(samples, buffers)
     backend.run(prepared, buffers)
     return backend.download(buffers)
@@ -167,6 +171,7 @@ def measure(
     checkpoint: Checkpoint = lambda step: None,
     seed: int = 0,
     host_out: np.ndarray | None = None,
+    layout: Layout = Layout.PITCHED,
 ) -> Outcome:
     """Run one variant: verify, warm up, sample.
 
@@ -185,6 +190,8 @@ def measure(
         Of the rectangles that are verified where the whole picture is too much.
     host_out : ndarray of shape (H, W, C), float32, optional
         Where the result is wanted.
+    layout : Layout
+        Of the rows on a CUDA device.
 
     Returns
     -------
@@ -208,9 +215,12 @@ def measure(
         environment=backend.environment(),
         chosen_because=choice.reason,
         seed=seed,
+        layout=str(layout) if backend.copies else "",
     )
     try:
-        return _Run(choice, problem, mask, samples, backend, plan, checkpoint, seed, host_out).outcome(result)
+        return _Run(
+            choice, problem, mask, samples, backend, plan, checkpoint, seed, host_out, layout
+        ).outcome(result)
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
@@ -230,6 +240,7 @@ class _Run:
     checkpoint: Checkpoint
     seed: int
     host_out: np.ndarray | None
+    layout: Layout
 
     def outcome(self, result: RunResult) -> Outcome:
         variant, backend = self.choice.variant, self.backend
@@ -237,14 +248,15 @@ class _Run:
         backend.activate()
         self._step("compiling", 0.0, 2.0)
         prepared, compile_ms = _timed(lambda: variant.prepare(self.problem, self.mask, self.choice.block))
-        buffers, allocate_ms = _timed(lambda: backend.allocate(self.samples, self.host_out))
+        buffers, allocate_ms = _timed(lambda: backend.allocate(self.samples, self.host_out, self.layout))
         backend.upload(self.samples, buffers)
         backend.poison(buffers)
         self._step("first launch", 0.1, expected_launch_s(self.problem, backend.info))
         _, launch_ms = _timed(lambda: backend.run(prepared, buffers))
         values = backend.download(buffers)
         verification = self._verify(values)
-        result = replace(result, verification=verification)
+        work = variant.work(self.problem, self.choice.block)
+        result = replace(result, verification=verification, work=work)
         if not verification.passed:
             return Outcome(values, result)
         if backend.info.times_mean_speed:

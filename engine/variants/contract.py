@@ -6,13 +6,14 @@ uploads the mask; what it returns launches as often as wanted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any, Protocol
 
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.problem import Problem
+from engine.work import Work
 
 
 class DeviceKind(StrEnum):
@@ -24,45 +25,17 @@ class DeviceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch: its grid and block in (x, y, z), and its static shared memory in bytes."""
+    """One kernel launch: its grid and block in (x, y, z), its static shared and its constant memory in bytes."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int = 0
+    constant_bytes: int = 0
 
     @property
     def blocks(self) -> int:
         """Blocks in the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What one filtering does, counted from the problem by construction: a model, and called one where it is shown.
-
-    Parameters
-    ----------
-    flops : int
-        Floating-point operations; a multiply-add counts as two.
-    global_load_bytes, global_store_bytes : int
-        Bytes that threads ask of global memory (CUDA) or of memory (CPU), before any cache.
-    shared_load_bytes, shared_store_bytes : int
-        Bytes that threads ask of shared memory.
-    minimum_bytes : int
-        The least that must move: every input sample read once, every result written once.
-    """
-
-    flops: int
-    global_load_bytes: int
-    global_store_bytes: int
-    minimum_bytes: int
-    shared_load_bytes: int = 0
-    shared_store_bytes: int = 0
-
-    @property
-    def arithmetic_intensity(self) -> float:
-        """Floating-point operations for each byte asked of global memory."""
-        return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 
 class Prepared(Protocol):
@@ -73,31 +46,45 @@ class Prepared(Protocol):
 
         Parameters
         ----------
-        image : array of shape (H, W, C)
-            On the variant's own device, of the problem's dtype.
-        out : array of shape (H, W, C), float32
-            On the same device; every sample is written.
+        image : array of shape (H, W or more, C)
+            On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: what lies past the
+            problem's width is undefined and not to be read.
+        out : array of shape (H, W or more, C), float32
+            On the same device; every sample of the result is written.
         stream : device stream, optional
             CUDA only.
         """
 
 
+class Place(Enum):
+    """An array that a pass gets when it is launched."""
+
+    IMAGE = "the picture"
+    SCRATCH = "float32 values between two passes, of the result's shape"
+    OUT = "the result"
+
+
 @dataclass(frozen=True, slots=True)
-class KernelSource:
-    """A kernel as the compiler gets it: to look at its code without a device.
+class Pass:
+    """One kernel of a CUDA variant with all its arguments.
 
     Parameters
     ----------
     name : str
-    function : callable
-        The plain Python function.
+    kernel : Numba dispatcher
+        `kernel.py_func` is the plain Python function.
     signature : tuple
-        Numba types of its arguments.
+        Numba types of the arguments.
+    launch : Launch
+    arguments : tuple
+        In the kernel's order: a `Place`, an array (uploaded once), or a number.
     """
 
     name: str
-    function: Callable[..., None]
+    kernel: Any
     signature: tuple[Any, ...]
+    launch: Launch
+    arguments: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +109,12 @@ class Variant:
         Compiles for the problem and uploads the mask.
     unsupported : callable of (Problem, Mask, Block, Limits) -> Refusal or None
         Why this variant cannot do that, or None. Never another algorithm instead.
-    kernels : callable of (Problem, Mask, Block) -> tuple of KernelSource
-        What the CUDA compiler gets, one a launch; empty for CPU variants.
+    passes : callable of (Problem, Mask, Block) -> tuple of Pass
+        The kernels with their arguments, one a launch; empty for CPU variants.
     uses_block : bool
         Whether the block changes how the variant runs.
+    remark : str
+        What a person should know before using it; empty where the idea says it all.
     """
 
     key: str
@@ -137,5 +126,6 @@ class Variant:
     work: Callable[[Problem, Block], Work]
     prepare: Callable[[Problem, Mask, Block], Prepared]
     unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None]
-    kernels: Callable[[Problem, Mask, Block], tuple[KernelSource, ...]] = lambda problem, mask, block: ()
+    passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]] = lambda problem, mask, block: ()
     uses_block: bool = True
+    remark: str = ""

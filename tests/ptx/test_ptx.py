@@ -4,16 +4,15 @@ import itertools
 import re
 from functools import cache
 
-import numpy as np
 import pytest
 
 from engine.block import Block
 from engine.border import Border
 from engine.device.numba_cuda import cuda, missing
-from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS
+from tests.engine.variants.suited import block_for, mask_for
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 
@@ -29,7 +28,6 @@ PAIRS = [
 ]
 CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
 BLOCK = Block(32, 8)
-MASK = Mask(np.ones((5, 7)))
 
 every_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 every_pair = pytest.mark.parametrize(
@@ -42,15 +40,26 @@ every_pair = pytest.mark.parametrize(
 @cache
 def ptx_of(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border, block: Block = BLOCK
-) -> str:
-    problem = Problem(100, 200, 3, dtype, MASK.shape, MASK.anchor, border)
-    (source,) = variant.kernels(problem, MASK, block)
-    ptx, _ = cuda.compile_ptx(source.function, source.signature, cc=capability)
-    return ptx
+) -> tuple[str, ...]:
+    """Return the code of each pass."""
+    mask = mask_for(variant, 5, 7)
+    problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border)
+    return tuple(
+        cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0]
+        for step in variant.passes(problem, mask, block)
+    )
 
 
-def shared_bytes_of(ptx: str) -> int:
-    return sum(int(size) for size in re.findall(r"\.shared\b[^;]*\.b8\s+\S+\[(\d+)\]", ptx))
+def bytes_of(memory: str, ptx: str) -> int:
+    """Return the static bytes that the code declares in shared or in constant memory."""
+    return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
+
+
+def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: str, block: Block) -> None:
+    mask = mask_for(variant, 5, 7)
+    launches = variant.plan(Problem(100, 200, 3, dtype, mask.shape, mask.anchor), block)
+    assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]
+    assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
 
 
 @every_pair
@@ -58,10 +67,11 @@ def shared_bytes_of(ptx: str) -> int:
 def test_that_nothing_is_computed_in_float64(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border
 ) -> None:
-    lines = ptx_of(variant, capability, dtype, border).splitlines()
-    assert any("fma.rn.f32" in line for line in lines)
-    # A register may be named %f64, and an unused one may be declared.
-    assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+    for ptx in ptx_of(variant, capability, dtype, border):
+        lines = ptx.splitlines()
+        assert any("fma.rn.f32" in line for line in lines)
+        # A register may be named %f64, and an unused one may be declared.
+        assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
 
 
 @every_pair
@@ -69,34 +79,33 @@ def test_that_nothing_is_computed_in_float64(
 def test_that_nothing_is_kept_in_local_memory(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border
 ) -> None:
-    ptx = ptx_of(variant, capability, dtype, border)
+    ptx = "".join(ptx_of(variant, capability, dtype, border))
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
 
 
 @every_pair
 @every_variant
-def test_that_shared_memory_is_what_the_plan_says(
+def test_that_shared_and_constant_memory_are_what_the_plan_says(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border
 ) -> None:
-    problem = Problem(100, 200, 3, dtype, MASK.shape, MASK.anchor, border)
-    (launch,) = variant.plan(problem, BLOCK)
-    assert shared_bytes_of(ptx_of(variant, capability, dtype, border)) == launch.shared_bytes
+    assert_memory_as_planned(variant, ptx_of(variant, capability, dtype, border), dtype, BLOCK)
 
 
 @pytest.mark.parametrize("block", [Block(8, 4), Block(33, 3)], ids=str)
 @every_variant
 def test_that_shared_memory_follows_the_block(variant: Variant, block: Block) -> None:
-    (launch,) = variant.plan(Problem(100, 200, mask_shape=MASK.shape, anchor=MASK.anchor), block)
-    ptx = ptx_of(variant, (9, 0), "float32", Border.ZERO, block)
-    assert shared_bytes_of(ptx) == launch.shared_bytes
+    block = block_for(variant, mask_for(variant, 5, 7), block)
+    codes = ptx_of(variant, (9, 0), "float32", Border.ZERO, block)
+    assert_memory_as_planned(variant, codes, "float32", block)
 
 
 @every_variant
 def test_that_subnormal_numbers_are_not_flushed_to_zero(variant: Variant) -> None:
     # The rounding bound counts on them.
-    assert ".ftz" not in ptx_of(variant, (9, 0), "float32", Border.WRAP)
+    assert ".ftz" not in "".join(ptx_of(variant, (9, 0), "float32", Border.WRAP))
 
 
 @every_variant
 def test_that_a_device_of_the_oldest_capability_can_read_the_code(variant: Variant) -> None:
-    assert re.search(r"^\.target sm_75\b", ptx_of(variant, (7, 5), "float32", Border.WRAP), re.MULTILINE)
+    for ptx in ptx_of(variant, (7, 5), "float32", Border.WRAP):
+        assert re.search(r"^\.target sm_75\b", ptx, re.MULTILINE)

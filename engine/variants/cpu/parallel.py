@@ -29,8 +29,9 @@ from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
 from engine.metrics.traffic import tile_cells_inside
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Variant, Work
+from engine.variants.contract import DeviceKind, Launch, Variant
 from engine.variants.emit.cpu_tile import COLUMNS, ROWS, register_tile
+from engine.work import Work, filter_work
 
 # Input tiles of 48 rows by 256 samples (plus the halo of a 5 x 5 mask) take 54 KB: they stay in a core's L2 cache.
 TILE_ROWS = 48
@@ -59,12 +60,7 @@ def work(problem: Problem, block: Block) -> Work:
     loaded_samples = _cells_loaded(
         problem.width * channels, TILE_SAMPLES, (columns - 1) * channels, problem.anchor[1] * channels, ghosts
     )
-    return Work(
-        flops=2 * problem.multiply_adds,
-        global_load_bytes=loaded_rows * loaded_samples * problem.itemsize,
-        global_store_bytes=problem.samples * 4,
-        minimum_bytes=problem.samples * (problem.itemsize + 4),
-    )
+    return filter_work(problem, picture_loads=loaded_rows * loaded_samples)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:

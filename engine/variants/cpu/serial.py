@@ -22,7 +22,8 @@ from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Variant, Work
+from engine.variants.contract import DeviceKind, Launch, Variant
+from engine.work import Work, filter_work
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -32,12 +33,7 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 def work(problem: Problem, block: Block) -> Work:
     """Return the work of the plain loops: each tap loads its input cell (ghost cells cost no load) and its weight."""
-    return Work(
-        flops=2 * problem.multiply_adds,
-        global_load_bytes=loads_by_taps(problem) * problem.itemsize + problem.multiply_adds * 4,
-        global_store_bytes=problem.samples * 4,
-        minimum_bytes=problem.samples * (problem.itemsize + 4),
-    )
+    return filter_work(problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:

@@ -19,19 +19,18 @@ Sources: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_k
 
 from functools import lru_cache
 
-import numpy as np
-
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.border import Border
-from engine.device.cuda_kernels import Kernel, filter_signature, float32
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
 from engine.metrics.traffic import cells_inside, loads_by_taps
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, KernelSource, Launch, Variant, Work
+from engine.variants.contract import DeviceKind, Launch, Pass, Variant
 from engine.variants.cuda.geometry import one_launch, refuse_launch
+from engine.work import Work, filter_work
 
 
 def shared_bytes(block: Block) -> int:
@@ -63,14 +62,12 @@ def work(problem: Problem, block: Block) -> Work:
         * taps_in_own_tile(problem.width, block.x, columns, problem.anchor[1])
         * problem.channels
     )
-    halo_loads = loads_by_taps(problem) - in_tile
-    return Work(
-        flops=2 * problem.multiply_adds,
-        global_load_bytes=(problem.samples + halo_loads) * problem.itemsize + problem.multiply_adds * 4,
-        global_store_bytes=problem.samples * 4,
-        minimum_bytes=problem.samples * (problem.itemsize + 4),
-        shared_load_bytes=in_tile * 4,
-        shared_store_bytes=problem.samples * 4,
+    return filter_work(
+        problem,
+        picture_loads=problem.samples + loads_by_taps(problem) - in_tile,
+        weight_loads=problem.multiply_adds,
+        shared_loads=in_tile,
+        shared_stores=problem.samples,
     )
 
 
@@ -86,12 +83,12 @@ def kernel(border: Border, block: Block):
     BLOCK_X, BLOCK_Y = block.x, block.y
 
     @cuda.jit
-    def correlate_cached(image, weights, anchor_row, anchor_column, ghost_value, offset, out):
+    def correlate_cached(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
         tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
-        height, width = image.shape[0], image.shape[1]
+        height = image.shape[0]
         inside = row < height and column < width
 
         # Load the block's own cells, one a thread.
@@ -126,19 +123,12 @@ def kernel(border: Border, block: Block):
     return correlate_cached
 
 
-def kernels(problem: Problem, mask: Mask, block: Block) -> tuple[KernelSource, ...]:
-    """Return the kernel as the compiler gets it."""
-    return (
-        KernelSource("correlate_cached", kernel(problem.border, block).py_func, filter_signature(problem)),
-    )
-
-
-def prepare(problem: Problem, mask: Mask, block: Block) -> Kernel:
-    """Compile for the problem's type and border and for the block, and upload the mask."""
-    arguments = (*problem.anchor, np.float32(problem.ghost_value), np.float32(mask.offset))
-    return Kernel(
-        kernel(problem.border, block), plan(problem, block)[0], filter_signature(problem), mask, arguments
-    )
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    function = kernel(problem.border, block)
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    return (Pass("correlate_cached", function, signature, launch, arguments),)
 
 
 VARIANT = Variant(
@@ -149,7 +139,7 @@ VARIANT = Variant(
     default_block=Block(32, 8),
     plan=plan,
     work=work,
-    prepare=prepare,
+    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    kernels=kernels,
+    passes=passes,
 )

@@ -36,8 +36,8 @@ def refuse_launch(
         block,
         limits,
         shared_bytes,
-        least_y=blocks_along(problem.height, MAX_GRID_Y),
-        too_low=lambda: (
+        least=Block(1, blocks_along(problem.height, MAX_GRID_Y)),
+        too_small=lambda: (
             f"{problem.height:,} rows need {blocks_along(problem.height, block.y):,} blocks of {block} down; "
             f"CUDA allows {MAX_GRID_Y:,}."
         ),

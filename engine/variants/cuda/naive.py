@@ -14,19 +14,18 @@ ConvolutionKernel. Theirs sum in int and double; here each mask row has a float3
 
 from functools import lru_cache
 
-import numpy as np
-
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.border import Border
-from engine.device.cuda_kernels import Kernel, filter_signature, float32
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, KernelSource, Launch, Variant, Work
+from engine.variants.contract import DeviceKind, Launch, Pass, Variant
 from engine.variants.cuda.geometry import one_launch, refuse_launch
+from engine.work import Work, filter_work
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -36,12 +35,7 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 def work(problem: Problem, block: Block) -> Work:
     """Return the work: a cell (ghost cells cost no load) and a weight from global memory for each tap."""
-    return Work(
-        flops=2 * problem.multiply_adds,
-        global_load_bytes=loads_by_taps(problem) * problem.itemsize + problem.multiply_adds * 4,
-        global_store_bytes=problem.samples * 4,
-        minimum_bytes=problem.samples * (problem.itemsize + 4),
-    )
+    return filter_work(problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -55,10 +49,10 @@ def kernel(border: Border):
     rule = cuda_rule(border)
 
     @cuda.jit
-    def correlate_naive(image, weights, anchor_row, anchor_column, ghost_value, offset, out):
+    def correlate_naive(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
-        height, width = image.shape[0], image.shape[1]
+        height = image.shape[0]
         if row >= height or column >= width:
             return
         total = float32(0.0)
@@ -77,15 +71,12 @@ def kernel(border: Border):
     return correlate_naive
 
 
-def kernels(problem: Problem, mask: Mask, block: Block) -> tuple[KernelSource, ...]:
-    """Return the kernel as the compiler gets it."""
-    return (KernelSource("correlate_naive", kernel(problem.border).py_func, filter_signature(problem)),)
-
-
-def prepare(problem: Problem, mask: Mask, block: Block) -> Kernel:
-    """Compile for the problem's type and border, and upload the mask."""
-    arguments = (*problem.anchor, np.float32(problem.ghost_value), np.float32(mask.offset))
-    return Kernel(kernel(problem.border), plan(problem, block)[0], filter_signature(problem), mask, arguments)
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    function = kernel(problem.border)
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    return (Pass("correlate_naive", function, signature, launch, arguments),)
 
 
 VARIANT = Variant(
@@ -96,7 +87,7 @@ VARIANT = Variant(
     default_block=Block(32, 8),
     plan=plan,
     work=work,
-    prepare=prepare,
+    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    kernels=kernels,
+    passes=passes,
 )

@@ -19,19 +19,18 @@ Source: CENG443, "Tiled 1D Convolution" (halo loaded by the output block) carrie
 
 from functools import lru_cache
 
-import numpy as np
-
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.border import Border
-from engine.device.cuda_kernels import Kernel, filter_signature, float32, jit_for
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
 from engine.metrics.traffic import tile_cells_inside
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, KernelSource, Launch, Variant, Work
+from engine.variants.contract import DeviceKind, Launch, Pass, Variant
 from engine.variants.cuda.geometry import one_launch, refuse_launch
+from engine.work import Work, filter_work
 
 
 def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
@@ -60,13 +59,12 @@ def work(problem: Problem, block: Block) -> Work:
         * problem.channels
     )
     tile_rows, tile_columns = tile_shape(problem.mask_shape, block)
-    return Work(
-        flops=2 * problem.multiply_adds,
-        global_load_bytes=loaded * problem.itemsize + problem.multiply_adds * 4,
-        global_store_bytes=problem.samples * 4,
-        minimum_bytes=problem.samples * (problem.itemsize + 4),
-        shared_load_bytes=problem.multiply_adds * 4,
-        shared_store_bytes=plan(problem, block)[0].blocks * tile_rows * tile_columns * 4,
+    return filter_work(
+        problem,
+        picture_loads=loaded,
+        weight_loads=problem.multiply_adds,
+        shared_loads=problem.multiply_adds,
+        shared_stores=plan(problem, block)[0].blocks * tile_rows * tile_columns,
     )
 
 
@@ -87,12 +85,12 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     TILE_ROWS, TILE_COLUMNS = tile_shape(mask_shape, block)
 
     @jit_for(block.threads)
-    def correlate_tiled(image, weights, anchor_row, anchor_column, ghost_value, offset, out):
+    def correlate_tiled(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
         tile = cuda.shared.array((TILE_ROWS, TILE_COLUMNS), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         column, row = cuda.grid(2)
         channel = cuda.blockIdx.z
-        height, width = image.shape[0], image.shape[1]
+        height = image.shape[0]
 
         # Load the input tile: every thread takes each BLOCK_X-th column of each BLOCK_Y-th row.
         tile_top = cuda.blockIdx.y * BLOCK_Y - anchor_row
@@ -120,22 +118,12 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     return correlate_tiled
 
 
-def kernels(problem: Problem, mask: Mask, block: Block) -> tuple[KernelSource, ...]:
-    """Return the kernel as the compiler gets it."""
-    function = kernel(problem.border, problem.mask_shape, block).py_func
-    return (KernelSource("correlate_tiled", function, filter_signature(problem)),)
-
-
-def prepare(problem: Problem, mask: Mask, block: Block) -> Kernel:
-    """Compile for the problem's type, border and mask shape and for the block, and upload the mask."""
-    arguments = (*problem.anchor, np.float32(problem.ghost_value), np.float32(mask.offset))
-    return Kernel(
-        kernel(problem.border, problem.mask_shape, block),
-        plan(problem, block)[0],
-        filter_signature(problem),
-        mask,
-        arguments,
-    )
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    function = kernel(problem.border, problem.mask_shape, block)
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    return (Pass("correlate_tiled", function, signature, launch, arguments),)
 
 
 VARIANT = Variant(
@@ -146,7 +134,7 @@ VARIANT = Variant(
     default_block=Block(32, 8),
     plan=plan,
     work=work,
-    prepare=prepare,
+    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    kernels=kernels,
+    passes=passes,
 )

@@ -13,6 +13,7 @@ from engine import reference
 from engine.block import Block
 from engine.border import Border
 from engine.device.devices import backend
+from engine.layout import Layout
 from engine.mask.mask import Mask
 from engine.metrics.agreement import is_exact_class, rounding_bound, verify
 from engine.timing.request import as_samples, describe_problem
@@ -39,9 +40,12 @@ class Case:
     pixels : str
         "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     weights : str
-        "even" (random, both signs), "whole" (integers), "sixteenths" or "holes" (many zeros).
+        "even" (random, both signs), "whole" (integers), "sixteenths" or "holes" (many zeros); after "rank one " of
+        a mask that is a column times a row.
     layout : str
         Of the caller's array: "C", "Fortran", "mirrored", "big-endian" or "read-only".
+    rows : Layout
+        Of the rows on a CUDA device.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Case:
     pixels: str = "even"
     weights: str = "even"
     layout: str = "C"
+    rows: Layout = Layout.PITCHED
 
     def _random(self) -> np.random.Generator:
         return np.random.default_rng([ord(letter) for letter in self.name])
@@ -87,14 +92,22 @@ class Case:
     def mask(self) -> Mask:
         """Return the mask."""
         random = self._random()
-        weights = random.standard_normal(self.mask_shape)
-        if self.weights == "whole":
-            weights = random.integers(-8, 9, self.mask_shape).astype(float)
-        elif self.weights == "sixteenths":
-            weights = random.integers(-8, 9, self.mask_shape) / 16
-        elif self.weights == "holes":
-            weights[random.random(self.mask_shape) < 0.6] = 0.0
-        return Mask(weights, self.anchor, self.offset)
+        kind = self.weights.removeprefix("rank one ")
+        if kind == self.weights:
+            return Mask(_weights(kind, self.mask_shape, random), self.anchor, self.offset)
+        column, row = (_weights(kind, (side,), random) for side in self.mask_shape)
+        return Mask(np.outer(column, row), self.anchor, self.offset)
+
+
+def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
+    if kind == "whole":
+        return random.integers(-8, 9, shape).astype(float)
+    if kind == "sixteenths":
+        return random.integers(-8, 9, shape) / 16
+    weights = random.standard_normal(shape)
+    if kind == "holes":
+        weights[random.random(shape) < 0.6] = 0.0
+    return weights
 
 
 def check(variant: Variant, case: Case, device: str) -> None:
@@ -105,7 +118,11 @@ def check(variant: Variant, case: Case, device: str) -> None:
     refusal = variant.unsupported(problem, mask, case.block, machine.info.limits)
     assert refusal is None, refusal
     prepared = variant.prepare(problem, mask, case.block)
-    buffers = machine.allocate(samples)
+    buffers = machine.allocate(samples, layout=case.rows)
+    if machine.copies:
+        # What lies in a row past the picture must not be read.
+        unread = np.nan if samples.dtype == np.float32 else np.iinfo(samples.dtype).max
+        buffers.image.copy_to_device(np.full(buffers.image.shape, unread, samples.dtype))
     machine.upload(samples, buffers)
     machine.poison(buffers)
     machine.run(prepared, buffers)
@@ -266,8 +283,20 @@ def _blocks() -> list[Case]:
 @cache
 def full_cases() -> tuple[Case, ...]:
     """Return every case."""
+    packed = [
+        Case(f"packed rows, {dtype} x {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
+        for dtype, channels in (("uint8", 3), ("uint16", 1), ("float32", 1), ("float32", 3))
+    ]
     return tuple(
-        _shapes() + _masks() + _borders() + _anchors() + _samples() + _strange() + _layouts() + _blocks()
+        packed
+        + _shapes()
+        + _masks()
+        + _borders()
+        + _anchors()
+        + _samples()
+        + _strange()
+        + _layouts()
+        + _blocks()
     )
 
 
@@ -293,13 +322,14 @@ _BARRIER_CASES = (
     Case("sim block over picture", 5, 6, mask_shape=(3, 3), block=Block(16, 16), border=Border.MIRROR),
     Case("sim flat block", 3, 9, mask_shape=(3, 2), block=Block(16, 1), border=Border.ZERO),
     Case("sim high block", 9, 3, mask_shape=(4, 3), block=Block(1, 16), border=Border.REFLECT),
+    Case("sim packed rows", 5, 7, rows=Layout.PACKED),
     Case("sim odd block", 6, 9, mask_shape=(3, 5), block=Block(5, 3), border=Border.CONSTANT, cval=1.5),
 )  # fmt: skip
 
 
-def simulator_cases(variant: Variant) -> tuple[Case, ...]:
+def simulator_cases(has_barrier: bool) -> tuple[Case, ...]:
     """Return what is affordable in the simulator: nearly all without a barrier, few with one."""
-    if variant.key == "naive":
+    if not has_barrier:
         small = (
             case
             for case in full_cases()

@@ -1,13 +1,16 @@
-"""Runs the CUDA variants' own source in plain Python with arrays that count, to check the models of their work.
+"""Runs the CUDA variants' own source in plain Python with arrays and numbers that count, to check the models of work.
 
-A kernel with one barrier is run twice by every thread of a block, one thread after the other: up to the barrier,
-and then from the start with the loads before the barrier not counted again.
+Each kernel's source is parsed, `cuda.syncthreads()` becomes `yield`, and the threads of a block run as generators in
+lockstep from barrier to barrier. Nothing else of the source is changed.
 """
 
+import ast
+import inspect
 import itertools
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from types import CellType, FunctionType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,116 +18,204 @@ import numpy as np
 from engine.block import Block
 from engine.mask.mask import Mask
 from engine.problem import Problem
-from engine.variants.contract import Variant
-
-
-class _AtBarrier(Exception):
-    pass
+from engine.variants.contract import Pass, Place, Variant
 
 
 @dataclass
-class Counter:
-    """Whether accesses count now."""
+class Counts:
+    """Accesses by single elements, and multiplications."""
 
-    on: bool = True
+    picture_loads: int = 0
+    weight_loads: int = 0
+    scratch_loads: int = 0
+    scratch_stores: int = 0
+    out_stores: int = 0
+    shared_loads: int = 0
+    shared_stores: int = 0
+    constant_loads: int = 0
+    multiplications: int = 0
+    out: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+
+class Number:
+    """A float32 that counts its multiplications."""
+
+    __array_ufunc__ = None
+    __slots__ = ("counts", "value")
+
+    def __init__(self, value: Any, counts: Counts) -> None:
+        self.value = np.float32(value.value if isinstance(value, Number) else value)
+        self.counts = counts
+
+    def _number(self, other: Any) -> np.float32:
+        return other.value if isinstance(other, Number) else np.float32(other)
+
+    def __mul__(self, other: Any) -> "Number":
+        self.counts.multiplications += 1
+        return Number(self.value * self._number(other), self.counts)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Any) -> "Number":
+        return Number(self.value + self._number(other), self.counts)
+
+    __radd__ = __add__
+
+    def __float__(self) -> float:
+        return float(self.value)
 
 
 @dataclass
 class CountingArray:
-    """An array that counts the elements that are read and written one by one."""
+    """An array that counts the elements that are read and written one by one, and refuses indices outside.
+
+    Parameters
+    ----------
+    values : ndarray
+    counts : Counts
+    kind : str
+        "picture", "weight", "scratch", "out", "shared" or "constant": what `counts` calls it.
+    """
 
     values: np.ndarray
-    counter: Counter
-    loads: int = 0
-    stores: int = 0
+    counts: Counts
+    kind: str
     shape: tuple[int, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self.shape = self.values.shape
 
-    def __getitem__(self, index: tuple[int, ...]) -> Any:
-        assert all(0 <= i < length for i, length in zip(index, self.shape, strict=True)), (index, self.shape)
-        self.loads += self.counter.on
-        return self.values[index]
+    def _place(self, index: Any) -> tuple[int, ...]:
+        place = index if isinstance(index, tuple) else (index,)
+        assert all(0 <= i < length for i, length in zip(place, self.shape, strict=True)), (index, self.shape)
+        return place
 
-    def __setitem__(self, index: tuple[int, ...], value: object) -> None:
-        assert all(0 <= i < length for i, length in zip(index, self.shape, strict=True)), (index, self.shape)
-        self.stores += self.counter.on
-        self.values[index] = value
+    def __getitem__(self, index: Any) -> Any:
+        place = self._place(index)
+        name = f"{self.kind}_loads"
+        setattr(self.counts, name, getattr(self.counts, name) + 1)
+        value = self.values[place]
+        return Number(value, self.counts) if self.values.dtype == np.float32 else value
 
-
-@dataclass
-class Counts:
-    """Bytes asked of memory, and the result."""
-
-    image_load_bytes: int
-    weight_load_bytes: int
-    out_store_bytes: int
-    shared_load_bytes: int
-    shared_store_bytes: int
-    out: np.ndarray
+    def __setitem__(self, index: Any, value: Any) -> None:
+        place = self._place(index)
+        name = f"{self.kind}_stores"
+        setattr(self.counts, name, getattr(self.counts, name) + 1)
+        self.values[place] = float(value)
 
 
 def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: np.ndarray) -> Counts:
-    """Run a CUDA variant's kernel thread by thread and count."""
-    counter, shared, started = Counter(), [], []
+    """Run a CUDA variant's passes thread by thread and count.
+
+    The rows of the picture and of the result are padded with what must not be read or counted.
+    """
+    counts = Counts()
+    padded = np.full((problem.height, problem.width + 3, problem.channels), 77, image.dtype)
+    padded[:, : problem.width] = image
+    shape = padded.shape
+    arrays = {
+        Place.IMAGE: CountingArray(padded, counts, "picture"),
+        Place.SCRATCH: CountingArray(np.full(shape, np.nan, np.float32), counts, "scratch"),
+        Place.OUT: CountingArray(np.full(shape, np.nan, np.float32), counts, "out"),
+    }
+    for step in variant.passes(problem, mask, block):
+        run_pass(step, counts, arrays)
+    counts.out = arrays[Place.OUT].values[:, : problem.width]
+    assert np.isnan(arrays[Place.OUT].values[:, problem.width :]).all()
+    return counts
+
+
+def run_pass(step: Pass, counts: Counts, arrays: dict[Place, CountingArray]) -> None:
+    """Run one kernel over its whole grid, block by block."""
+
+    def counted(argument: Any) -> Any:
+        if isinstance(argument, Place):
+            return arrays[argument]
+        if isinstance(argument, np.ndarray):
+            return CountingArray(argument, counts, "weight")
+        return Number(argument, counts) if isinstance(argument, np.float32) else argument
+
     place = SimpleNamespace()
+    kernel = _as_generator(step.kernel.py_func, _fake_cuda(place, step, counts), counts)
+    arguments = [counted(argument) for argument in step.arguments]
+    for place.block in itertools.product(*map(range, step.launch.grid)):
+        place.shared, place.asked = [], {}
+        threads = [
+            (thread, kernel(*arguments)) for thread in itertools.product(*map(range, step.launch.block))
+        ]
+        while threads:
+            threads = [(thread, run) for thread, run in threads if _until_barrier(place, thread, run)]
 
-    def shared_array(shape: tuple[int, int], dtype: object) -> CountingArray:
-        if not shared or shared[-1][0] != place.block:
-            shared.append((place.block, CountingArray(np.full(shape, np.nan, np.float32), counter)))
-        return shared[-1][1]
 
-    def barrier() -> None:
-        if place.first_pass:
-            raise _AtBarrier
-        counter.on = True
+def _until_barrier(place: SimpleNamespace, thread: tuple[int, ...], run: Generator[None]) -> bool:
+    """Run a thread up to its next barrier and return whether it met one."""
+    place.thread = thread
+    try:
+        next(run)
+    except StopIteration:
+        return False
+    return True
 
-    def grid(dimensions: int) -> tuple[int, int]:
-        assert dimensions == 2
-        return place.block[0] * block.x + place.thread[0], place.block[1] * block.y + place.thread[1]
 
-    cuda = SimpleNamespace(grid=grid, syncthreads=barrier, shared=SimpleNamespace(array=shared_array))
-    (source,) = variant.kernels(problem, mask, block)
-    kernel = _rebound(source.function, cuda, problem.border.rule)
-    (launch,) = variant.plan(problem, block)
-    picture, weights = CountingArray(image, counter), CountingArray(mask.weights32, counter)
-    out = CountingArray(np.full(image.shape, np.nan, np.float32), counter)
-    arguments = (
-        picture,
-        weights,
-        *mask.anchor,
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        out,
+class _Axes:
+    """`cuda.threadIdx` and its like: x, y, z of what is running now."""
+
+    def __init__(self, now: Callable[[], tuple[int, ...]]) -> None:
+        self._now = now
+
+    x = property(lambda self: self._now()[0])
+    y = property(lambda self: self._now()[1])
+    z = property(lambda self: self._now()[2])
+
+
+def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleNamespace:
+    block = step.launch.block
+
+    def shared_array(shape: Any, dtype: object) -> CountingArray:
+        # The first of a block's threads makes each array; the others, asking in the same order, get the same.
+        number = place.asked[place.thread] = place.asked.get(place.thread, -1) + 1
+        if number == len(place.shared):
+            place.shared.append(CountingArray(np.full(shape, np.nan, np.float32), counts, "shared"))
+        return place.shared[number]
+
+    def grid(dimensions: int) -> Any:
+        at = tuple(b * side + t for b, side, t in zip(place.block, block, place.thread, strict=True))
+        return at[0] if dimensions == 1 else at[:dimensions]
+
+    def constant(array: np.ndarray) -> CountingArray:
+        return CountingArray(array, counts, "constant")
+
+    return SimpleNamespace(
+        grid=grid,
+        threadIdx=_Axes(lambda: place.thread),
+        blockIdx=_Axes(lambda: place.block),
+        blockDim=_Axes(lambda: block),
+        shared=SimpleNamespace(array=shared_array),
+        const=SimpleNamespace(array_like=constant),
     )
-    for place.block in itertools.product(*map(range, launch.grid)):
-        cuda.blockIdx = SimpleNamespace(x=place.block[0], y=place.block[1], z=place.block[2])
-        for place.first_pass in (True, False):
-            for place.thread in itertools.product(range(block.x), range(block.y)):
-                cuda.threadIdx = SimpleNamespace(x=place.thread[0], y=place.thread[1])
-                if not place.first_pass and place.block not in started:
-                    continue  # a kernel without a barrier has done everything in the first pass
-                counter.on = place.first_pass
-                try:
-                    kernel(*arguments)
-                except _AtBarrier:
-                    started.append(place.block)
-    return Counts(
-        image_load_bytes=picture.loads * image.itemsize,
-        weight_load_bytes=weights.loads * 4,
-        out_store_bytes=out.stores * 4,
-        shared_load_bytes=sum(array.loads for _, array in shared) * 4,
-        shared_store_bytes=sum(array.stores for _, array in shared) * 4,
-        out=out.values,
-    )
 
 
-def _rebound(function: Callable[..., None], cuda: object, rule: Callable[[int, int], int]) -> FunctionType:
-    """Return the kernel with a stand-in for `cuda` and with the border's plain rule."""
-    cells = tuple(
-        CellType(rule) if name == "rule" else cell
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    )
-    names = function.__globals__ | {"cuda": cuda, "float32": np.float32}
-    return FunctionType(function.__code__, names, function.__name__, None, cells)
+class _BarriersYield(ast.NodeTransformer):
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "cuda.syncthreads":
+            return ast.copy_location(ast.Expr(ast.Yield()), node)
+        return self.generic_visit(node)
+
+
+def _as_generator(
+    function: Callable[..., None], cuda: object, counts: Counts
+) -> Callable[..., Generator[None]]:
+    """Return the kernel as a generator function that yields at barriers, with stand-ins for what Numba knows."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    definition = _BarriersYield().visit(tree.body[0])
+    definition.decorator_list = []
+    # A kernel without a barrier must become a generator too.
+    definition.body.append(ast.parse("if False: yield").body[0])
+    code = compile(ast.fix_missing_locations(tree), function.__code__.co_filename, "exec")
+    closed = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    names = function.__globals__ | {name: cell.cell_contents for name, cell in closed.items()}
+    # Device functions run as the plain functions that they are.
+    names |= {name: value.py_func for name, value in names.items() if hasattr(value, "py_func")}
+    names |= {"cuda": cuda, "float32": lambda value: Number(value, counts)}
+    exec(code, names)
+    return names[definition.name]

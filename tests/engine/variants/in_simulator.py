@@ -7,7 +7,8 @@ import json
 import sys
 
 from engine.variants.registry import variant
-from tests.engine.variants.cases import check, simulator_cases
+from tests.engine.variants.cases import check
+from tests.engine.variants.suited import cases_in_simulator
 
 
 def main() -> None:
@@ -15,7 +16,7 @@ def main() -> None:
     for line in sys.stdin:
         key, _, name = line.rstrip("\n").partition("\t")
         asked = variant(key)
-        case = next(case for case in simulator_cases(asked) if case.name == name)
+        case = next(case for case in cases_in_simulator(asked) if case.name == name)
         try:
             check(asked, case, "simulator")
             fault = ""

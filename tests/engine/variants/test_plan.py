@@ -10,11 +10,15 @@ from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.cuda.geometry import MAX_GRID_Y
 from engine.variants.registry import VARIANTS, variant
+from tests.engine.variants.suited import mask_for
 
 CUDA = [known for known in VARIANTS if known.device is DeviceKind.CUDA]
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
 LIMITS = Limits()
 every_cuda_variant = pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
+# One thread a result, along columns and rows; the others have plans and tests of their own.
+PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
+every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
 
 
 def problem_of(height: int, width: int, mask: Mask, channels: int = 1) -> Problem:
@@ -26,7 +30,7 @@ def shared_bytes_of(key: str, mask: Mask, block: Block) -> int:
     return {"naive": 0, "tiled": tile * 4, "cached": block.x * block.y * 4}[key]
 
 
-@every_cuda_variant
+@every_plain_variant
 @pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1)], ids=str)
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (4, 8), (5, 9), (97, 31)])
 def test_that_the_grid_covers_the_picture_without_an_idle_block(
@@ -64,7 +68,7 @@ def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known: Variant
     ids=str,
 )
 def test_that_an_illegal_block_is_refused_with_a_legal_one(known: Variant, block: Block, words: str) -> None:
-    mask = Mask(np.ones((3, 3)))
+    mask = mask_for(known, 3, 3)
     problem = problem_of(50, 50, mask)
     refusal = known.unsupported(problem, mask, block, LIMITS)
     assert refusal is not None
@@ -75,13 +79,19 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known: Variant, block
 
 
 @every_cuda_variant
-def test_that_a_legal_block_is_not_refused_and_the_default_is_legal(known: Variant) -> None:
+def test_that_the_default_block_is_legal(known: Variant) -> None:
+    mask = mask_for(known, 15, 15)
+    assert known.unsupported(problem_of(100, 100, mask), mask, known.default_block, LIMITS) is None
+
+
+@every_plain_variant
+def test_that_a_legal_block_is_not_refused(known: Variant) -> None:
     mask = Mask(np.ones((63, 63)))
-    for block in (known.default_block, Block(1, 1), Block(32, 8)):
+    for block in (Block(1, 1), Block(32, 8)):
         assert known.unsupported(problem_of(100, 100, mask), mask, block, LIMITS) is None
 
 
-def brute_force(block: Block, limits: Limits, shared_bytes, least_y: int) -> float:
+def brute_force(block: Block, limits: Limits, shared_bytes, least: Block) -> float:
     """Return the distance of the nearest legal block, all of them tried."""
 
     def ratio(a: int, b: int) -> float:
@@ -89,33 +99,34 @@ def brute_force(block: Block, limits: Limits, shared_bytes, least_y: int) -> flo
 
     return min(
         ratio(x, max(block.x, 1)) * ratio(y, max(block.y, 1))
-        for y in range(least_y, limits.max_block_y + 1)
-        for x in range(1, limits.max_block_x + 1)
+        for y in range(least.y, limits.max_block_y + 1)
+        for x in range(least.x, limits.max_block_x + 1)
         if x * y <= limits.max_threads and shared_bytes(Block(x, y)) <= limits.shared_bytes
     )
 
 
-@pytest.mark.parametrize("least_y", [1, 5])
+@pytest.mark.parametrize("least", [Block(1, 1), Block(1, 5), Block(5, 1)], ids=str)
 @pytest.mark.parametrize("shared_limit", [200, 900, 4096])
 @pytest.mark.parametrize(
     "block", [Block(0, 9), Block(13, 7), Block(70, 70), Block(3, 64), Block(64, 1)], ids=str
 )
 def test_that_the_nearest_legal_block_is_the_nearest_of_all(
-    block: Block, shared_limit: int, least_y: int
+    block: Block, shared_limit: int, least: Block
 ) -> None:
     limits = Limits(max_threads=96, max_block_x=64, max_block_y=48, shared_bytes=shared_limit)
 
     def shared_bytes(candidate: Block) -> int:
         return (candidate.x + 2) * (candidate.y + 4) * 4
 
-    nearest = nearest_legal(block, limits, shared_bytes, least_y)
+    nearest = nearest_legal(block, limits, shared_bytes, least)
     assert nearest is not None
     assert nearest.threads <= 96
-    assert nearest.y >= least_y
+    assert nearest.x >= least.x
+    assert nearest.y >= least.y
     assert shared_bytes(nearest) <= shared_limit
     distance = max(nearest.x, block.x or 1) / min(nearest.x, block.x or 1)
     distance *= max(nearest.y, block.y) / min(nearest.y, block.y)
-    assert distance == brute_force(block, limits, shared_bytes, least_y)
+    assert distance == brute_force(block, limits, shared_bytes, least)
 
 
 def test_that_no_block_is_offered_where_none_is_legal() -> None:
@@ -138,7 +149,7 @@ def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block() -> None
     assert variant("tiled").unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
 
 
-@every_cuda_variant
+@every_plain_variant
 @pytest.mark.parametrize("side", [3, 63])
 @pytest.mark.parametrize("block", [Block(1024, 1), Block(2048, 1), Block(32, 8), Block(0, 0)], ids=str)
 def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_lower(
@@ -159,7 +170,7 @@ def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_low
     assert launch.grid[1] <= MAX_GRID_Y
 
 
-@every_cuda_variant
+@every_plain_variant
 def test_that_the_highest_grid_is_allowed_and_one_row_more_is_not(known: Variant) -> None:
     mask = Mask(np.ones((3, 3)))
     assert known.unsupported(problem_of(MAX_GRID_Y * 4, 3, mask), mask, Block(8, 4), LIMITS) is None

@@ -34,7 +34,7 @@ def test_that_the_stable_keys_are_there_in_teaching_order() -> None:
 @pytest.mark.parametrize("known", VARIANTS, ids=lambda known: known.key)
 def test_that_a_variant_lives_in_the_package_of_its_device(known: Variant) -> None:
     package = "cpu" if known.device is DeviceKind.CPU else "cuda"
-    assert known.prepare.__module__.startswith(f"engine.variants.{package}.")
+    assert known.plan.__module__.startswith(f"engine.variants.{package}.")
     assert variant(known.key) is known
 
 

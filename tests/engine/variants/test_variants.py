@@ -11,7 +11,8 @@ import pytest
 
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.cases import Case, check, full_cases, simulator_cases
+from tests.engine.variants.cases import Case, check, full_cases
+from tests.engine.variants.suited import cases_in_simulator, suited_cases
 
 ROOT = Path(__file__).parents[3]
 CPU = [variant for variant in VARIANTS if variant.device is DeviceKind.CPU]
@@ -44,15 +45,17 @@ def in_simulator() -> Iterator[Callable[[Variant, Case], str]]:
     child.stdout.close()
 
 
-@pytest.mark.parametrize("case", full_cases(), ids=lambda case: case.name)
-@pytest.mark.parametrize("variant", CPU, ids=lambda variant: variant.key)
+@pytest.mark.parametrize(
+    ("variant", "case"),
+    [pytest.param(v, case, id=f"{v.key}-{case.name}") for v in CPU for case in suited_cases(v, full_cases())],
+)
 def test_that_a_cpu_variant_agrees_with_the_oracle(variant: Variant, case: Case) -> None:
     check(variant, case, "cpu")
 
 
 @pytest.mark.parametrize(
     ("variant", "case"),
-    [pytest.param(v, case, id=f"{v.key}-{case.name}") for v in CUDA for case in simulator_cases(v)],
+    [pytest.param(v, case, id=f"{v.key}-{case.name}") for v in CUDA for case in cases_in_simulator(v)],
 )
 def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(
     variant: Variant, case: Case, in_simulator: Callable[[Variant, Case], str]

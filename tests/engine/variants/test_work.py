@@ -13,7 +13,9 @@ from engine.timing.request import describe_problem
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.cpu import parallel, serial
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.counting import Counter, CountingArray, count
+from tests.engine.variants.cases import Case
+from tests.engine.variants.counting import CountingArray, Counts, count
+from tests.engine.variants.suited import mask_for, suited
 
 CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
 RANDOM = np.random.default_rng(4)
@@ -27,14 +29,23 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     variant: Variant, dtype: str, block: Block, border: Border
 ) -> None:
     image = RANDOM.integers(0, 256, (7, 6, 2)).astype(dtype)
-    mask = Mask(RANDOM.standard_normal((3, 4)), anchor=(0, 3), offset=1.5)
+    case = Case("work", mask_shape=(3, 4), anchor=(0, 3), offset=1.5, block=block, border=border)
+    suited_case = suited(variant, case)
+    assert suited_case is not None
+    mask, block = suited_case.mask(), suited_case.block
     problem = describe_problem(image, mask, border, 2.5)
     counts = count(variant, problem, mask, block, image)
     model = variant.work(problem, block)
-    assert model.global_load_bytes == counts.image_load_bytes + counts.weight_load_bytes
-    assert model.global_store_bytes == counts.out_store_bytes
-    assert model.shared_load_bytes == counts.shared_load_bytes
-    assert model.shared_store_bytes == counts.shared_store_bytes
+    assert model.picture_loads == counts.picture_loads
+    assert model.global_loads == counts.picture_loads + counts.weight_loads + counts.scratch_loads
+    assert model.global_stores == counts.out_stores + counts.scratch_stores
+    other_loads = counts.weight_loads + counts.scratch_loads
+    assert model.global_load_bytes == counts.picture_loads * image.itemsize + other_loads * 4
+    assert model.global_store_bytes == (counts.out_stores + counts.scratch_stores) * 4
+    assert model.shared_loads == counts.shared_loads
+    assert model.shared_stores == counts.shared_stores
+    assert model.constant_loads == counts.constant_loads
+    assert model.flops == 2 * counts.multiplications
     wanted = reference.correlate(image, mask, border, 2.5)
     assert np.all(
         np.abs(counts.out - wanted) <= rounding_bound(reference.magnitudes(image, mask, border, 2.5), 12)
@@ -46,13 +57,19 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border: Border) 
     image = RANDOM.integers(0, 256, (5, 4, 3), np.uint16)
     mask = Mask(RANDOM.standard_normal((3, 6)))
     problem = describe_problem(image, mask, border, 0.0)
-    picture, weights = CountingArray(image, Counter()), CountingArray(mask.weights32, Counter())
-    out = CountingArray(np.empty(image.shape, np.float32), Counter())
+    counts = Counts()
+    picture, weights = (
+        CountingArray(image, counts, "picture"),
+        CountingArray(mask.weights32, counts, "weight"),
+    )
+    out = CountingArray(np.empty(image.shape, np.float32), counts, "out")
     numbers = (*mask.anchor, cpu_code(border), np.float32(0), np.float32(0))
     serial.correlate_serial.py_func(picture, weights, *numbers, out)
     model = serial.work(problem, Block(1, 1))
-    assert model.global_load_bytes == picture.loads * 2 + weights.loads * 4
-    assert model.global_store_bytes == out.stores * 4
+    assert model.global_loads == counts.picture_loads + counts.weight_loads
+    assert model.global_load_bytes == counts.picture_loads * 2 + counts.weight_loads * 4
+    assert model.global_store_bytes == counts.out_stores * 4
+    assert model.flops == 2 * counts.multiplications
 
 
 class _CountingRows:
@@ -103,11 +120,11 @@ def test_that_the_model_of_the_parallel_tiles_counts_what_they_load(
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.key)
-def test_that_operations_and_least_bytes_follow_from_the_problem(variant: Variant) -> None:
-    mask = Mask(np.ones((3, 5)))
+def test_that_least_bytes_and_intensity_follow_from_the_problem(variant: Variant) -> None:
+    mask = mask_for(variant, 3, 5)
     problem = describe_problem(np.zeros((7, 11, 3), np.uint16), mask, Border.WRAP, 0.0)
     work = variant.work(problem, variant.default_block)
-    assert work.flops == 2 * 7 * 11 * 3 * 15
     assert work.minimum_bytes == 7 * 11 * 3 * (2 + 4)
+    assert work.cgma == work.flops / work.global_loads
     assert work.arithmetic_intensity == work.flops / (work.global_load_bytes + work.global_store_bytes)
     assert work == variant.work(problem, variant.default_block)

@@ -1,0 +1,1 @@
+"""The course papers: which kernel of theirs is which here, and their tables for this machine."""

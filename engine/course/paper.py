@@ -1,0 +1,139 @@
+"""What a paper is: its kernels and its tables. Plain data, no Numba, no device."""
+
+from dataclasses import dataclass
+
+from engine.block import Block
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What one click loads: how a kernel of a paper is run here.
+
+    Parameters
+    ----------
+    variant : str
+        Key of a filter variant, or of a matrix product ("matmul-naive", "matmul-tiled").
+    mask : str
+        Preset name or mask text; empty for a matrix product.
+    block : Block, optional
+        The paper's own block; None where it names none.
+    border : str
+    layout : str
+        "pitched" or "packed".
+    """
+
+    variant: str
+    mask: str = ""
+    block: Block | None = None
+    border: str = "zero"
+    layout: str = "pitched"
+
+
+@dataclass(frozen=True, slots=True)
+class CourseKernel:
+    """A kernel of a paper and where it is found here.
+
+    Parameters
+    ----------
+    name : str
+        As the paper calls it, such as "convolution_1D_tiled_kernel".
+    place : str
+        Section, page heading or slide in the paper.
+    here : Configuration
+    difference : str
+        What is not as in the paper, and why; empty if nothing.
+    """
+
+    name: str
+    place: str
+    here: Configuration
+    difference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A course paper.
+
+    Parameters
+    ----------
+    key : str
+        Stable name for the command line.
+    title, authors, source : str
+    about : str
+        One or two sentences.
+    kernels : tuple of CourseKernel
+    tables : tuple of str
+        Titles of its tables, in order.
+    """
+
+    key: str
+    title: str
+    authors: str
+    source: str
+    about: str
+    kernels: tuple[CourseKernel, ...]
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One value of a table: what the paper printed, and what this machine gives.
+
+    Parameters
+    ----------
+    printed : str
+        As in the paper; empty where it has no such cell.
+    here : str
+        Measured or counted on this machine; empty where there is none.
+    reason : str
+        Why `here` is empty, in words.
+    """
+
+    printed: str = ""
+    here: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A curve of a figure: x, y where there is one, None where it was not measured."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a paper, for this machine; `printed` are the paper's curves where it gives their numbers."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    printed: tuple[Series, ...] = ()
+    log_y: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CourseTable:
+    """A table of a paper, for this machine.
+
+    Parameters
+    ----------
+    title : str
+    headings : tuple of str
+        The paper's column headings.
+    rows : tuple of tuple of Cell
+        As many cells as headings; the first ones name the row and have only `printed`.
+    notes : tuple of str
+        What a reader must know: conditions, misprints of the paper, formulas.
+    figure : Figure, optional
+        Where the paper draws it too.
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    figure: Figure | None = None

@@ -1,0 +1,63 @@
+"""Copies between the host's dense rows and the device's rows, which may be padded."""
+
+from typing import Any
+
+import numpy as np
+
+from engine.device.cuda_graph import check
+from engine.device.numba_cuda import SIMULATED
+
+
+def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:
+    """Enqueue a copy of a picture to a device array.
+
+    Parameters
+    ----------
+    host : ndarray of shape (H, W, C), C-contiguous
+    device : device array of shape (H, W or more, C), of the same type
+    stream : device stream
+    """
+    if host.shape == device.shape:
+        device.copy_to_device(host, stream=stream)
+    elif SIMULATED:
+        device[:, : host.shape[1]] = host
+    else:
+        _copy_rows(host, device, stream, to_device=True)
+
+
+def copy_out(device: Any, host: np.ndarray, stream: Any) -> None:
+    """Enqueue a copy of a device array to a picture; shapes as for `copy_in`."""
+    if host.shape == device.shape:
+        device.copy_to_host(host, stream=stream)
+    elif SIMULATED:
+        whole = np.empty(device.shape, host.dtype)
+        device.copy_to_host(whole)
+        host[...] = whole[:, : host.shape[1]]
+    else:
+        _copy_rows(host, device, stream, to_device=False)
+
+
+def _copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool) -> None:
+    from cuda.bindings import driver
+
+    row_bytes = host.shape[1] * host.shape[2] * host.itemsize
+    pitch_bytes = device.shape[1] * device.shape[2] * host.itemsize
+    on_host, on_device = driver.CUmemorytype.CU_MEMORYTYPE_HOST, driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
+    address = device.__cuda_array_interface__["data"][0]
+    copy = driver.CUDA_MEMCPY2D()
+    copy.WidthInBytes, copy.Height = row_bytes, host.shape[0]
+    if to_device:
+        copy.srcMemoryType, copy.srcHost, copy.srcPitch = on_host, host.ctypes.data, row_bytes
+        copy.dstMemoryType, copy.dstDevice, copy.dstPitch = (
+            on_device,
+            driver.CUdeviceptr(address),
+            pitch_bytes,
+        )
+    else:
+        copy.srcMemoryType, copy.srcDevice, copy.srcPitch = (
+            on_device,
+            driver.CUdeviceptr(address),
+            pitch_bytes,
+        )
+        copy.dstMemoryType, copy.dstHost, copy.dstPitch = on_host, host.ctypes.data, row_bytes
+    check(driver.cuMemcpy2DAsync(copy, driver.CUstream(int(stream.handle))))

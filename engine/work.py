@@ -1,0 +1,93 @@
+"""Work: what one computation asks of the machine, counted by construction. A model, and called one where it is shown."""
+
+from dataclasses import dataclass
+
+from engine.problem import Problem
+
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Operations, and accesses to each kind of memory by single elements, before any cache.
+
+    Parameters
+    ----------
+    flops : int
+        Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the offset is
+        not counted, as in the courses.
+    global_loads, global_stores : int
+        Elements that threads ask of global memory (CUDA) or of memory (CPU).
+    global_load_bytes, global_store_bytes : int
+        The same in bytes: a cell of the picture has the picture's own type, everything else is float32.
+    minimum_bytes : int
+        The least that must move: every input element read once, every result written once.
+    picture_loads : int
+        The cells of the picture among `global_loads`; the others are weights and results of an earlier pass.
+    shared_loads, shared_stores : int
+        float32 elements that threads ask of shared memory.
+    constant_loads : int
+        float32 elements that threads ask of constant memory.
+    """
+
+    flops: int
+    global_loads: int
+    global_stores: int
+    global_load_bytes: int
+    global_store_bytes: int
+    minimum_bytes: int
+    picture_loads: int = 0
+    shared_loads: int = 0
+    shared_stores: int = 0
+    constant_loads: int = 0
+
+    @property
+    def cgma(self) -> float:
+        """Compute to global memory access ratio, as courses have it: operations for each load from global memory."""
+        return self.flops / self.global_loads
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        """Floating-point operations for each byte asked of global memory."""
+        return self.flops / (self.global_load_bytes + self.global_store_bytes)
+
+
+def filter_work(
+    problem: Problem,
+    *,
+    picture_loads: int,
+    weight_loads: int = 0,
+    scratch_loads: int = 0,
+    scratch_stores: int = 0,
+    shared_loads: int = 0,
+    shared_stores: int = 0,
+    constant_loads: int = 0,
+    multiply_adds: int | None = None,
+) -> Work:
+    """Return the work of filtering a picture once.
+
+    Parameters
+    ----------
+    problem : Problem
+    picture_loads : int
+        Cells of the picture that are read; ghost cells cost no load.
+    weight_loads : int
+        Weights that are read from global memory.
+    scratch_loads, scratch_stores : int
+        float32 values between two passes, in global memory.
+    shared_loads, shared_stores, constant_loads : int
+    multiply_adds : int, optional
+        None: one for each mask cell of each result.
+    """
+    return Work(
+        flops=2 * (problem.multiply_adds if multiply_adds is None else multiply_adds),
+        global_loads=picture_loads + weight_loads + scratch_loads,
+        global_stores=problem.samples + scratch_stores,
+        global_load_bytes=picture_loads * problem.itemsize + (weight_loads + scratch_loads) * FLOAT_BYTES,
+        global_store_bytes=(problem.samples + scratch_stores) * FLOAT_BYTES,
+        minimum_bytes=problem.samples * (problem.itemsize + FLOAT_BYTES),
+        picture_loads=picture_loads,
+        shared_loads=shared_loads,
+        shared_stores=shared_stores,
+        constant_loads=constant_loads,
+    )

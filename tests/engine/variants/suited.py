@@ -1,0 +1,63 @@
+"""What a general case becomes for a variant that takes only a part of all masks or blocks, by its documented rules.
+
+A variant that is not named here takes every case as it is. What remains impossible (a tile that fits no shared memory)
+is left out by name of its refusal, never by trying.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.block import Block, Limits
+from engine.mask.mask import Mask
+from engine.timing.request import as_samples, describe_problem
+from engine.variants.contract import Variant
+from tests.engine.variants.cases import Case, simulator_cases
+
+LIMITS = Limits()
+
+
+def suited(variant: Variant, case: Case) -> Case | None:
+    """Return the case as the variant can take it; None where no block of a device can hold its tile."""
+    if variant.key.startswith("separable"):
+        case = replace(case, weights=f"rank one {case.weights}")
+    if variant.key.startswith("row"):
+        rows, columns = case.mask_shape
+        taps = max(rows, columns) if min(rows, columns) == 1 else columns
+        anchor = None if case.anchor is None else (0, case.anchor[1])
+        case = replace(case, mask_shape=(1, taps), anchor=anchor)
+    problem = describe_problem(as_samples(case.picture()), case.mask(), case.border, case.cval)
+    refusal = variant.unsupported(problem, case.mask(), case.block, LIMITS)
+    if refusal is None:
+        return case
+    assert "block" in refusal.reason or "shared memory" in refusal.reason, refusal.reason
+    return None if refusal.nearest_block is None else replace(case, block=refusal.nearest_block)
+
+
+def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+    """Return the cases as the variant can take them."""
+    return tuple(found for case in cases if (found := suited(variant, case)) is not None)
+
+
+def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
+    """Return the cases of a CUDA variant that are affordable in the simulator; threads and barriers cost there."""
+    problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
+    has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
+    return suited_cases(variant, simulator_cases(has_barrier))
+
+
+def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
+    """Return a mask of that shape that the variant takes: of rank 1, and of one row for 1-D variants."""
+    if variant.key.startswith("row"):
+        return Mask(np.ones((1, columns)))
+    return Mask(np.ones((rows, columns)))
+
+
+def block_for(variant: Variant, mask: Mask, block: Block) -> Block:
+    """Return the block, or the nearest one that the variant can use with the mask."""
+    problem = describe_problem(np.zeros((9, 9, 1), np.float32), mask, "zero", 0.0)
+    refusal = variant.unsupported(problem, mask, block, LIMITS)
+    if refusal is None:
+        return block
+    assert refusal.nearest_block is not None, refusal.reason
+    return refusal.nearest_block
