@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.api import Applied, apply, convolve, correlate, list_devices, list_variants
+    from engine.bank import apply_bank
     from engine.block import Block
     from engine.border import Border
     from engine.errors import DeviceUnavailable, EngineError, UnsupportedVariant, VerificationFailed
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
+    from engine.matrices.api import matmul
     from engine.results import RunResult
 
 _HOME = {
@@ -38,11 +40,13 @@ _HOME = {
     "Picture": "engine.image.picture",
     "RunResult": "engine.results",
     "apply": "engine.api",
+    "apply_bank": "engine.bank",
     "convolve": "engine.api",
     "correlate": "engine.api",
     "format_mask": "engine.mask.text",
     "list_devices": "engine.api",
     "list_variants": "engine.api",
+    "matmul": "engine.matrices.api",
     "open_image": "engine.image.open",
     "parse_mask": "engine.mask.text",
     "preset": "engine.mask.presets",
@@ -62,11 +66,13 @@ __all__ = [
     "UnsupportedVariant",
     "VerificationFailed",
     "apply",
+    "apply_bank",
     "convolve",
     "correlate",
     "format_mask",
     "list_devices",
     "list_variants",
+    "matmul",
     "open_image",
     "parse_mask",
     "preset",

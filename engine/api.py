@@ -13,6 +13,7 @@ from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.devices import devices as known_devices
 from engine.errors import BadValue, EngineError, UnsupportedVariant, VerificationFailed
 from engine.image.picture import Picture
+from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
@@ -37,6 +38,7 @@ class Applied:
     Parameters
     ----------
     values : ndarray of the picture's shape, float32
+        Of several masks (`engine.apply_bank`) one such result after another, along a first axis.
     result : RunResult
         Variant, block, device, timing, verification.
     """
@@ -55,6 +57,7 @@ def correlate(
     variant: str = AUTO,
     block: BlockLike | None = None,
     device: str | None = None,
+    layout: str | Layout = Layout.PITCHED,
 ) -> np.ndarray:
     """Correlate a picture with a mask (the mask is not flipped).
 
@@ -77,6 +80,9 @@ def correlate(
         (x, y): columns and rows of threads. None: the variant's default.
     device : str, optional
         "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
+    layout : {"pitched", "packed"}
+        Of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends. The result is
+        the same. Rows on the CPU are always packed.
 
     Returns
     -------
@@ -95,7 +101,7 @@ def correlate(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=False)
+    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout)
     return request.filter()
 
 
@@ -109,12 +115,13 @@ def convolve(
     variant: str = AUTO,
     block: BlockLike | None = None,
     device: str | None = None,
+    layout: str | Layout = Layout.PITCHED,
 ) -> np.ndarray:
     """Convolve a picture with a mask: `correlate` with the mask, and its anchor, turned by 180 degrees.
 
     Parameters, result and errors as for `correlate`.
     """
-    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=True)
+    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout)
     return request.filter()
 
 
@@ -130,6 +137,7 @@ def apply(
     device: str | None = None,
     flip: bool = False,
     budget_s: float = 0.5,
+    layout: str | Layout = Layout.PITCHED,
 ) -> Applied:
     """Filter a picture, verify the result against the float64 oracle, and time it.
 
@@ -141,6 +149,8 @@ def apply(
         Convolution instead of correlation.
     budget_s : float
         Time to spend on samples, seconds.
+    layout : {"pitched", "packed"}
+        As for `correlate`.
 
     Returns
     -------
@@ -153,7 +163,7 @@ def apply(
     EngineError
         Anything else, in words.
     """
-    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=flip)
+    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout)
     return request.measure(SamplingPlan(budget_s=budget_s))
 
 
@@ -178,6 +188,7 @@ class Request:
     mask : Mask
         As it is correlated: already flipped for a convolution.
     problem : Problem
+    layout : Layout
     device : DeviceInfo
     choice : Choice
 
@@ -199,14 +210,16 @@ class Request:
         device: str | None,
         *,
         flip: bool,
+        layout: str | Layout = Layout.PITCHED,
     ) -> None:
         array = _as_array(image)
         self.shape = array.shape
         self.samples = as_samples(array)
-        self.mask = _as_mask(mask, anchor)
+        self.mask = as_mask(mask, anchor)
         if flip:
             self.mask = self.mask.flipped()
         self.problem: Problem = describe_problem(self.samples, self.mask, border, _as_number(cval))
+        self.layout = Layout.named(layout)
         self.device = _device(key, device)
         wanted = _as_block(block)
         self.choice: Choice = choose(key, self.problem, self.mask, wanted, self.device)
@@ -218,7 +231,14 @@ class Request:
         """Return the filtered picture, unverified (in the simulator it is verified all the same)."""
         if own_process_needed(self.device):
             return self.measure(SamplingPlan()).values
-        values = filter_once(self.choice, self.problem, self.mask, self.samples, backend(self.device.key))
+        values = filter_once(
+            self.choice,
+            self.problem,
+            self.mask,
+            self.samples,
+            backend(self.device.key),
+            layout=self.layout,
+        )
         return values.reshape(self.shape)
 
     def measure(self, plan: SamplingPlan) -> Applied:
@@ -230,24 +250,45 @@ class Request:
         EngineError
             Anything else that failed.
         """
-        outcome = self.outcome(plan)
-        if outcome.values is None:
-            raise outcome.error or EngineError(outcome.result.failure)
-        verification = outcome.result.verification
-        if verification is not None and not verification.passed:
-            raise VerificationFailed(
-                f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
-            )
-        return Applied(outcome.values.reshape(self.shape), outcome.result)
+        return as_applied(self.outcome(plan), self.shape)
 
     def outcome(self, plan: SamplingPlan, *, seed: int = 0) -> Outcome:
         """Return what came of the run, a failure too; in the simulator nothing is sampled."""
         if own_process_needed(self.device):
             from engine.simulation import measure_in_simulator
 
-            return measure_in_simulator(self.choice, self.problem, self.mask, self.samples, seed=seed)
-        machine = backend(self.device.key)
-        return measure(self.choice, self.problem, self.mask, self.samples, machine, plan, seed=seed)
+            return measure_in_simulator(
+                self.choice, self.problem, self.mask, self.samples, seed=seed, layout=self.layout
+            )
+        return measure(
+            self.choice,
+            self.problem,
+            self.mask,
+            self.samples,
+            backend(self.device.key),
+            plan,
+            seed=seed,
+            layout=self.layout,
+        )
+
+
+def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
+    """Return what came of a run, in the shape that the caller expects.
+
+    Raises
+    ------
+    VerificationFailed
+    EngineError
+        Anything else that failed.
+    """
+    if outcome.values is None:
+        raise outcome.error or EngineError(outcome.result.failure)
+    verification = outcome.result.verification
+    if verification is not None and not verification.passed:
+        raise VerificationFailed(
+            f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
+        )
+    return Applied(outcome.values.reshape(shape), outcome.result)
 
 
 def _device(key: str, device: str | None) -> DeviceInfo:
@@ -285,7 +326,14 @@ def _as_number(cval: float) -> float:
         raise BadValue(f"a constant border of {cval!r}", "it is not a number", "Give a number.") from error
 
 
-def _as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
+def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
+    """Return the mask that a caller means, with the anchor where one is given.
+
+    Raises
+    ------
+    EngineError
+        It is no mask: no table of numbers, an unknown name, a file that cannot be read.
+    """
     if isinstance(mask, str):
         mask = resolve_mask(mask)
     if not isinstance(mask, Mask):

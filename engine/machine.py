@@ -25,6 +25,9 @@ class DeviceInfo:
         For people: cores, memory, compute capability, driver, clocks.
     limits : Limits
         What a block may be there.
+    bandwidth_gb_s : float, optional
+        Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None where it
+        is not known.
     """
 
     key: str
@@ -35,3 +38,4 @@ class DeviceInfo:
     times_mean_speed: bool
     facts: dict[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    bandwidth_gb_s: float | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.block import Block
+from engine.layout import Layout
 from engine.problem import Problem
 from engine.work import Work
 
@@ -76,6 +77,20 @@ class Timing:
     clock: str = "host clock"
     cache: str = "warm"
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the durations as plain data for JSON: raw samples, and what can honestly be said of them."""
+        data = dataclasses.asdict(self)
+        for name in ("kernel", "end_to_end", "host_to_device", "device_to_host"):
+            spread = getattr(self, name)
+            if spread is not None:
+                data[name] |= {
+                    "median_ms": spread.median_ms,
+                    "p20_ms": spread.p20_ms,
+                    "p80_ms": spread.p80_ms,
+                    "minimum_ms": spread.minimum_ms,
+                }
+        return data
+
 
 @dataclass(frozen=True, slots=True)
 class Verification:
@@ -108,12 +123,16 @@ class Verification:
     @property
     def sentence(self) -> str:
         """The verification in words for people."""
+        return self.sentence_of("pixel")
+
+    def sentence_of(self, unit: str) -> str:
+        """Return the verification in words for people, where "pixel" or "element" is what was checked."""
         if not self.passed:
             return self.reason
         share = (
-            "every pixel"
+            f"every {unit}"
             if self.checked_pixels == self.total_pixels
-            else f"{self.checked_pixels:,} of {self.total_pixels:,} pixels"
+            else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
         )
         if self.exact:
             return f"verified on {share}, equal to the float64 oracle"
@@ -194,15 +213,7 @@ class RunResult:
         data = dataclasses.asdict(self)
         data["problem"]["border"] = str(self.problem.border)
         if self.timing is not None:
-            for name in ("kernel", "end_to_end", "host_to_device", "device_to_host"):
-                spread = getattr(self.timing, name)
-                if spread is not None:
-                    data["timing"][name] |= {
-                        "median_ms": spread.median_ms,
-                        "p20_ms": spread.p20_ms,
-                        "p80_ms": spread.p80_ms,
-                        "minimum_ms": spread.minimum_ms,
-                    }
+            data["timing"] = self.timing.as_json()
         if self.work is not None:
             data["work"] |= {
                 "cgma": self.work.cgma,
@@ -213,7 +224,18 @@ class RunResult:
 
 
 def speed_up(baseline: RunResult | None, result: RunResult) -> float | None:
-    """Return how many times faster a result's kernel is than the baseline's; None where either has no speed."""
+    """Return how many times faster a result's kernel is than the baseline's.
+
+    None where either has no speed, or where their rows lie differently on the device: that would be two differences
+    in one number.
+    """
     if baseline is None or not baseline.kernel_ms or not result.kernel_ms:
         return None
+    if result.layout not in layouts_served(baseline):
+        return None
     return baseline.kernel_ms / result.kernel_ms
+
+
+def layouts_served(baseline: RunResult) -> tuple[str, ...]:
+    """Return the layouts of results that a baseline may be compared with: on the CPU there is only one, so all."""
+    return ("", baseline.layout) if baseline.layout else ("", *Layout)

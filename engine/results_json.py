@@ -39,77 +39,84 @@ def result_from_json(data: Any) -> RunResult:
 
 def _result(data: dict[str, Any]) -> RunResult:
     words = ("variant", "title", "device", "mask_name", "failure", "chosen_because")
-    environment = data["environment"]
-    names = ("device", "driver", "clocks", "commit")
-    versions = {str(name): _typed(str, environment["versions"], name) for name in environment["versions"]}
     return RunResult(
-        **{name: _typed(str, data, name) for name in words},
+        **{name: typed(str, data, name) for name in words},
         problem=_problem(data["problem"]),
-        block=_optional(data["block"], lambda block: Block(_typed(int, block, "x"), _typed(int, block, "y"))),
-        environment=Environment(
-            **{name: _typed(str, environment, name) for name in names}, versions=versions
-        ),
-        timing=_optional(data["timing"], _timing),
-        verification=_optional(data["verification"], _verification),
-        seed=_typed(int, data, "seed"),
+        block=optional(data["block"], lambda block: Block(typed(int, block, "x"), typed(int, block, "y"))),
+        environment=environment_from_json(data["environment"]),
+        timing=optional(data["timing"], timing_from_json),
+        verification=optional(data["verification"], verification_from_json),
+        seed=typed(int, data, "seed"),
         # Results of before 0.2 have neither.
-        layout=_typed(str, data, "layout") if "layout" in data else "",
-        work=_optional(data.get("work"), _work),
+        layout=typed(str, data, "layout") if "layout" in data else "",
+        work=optional(data.get("work"), work_from_json),
     )
 
 
-def _work(data: dict[str, Any]) -> Work:
-    return Work(**{name.name: _typed(int, data, name.name) for name in dataclasses.fields(Work)})
+def environment_from_json(data: dict[str, Any]) -> Environment:
+    """Return the machine and the versions behind a result."""
+    names = ("device", "driver", "clocks", "commit")
+    versions = {str(name): typed(str, data["versions"], name) for name in data["versions"]}
+    return Environment(**{name: typed(str, data, name) for name in names}, versions=versions)
+
+
+def work_from_json(data: dict[str, Any]) -> Work:
+    """Return the work of a result."""
+    return Work(**{name.name: typed(int, data, name.name) for name in dataclasses.fields(Work)})
 
 
 def _problem(data: dict[str, Any]) -> Problem:
     return Problem(
-        **{name: _typed(int, data, name) for name in ("height", "width", "channels")},
-        dtype=_typed(str, data, "dtype"),
+        **{name: typed(int, data, name) for name in ("height", "width", "channels")},
+        dtype=typed(str, data, "dtype"),
         mask_shape=_pair(data["mask_shape"]),
         anchor=_pair(data["anchor"]),
-        border=Border.named(_typed(str, data, "border")),
-        cval=_number(data["cval"]),
+        border=Border.named(typed(str, data, "border")),
+        cval=number(data["cval"]),
     )
 
 
-def _timing(data: dict[str, Any]) -> Timing:
+def timing_from_json(data: dict[str, Any]) -> Timing:
+    """Return the durations of a result."""
     return Timing(
         kernel=_spread(data["kernel"]),
         end_to_end=_spread(data["end_to_end"]),
-        compile_ms=_number(data["compile_ms"]),
-        allocate_ms=_number(data["allocate_ms"]),
-        host_to_device=_optional(data["host_to_device"], _spread),
-        device_to_host=_optional(data["device_to_host"], _spread),
-        clock=_typed(str, data, "clock"),
-        cache=_typed(str, data, "cache"),
+        compile_ms=number(data["compile_ms"]),
+        allocate_ms=number(data["allocate_ms"]),
+        host_to_device=optional(data["host_to_device"], _spread),
+        device_to_host=optional(data["device_to_host"], _spread),
+        clock=typed(str, data, "clock"),
+        cache=typed(str, data, "cache"),
     )
 
 
-def _verification(data: dict[str, Any]) -> Verification:
+def verification_from_json(data: dict[str, Any]) -> Verification:
+    """Return the proof of a result."""
     return Verification(
-        passed=_typed(bool, data, "passed"),
-        max_error=_number(data["max_error"]),
-        bound=_number(data["bound"]),
-        checked_pixels=_typed(int, data, "checked_pixels"),
-        total_pixels=_typed(int, data, "total_pixels"),
-        exact=_typed(bool, data, "exact"),
-        reason=_typed(str, data, "reason"),
+        passed=typed(bool, data, "passed"),
+        max_error=number(data["max_error"]),
+        bound=number(data["bound"]),
+        checked_pixels=typed(int, data, "checked_pixels"),
+        total_pixels=typed(int, data, "total_pixels"),
+        exact=typed(bool, data, "exact"),
+        reason=typed(str, data, "reason"),
     )
 
 
 def _spread(data: dict[str, Any]) -> Spread:
-    samples = tuple(_number(sample) for sample in data["samples_ms"])
+    samples = tuple(number(sample) for sample in data["samples_ms"])
     if not samples:
         raise ValueError("a duration has no samples")
     return Spread(samples)
 
 
-def _optional(value: Any, read: Callable[[Any], T]) -> T | None:
+def optional(value: Any, read: Callable[[Any], T]) -> T | None:
+    """Return what `read` makes of a value; None of None."""
     return None if value is None else read(value)
 
 
-def _typed(kind: type[T], data: dict[str, Any], name: str) -> T:
+def typed(kind: type[T], data: dict[str, Any], name: str) -> T:
+    """Return an entry of a table that has to be of one type, exactly."""
     value = data[name]
     if type(value) is not kind:
         raise TypeError(f"{name} is not of type {kind.__name__}")
@@ -118,10 +125,11 @@ def _typed(kind: type[T], data: dict[str, Any], name: str) -> T:
 
 def _pair(value: Any) -> tuple[int, int]:
     first, second = value
-    return _typed(int, {"a side": first}, "a side"), _typed(int, {"a side": second}, "a side")
+    return typed(int, {"a side": first}, "a side"), typed(int, {"a side": second}, "a side")
 
 
-def _number(value: Any) -> float:
+def number(value: Any) -> float:
+    """Return a finite number."""
     if type(value) not in (int, float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a finite number")
     return float(value)

@@ -1,45 +1,48 @@
-"""The CUDA simulator for scripts and the command line: a child process that runs one request and ends.
-
-Numba decides for a whole process whether it simulates, so the caller's process cannot. The child is a plain
-`python -m engine.simulation` and not `multiprocessing`, which would demand a `__main__` guard of every script that
-uses it. Both directions are one NumPy archive (no pickle): the arrays, and the rest as JSON.
-"""
+"""Filtering in the CUDA simulator for scripts and the command line: a child process runs one request and ends."""
 
 import io
-import json
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
-from engine import errors
 from engine.block import Block
 from engine.border import Border
 from engine.device.devices import backend, device_named
-from engine.errors import EngineError, HostLost
+from engine.layout import Layout
+from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.results_json import result_from_json
+from engine.simulator_process import (
+    STARTING_S,
+    ask_child,
+    error_as_json,
+    error_from_json,
+    pack,
+    serve,
+    unpack,
+)
+from engine.timing.bank import measure_bank
 from engine.timing.plan import NO_SAMPLES
 from engine.timing.runner import Outcome, measure, refuse_unsuitable
+from engine.variants.cuda.implicit_gemm import for_bank
 from engine.variants.planner import Choice
 from engine.variants.registry import variant
 
 SIMULATOR = "simulator"
 
 # The slowest kernels with barriers make 5e4 multiply-adds a second here; a machine may be five times as slow.
-STARTING_S = 120.0
 MULTIPLY_ADDS_PER_SECOND = 1e4
-
-Arrays = dict[str, np.ndarray]
 
 
 def measure_in_simulator(
-    choice: Choice, problem: Problem, mask: Mask, samples: np.ndarray, *, seed: int = 0
+    choice: Choice,
+    problem: Problem,
+    mask: Mask,
+    samples: np.ndarray,
+    *,
+    seed: int = 0,
+    layout: Layout = Layout.PITCHED,
 ) -> Outcome:
     """Run one CUDA variant in the simulator and verify it; nothing is timed.
 
@@ -52,6 +55,8 @@ def measure_in_simulator(
     samples : ndarray of shape (H, W, C), of the problem's dtype
     seed : int
         Of the rectangles that are verified where the whole picture is too much.
+    layout : Layout
+        Of the rows on the simulated device.
 
     Returns
     -------
@@ -65,118 +70,110 @@ def measure_in_simulator(
     HostLost
         The child ended without an answer.
     """
-    refuse_unsuitable(choice.variant, problem, mask, choice.block, device_named(SIMULATOR))
-    request = _pack(
+    return _measure(choice, problem, Bank((mask,)), samples, seed, layout, is_bank=False)
+
+
+def measure_bank_in_simulator(
+    choice: Choice,
+    problem: Problem,
+    bank: Bank,
+    samples: np.ndarray,
+    *,
+    seed: int = 0,
+    layout: Layout = Layout.PITCHED,
+) -> Outcome:
+    """Apply all masks of a bank in the simulator and verify every result; nothing is timed.
+
+    Parameters
+    ----------
+    choice : Choice
+        `for_bank` of the bank, and its block.
+    problem, samples, seed, layout
+        As for `measure_in_simulator`.
+    bank : Bank
+
+    Returns
+    -------
+    Outcome
+        As from `engine.timing.bank.measure_bank`.
+
+    Raises
+    ------
+    UnsupportedVariant, BadValue, HostLost
+        As `measure_in_simulator`.
+    """
+    return _measure(choice, problem, bank, samples, seed, layout, is_bank=True)
+
+
+def _measure(
+    choice: Choice,
+    problem: Problem,
+    bank: Bank,
+    samples: np.ndarray,
+    seed: int,
+    layout: Layout,
+    *,
+    is_bank: bool,
+) -> Outcome:
+    """Ask the child; one mask travels as a bank of one."""
+    refuse_unsuitable(choice.variant, problem, bank.masks[0], choice.block, device_named(SIMULATOR))
+    request = pack(
         {
             "variant": choice.variant.key,
             "chosen_because": choice.reason,
             "block": [choice.block.x, choice.block.y],
             "border": str(problem.border),
             "cval": problem.cval,
-            "anchor": list(mask.anchor),
-            "offset": mask.offset,
-            "mask_name": mask.name,
+            "is_bank": is_bank,
+            "anchor": list(bank.anchor),
+            "offsets": [mask.offset for mask in bank.masks],
+            "mask_names": [mask.name for mask in bank.masks],
             "seed": seed,
+            "layout": str(layout),
         },
-        {"samples": samples, "weights": mask.weights},
+        {"samples": samples, "weights": np.stack([mask.weights for mask in bank.masks])},
     )
-    timeout_s = STARTING_S + problem.multiply_adds / MULTIPLY_ADDS_PER_SECOND
-    header, arrays = _unpack(io.BytesIO(_ask_child(request, timeout_s)))
-    return Outcome(arrays.get("values"), result_from_json(header["result"]), _error(header["error"]))
-
-
-def _ask_child(request: bytes, timeout_s: float) -> bytes:
-    # -P: a folder named "engine" where the caller happens to stand must not be taken for ours.
-    command = [sys.executable, "-P", "-m", "engine.simulation"]
-    root = str(Path(__file__).resolve().parents[1])
-    path = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1", "PYTHONPATH": path}
-    what, remedy = "The CUDA simulator", "Try again, or choose another device."
-    try:
-        child = subprocess.run(
-            command, input=request, capture_output=True, env=environment, timeout=timeout_s, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise HostLost(
-            what, f"it gave no answer in {timeout_s:.0f} s", "Choose a smaller picture."
-        ) from error
-    except (OSError, ValueError) as error:
-        raise HostLost(what, f"its process cannot be started ({error})", remedy) from error
-    if child.returncode != 0:
-        last_words = child.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        reason = "; ".join([f"its process ended with status {child.returncode}", *last_words])
-        raise HostLost(what, reason, remedy)
-    return child.stdout
-
-
-def _pack(header: dict[str, Any], arrays: Arrays) -> bytes:
-    buffer = io.BytesIO()
-    text = json.dumps(header, allow_nan=False).encode()
-    np.savez(buffer, allow_pickle=False, header=np.frombuffer(text, np.uint8), **arrays)
-    return buffer.getvalue()
-
-
-def _unpack(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
-    with np.load(file, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    header: dict[str, Any] = json.loads(arrays.pop("header").tobytes())
-    return header, arrays
-
-
-def _error_as_json(error: EngineError | None) -> dict[str, Any] | None:
-    if error is None:
-        return None
-    block = getattr(error, "nearest_block", None)
-    return {
-        "class": type(error).__name__,
-        "sentences": [error.what, error.why, error.remedy],
-        "nearest_block": [block.x, block.y] if block else None,
-    }
-
-
-def _error(data: dict[str, Any] | None) -> EngineError | None:
-    """Return an error of the class that it had in the child."""
-    if data is None:
-        return None
-    kind = getattr(errors, data["class"])
-    extra = [Block(*data["nearest_block"])] if data["nearest_block"] else []
-    error: EngineError = kind(*data["sentences"], *extra)
-    return error
+    timeout_s = STARTING_S + problem.multiply_adds * len(bank) / MULTIPLY_ADDS_PER_SECOND
+    header, arrays = unpack(io.BytesIO(ask_child(__name__, request, timeout_s)))
+    return Outcome(arrays.get("values"), result_from_json(header["result"]), error_from_json(header["error"]))
 
 
 def _answer(request: BinaryIO) -> bytes:
     """Do one request. Called on: the main thread of the child."""
-    header, arrays = _unpack(request)
+    header, arrays = unpack(request)
     samples = arrays["samples"]
-    mask = Mask(arrays["weights"], tuple(header["anchor"]), header["offset"], header["mask_name"])
+    cells = zip(arrays["weights"], header["offsets"], header["mask_names"], strict=True)
+    anchor = tuple(header["anchor"])
+    bank = Bank(tuple(Mask(weights, anchor, offset, name) for weights, offset, name in cells))
     height, width, channels = samples.shape
     problem = Problem(
         height,
         width,
         channels,
         samples.dtype.name,
-        mask.shape,
-        mask.anchor,
+        bank.shape,
+        bank.anchor,
         Border(header["border"]),
         header["cval"],
     )
-    choice = Choice(variant(header["variant"]), Block(*header["block"]), header["chosen_because"])
-    outcome = measure(choice, problem, mask, samples, backend(SIMULATOR), NO_SAMPLES, seed=header["seed"])
-    return _pack(
-        {"result": outcome.result.as_json(), "error": _error_as_json(outcome.error)},
+    asked = for_bank(bank) if header["is_bank"] else variant(header["variant"])
+    choice = Choice(asked, Block(*header["block"]), header["chosen_because"])
+    machine, seed, layout = backend(SIMULATOR), header["seed"], Layout(header["layout"])
+    if header["is_bank"]:
+        outcome = measure_bank(choice, problem, bank, samples, machine, NO_SAMPLES, seed=seed, layout=layout)
+    else:
+        outcome = measure(
+            choice, problem, bank.masks[0], samples, machine, NO_SAMPLES, seed=seed, layout=layout
+        )
+    return pack(
+        {"result": outcome.result.as_json(), "error": error_as_json(outcome.error)},
         {} if outcome.values is None else {"values": outcome.values},
     )
 
 
 def main() -> None:
     """Answer the one request on standard input, on standard output."""
-    # Ctrl+C reaches the whole group; the caller ends this process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answer_to = os.fdopen(os.dup(1), "wb")
-    # Whatever a library prints must not stand in the answer.
-    os.dup2(2, 1)
-    with answer_to:
-        answer_to.write(_answer(io.BytesIO(sys.stdin.buffer.read())))
+    serve(_answer)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Work: what one computation asks of the machine, counted by construction. A model, and called one where it is shown."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 
 from engine.problem import Problem
 
@@ -52,6 +52,19 @@ class Work:
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 
+MODEL_OF_WORK = "a model: what the kernel's source asks of memory by single elements, counted and not measured, before any cache"
+"""What the columns of `work_columns` are, for the reader of a file."""
+
+
+def work_columns(work: Work | None) -> dict[str, int | float | None]:
+    """Return the figures of a model of work under the names of their columns in tables; None each without a model."""
+    counts = asdict(work) if work else {field.name: None for field in fields(Work)}
+    return {f"model_{name}": count for name, count in counts.items()} | {
+        "model_cgma_flop_per_load": work.cgma if work else None,
+        "model_intensity_flop_per_byte": work.arithmetic_intensity if work else None,
+    }
+
+
 def filter_work(
     problem: Problem,
     *,
@@ -63,8 +76,9 @@ def filter_work(
     shared_stores: int = 0,
     constant_loads: int = 0,
     multiply_adds: int | None = None,
+    masks: int = 1,
 ) -> Work:
-    """Return the work of filtering a picture once.
+    """Return the work of filtering a picture once, with one mask or with several.
 
     Parameters
     ----------
@@ -78,14 +92,17 @@ def filter_work(
     shared_loads, shared_stores, constant_loads : int
     multiply_adds : int, optional
         None: one for each mask cell of each result.
+    masks : int
+        Masks that are applied at once: each makes a result of the picture's shape.
     """
+    results = problem.samples * masks
     return Work(
-        flops=2 * (problem.multiply_adds if multiply_adds is None else multiply_adds),
+        flops=2 * (problem.multiply_adds * masks if multiply_adds is None else multiply_adds),
         global_loads=picture_loads + weight_loads + scratch_loads,
-        global_stores=problem.samples + scratch_stores,
+        global_stores=results + scratch_stores,
         global_load_bytes=picture_loads * problem.itemsize + (weight_loads + scratch_loads) * FLOAT_BYTES,
-        global_store_bytes=(problem.samples + scratch_stores) * FLOAT_BYTES,
-        minimum_bytes=problem.samples * (problem.itemsize + FLOAT_BYTES),
+        global_store_bytes=(results + scratch_stores) * FLOAT_BYTES,
+        minimum_bytes=problem.samples * problem.itemsize + results * FLOAT_BYTES,
         picture_loads=picture_loads,
         shared_loads=shared_loads,
         shared_stores=shared_stores,

@@ -52,6 +52,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("run_all", "Run &all",
           "Run every variant that can do this, one after the other, and compare their times in the plots.",
           "Ctrl+Shift+R", "run-all"),
+    Entry("multiply", "&Multiply matrices",
+          "Multiply in every way with every tile that is chosen: verify against the float64 oracle, warm up, then "
+          "measure.", "F5", "run"),
     Entry("cancel", "&Cancel", "Stop the run that goes on. Results that are finished stay.", "Esc", "cancel"),
     Entry("retry_gpu", "Try the &GPU again", "Use the GPU again after it was given up because of repeated faults.",
           "Ctrl+Shift+G", "retry"),
@@ -67,6 +70,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("shortcuts", "&Keyboard shortcuts", "List every action with its keys.", "F1", "keyboard"),
     Entry("documentation", "&How to use Haloscope", "The main job in six steps, and the words used here.",
           "Shift+F1", "help"),
+    Entry("course", "&Course material",
+          "The course papers: load any of their kernels with one click, and see their tables for this machine.",
+          "F3", "course"),
     Entry("about", "&About Haloscope", "What this is, its version and where its crash log is.",
           "Ctrl+Shift+F1", "about"),
 )  # fmt: skip

@@ -11,11 +11,13 @@ from engine.mask.presets import preset
 from gui.actions import Actions
 from gui.command_line import WindowOptions
 from gui.controllers.action_states import ActionStates
+from gui.controllers.course_controller import CourseController
 from gui.controllers.display import Display
 from gui.controllers.engine_link import EngineLink
 from gui.controllers.engine_messages import EngineMessages
 from gui.controllers.file_commands import FileCommands
 from gui.controllers.mask_controller import MaskController
+from gui.controllers.matmul_controller import MatmulController
 from gui.controllers.picture_controller import PictureController
 from gui.controllers.preferences_controller import PreferencesController
 from gui.controllers.preview_controller import PreviewController
@@ -24,8 +26,11 @@ from gui.controllers.run_controller import RunController
 from gui.controllers.session_controller import SessionController
 from gui.engine_start import FirstPicture, StartedEngine
 from gui.main_window import MainWindow
+from gui.pages import PAGES
 from gui.pages.page import PageContext
+from gui.state.course_model import CourseModel
 from gui.state.engine_state import EngineState
+from gui.state.matmul_state import MatmulState
 from gui.state.messages import Messages
 from gui.state.preferences import default_path
 from gui.state.results_model import ResultsModel
@@ -59,12 +64,15 @@ class Haloscope:
         self.state = EngineState()
         self.messages = Messages()
         self.results = ResultsModel()
+        self.course = CourseModel(frozenset(entry.key for entry in PAGES))
+        self.matmul = MatmulState()
         self.errors = UnexpectedErrors(self.messages)
         self.actions = Actions()
         self.actions.add_history(self.workspace)
         self.preferences = PreferencesController(app, self.actions, self.messages, preferences_path, theme)
         self.window = MainWindow(
-            PageContext(self.workspace, self.state, self.results, self.actions), self.messages
+            PageContext(self.workspace, self.state, self.results, self.actions, self.course, self.matmul),
+            self.messages,
         )
         self.window.take_layout(self.preferences.preferences)
 
@@ -76,6 +84,8 @@ class Haloscope:
         self.runs = RunController(
             self.workspace, self.state, self.link, self.messages, self.display, self.results
         )
+        self.courses = CourseController(self.course, self.workspace, self.state, self.link, self.messages)
+        self.products = MatmulController(self.matmul, self.state, self.link, self.messages)
         self.sessions = SessionController(self.workspace, self.pictures, self.messages)
         self.masks = MaskController(self.workspace, self.messages)
         self.exports = ResultsController(self.results, self.messages)
@@ -89,7 +99,9 @@ class Haloscope:
             self.exports,
             self.preferences.preferences.last_folder,
         )
-        self.action_states = ActionStates(self.actions, self.workspace, self.state, self.results, self.link)
+        self.action_states = ActionStates(
+            self.actions, self.workspace, self.state, self.results, self.matmul, self.link
+        )
         self._connect()
 
     def begin(self, first: FirstPicture | None) -> None:
@@ -109,24 +121,39 @@ class Haloscope:
         for name, slot in (
             ("run", self.runs.run),
             ("run_all", self.runs.run_every_variant),
+            ("multiply", self._multiply),
             ("cancel", self._cancel),
             ("retry_gpu", self.engine_messages.try_gpu_again),
             ("copy_results", self.exports.copy),
             ("clear_results", self.results.clear),
             ("reset_layout", window.restore_default_layout),
             ("quit", window.close),
+            ("course", lambda: window.show_page("course")),
             ("about", lambda: self._show_help("about")),
             ("shortcuts", lambda: self._show_help("shortcuts")),
             ("documentation", lambda: self._show_help("documentation")),
         ):
             actions[name].triggered.connect(slot)
+        self.courses.product_wanted.connect(self.products.load)
+        self.courses.page_wanted.connect(window.show_page)
+        self.course.save_wanted.connect(
+            lambda paper: self.files.ask_for_folder(
+                "Folder for the paper's tables", lambda folder: self.courses.save(paper, folder)
+            )
+        )
         window.files_dropped.connect(self.files.take)
         # The signal comes before the pixels are on the screen.
         window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         window.closing.connect(self._keep_preferences)
 
+    def _multiply(self) -> None:
+        self.window.show_page("matrices")
+        self.products.run()
+
     def _cancel(self) -> None:
         self.runs.cancel()
+        self.courses.cancel()
+        self.products.cancel()
         self.previews.cancel()
 
     def _show_help(self, name: str) -> None:

@@ -43,6 +43,10 @@ class ScreenshotOptions:
     height: int = 1000
     theme: str = "light"
     run: bool = False
+    device: str = ""
+    border: str = ""
+    flip: bool = False
+    page: str = ""
 
 
 def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
@@ -63,6 +67,10 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
             height,
             given.theme,
             given.run,
+            given.device or "",
+            given.border or "",
+            given.flip,
+            given.page or "",
         )
     given = _window_parser().parse_args(arguments)
     return WindowOptions(given.image or "", given.session or "", given.theme or "", given.measure_startup)
@@ -106,9 +114,13 @@ def _screenshot_parser() -> argparse.ArgumentParser:
         "--mask", help="preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'"
     )
     parser.add_argument("--variant", metavar="KEY", help="variant to choose (`variants` lists them)")
+    parser.add_argument("--device", metavar="KEY", help="device to choose (`devices` lists them)")
+    parser.add_argument("--border", metavar="NAME", help="zero, constant, replicate, reflect, mirror or wrap")
+    parser.add_argument("--flip", action="store_true", help="convolution: turn the mask by 180 degrees")
     parser.add_argument("--session", metavar="FILE", help="take up a saved session")
     parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="1600x1000", help="pixels")
     parser.add_argument("--theme", choices=THEMES[:2], default="light")
+    parser.add_argument("--page", metavar="KEY", help="page to show instead of explore, such as course")
     parser.add_argument(
         "--run", action="store_true", help="run every variant that can, so that the plots are filled"
     )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QByteArray, QSize, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QMainWindow, QStackedWidget, QWidget
+from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.menus import fill_menu_bar
 from gui.pages import PAGES
@@ -53,22 +53,23 @@ class MainWindow(QMainWindow):
         self.resize(_first_size())
         self.setAcceptDrops(True)
         self._was_painted = False
-        self._entered: list[Page] = []
+        self._is_finished = False
+        self._context = context
+        self._entered: dict[str, Page] = {}
+        self._kept_layouts: dict[str, str] = {}
         self.pages = QStackedWidget()
         self.page_bar = PageBar(PAGES)
         self.top_bar = TopBar(context.workspace, context.actions)
         self.message_bar = MessageBar(messages)
         self.status_line = StatusLine(context.workspace, context.state, context.results)
         self._build()
-        for entry in PAGES:
-            page = entry.build(context)
-            page.setObjectName(entry.key)
-            page.files_dropped.connect(self.files_dropped)
-            self._entered.append(page)
-            self.pages.addWidget(page)
-        self.page_bar.chosen.connect(self.pages.setCurrentIndex)
-        docks = [dock.toggleViewAction() for page in self._entered for dock in page.docks]
-        fill_menu_bar(self.menuBar(), context.actions, docks)
+        for _ in PAGES:
+            self.pages.addWidget(_PagePlace())
+        self._panels_menu = QMenu("&Panels", self)
+        self._panels_menu.setToolTipsVisible(True)
+        fill_menu_bar(self.menuBar(), context.actions, self._panels_menu)
+        self._show(0)
+        self.page_bar.chosen.connect(self._show)
         self.addActions(context.actions.all())
         context.workspace.picture_changed.connect(
             lambda picture: self.setWindowTitle(f"{picture.title} – Haloscope")
@@ -77,30 +78,68 @@ class MainWindow(QMainWindow):
     @property
     def first_page(self) -> Page:
         """The page that the window opens with."""
-        return self._entered[0]
+        return self._entered[PAGES[0].key]
+
+    def show_page(self, key: str) -> bool:
+        """Switch to a page; returns False where there is none of that key."""
+        number = next((number for number, entry in enumerate(PAGES) if entry.key == key), None)
+        if number is not None:
+            self.page_bar.show_chosen(number)
+            self._show(number)
+        return number is not None
 
     def finish(self) -> None:
         """Add what the first paint does not wait for."""
-        for page in self._entered:
+        self._is_finished = True
+        for page in self._entered.values():
             page.finish()
 
     def take_layout(self, preferences: Preferences) -> None:
         """Arrange window and docks as they were kept; what does not fit any more is passed over."""
         if preferences.geometry:
             self.restoreGeometry(_bytes(preferences.geometry))
-        for page in self._entered:
-            kept = preferences.layouts.get(page.objectName())
-            if kept:
-                page.take_layout(_bytes(kept), LAYOUT_VERSION)
+        self._kept_layouts = dict(preferences.layouts)
+        for page in self._entered.values():
+            self._arrange(page)
 
     def give_layout(self, preferences: Preferences) -> Preferences:
         """Return the preferences with the layout as it is now."""
-        layouts = {page.objectName(): _text(page.saveState(LAYOUT_VERSION)) for page in self._entered}
+        # A page that was not shown this time keeps the layout that it had.
+        layouts = self._kept_layouts | {
+            key: _text(page.saveState(LAYOUT_VERSION)) for key, page in self._entered.items()
+        }
         return replace(preferences, geometry=_text(self.saveGeometry()), layouts=layouts)
 
     def restore_default_layout(self) -> None:
         """Put the docks of the page that is shown back to where they were at first."""
-        self._entered[self.pages.currentIndex()].restore_default()
+        self._entered[PAGES[self.pages.currentIndex()].key].restore_default()
+
+    def _show(self, number: int) -> None:
+        page = self._page(number)
+        self.pages.setCurrentIndex(number)
+        self._panels_menu.clear()
+        self._panels_menu.addActions([dock.toggleViewAction() for dock in page.docks])
+        self._panels_menu.setEnabled(bool(page.docks))
+
+    def _page(self, number: int) -> Page:
+        """Return a page, built when it is shown for the first time: the first paint waits for the first one only."""
+        entry = PAGES[number]
+        if entry.key not in self._entered:
+            page = self._entered[entry.key] = entry.build(self._context)
+            page.setObjectName(entry.key)
+            page.files_dropped.connect(self.files_dropped)
+            place = self.pages.widget(number)
+            assert isinstance(place, _PagePlace)
+            place.fill(page)
+            self._arrange(page)
+            if self._is_finished:
+                page.finish()
+        return self._entered[entry.key]
+
+    def _arrange(self, page: Page) -> None:
+        kept = self._kept_layouts.get(page.objectName())
+        if kept:
+            page.take_layout(_bytes(kept), LAYOUT_VERSION)
 
     def _build(self) -> None:
         middle = QWidget()
@@ -135,6 +174,19 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent) -> None:
         self.closing.emit()
         super().closeEvent(event)
+
+
+class _PagePlace(QWidget):
+    """Where a page will stand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+
+    def fill(self, page: Page) -> None:
+        """Put the page here."""
+        self._column.addWidget(page)
 
 
 def _local_files(event: QDropEvent) -> list[str]:

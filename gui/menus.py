@@ -1,7 +1,6 @@
 """The menus: where each action stands. Nothing is done here."""
 
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenuBar
+from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui.actions import Actions
 
@@ -42,18 +41,17 @@ _MENUS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "reset_layout",
         ),
     ),
-    ("&Run", ("run", "run_all", "cancel", _SEPARATOR, "retry_gpu")),
-    ("&Help", ("documentation", "shortcuts", _SEPARATOR, "about")),
+    ("&Run", ("run", "run_all", "multiply", "cancel", _SEPARATOR, "retry_gpu")),
+    ("&Help", ("documentation", "course", "shortcuts", _SEPARATOR, "about")),
 )
 
 
-def fill_menu_bar(bar: QMenuBar, actions: Actions, panels: list[QAction]) -> None:
-    """Put the actions into menus; `panels` show and hide the docks of the page."""
+def fill_menu_bar(bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
+    """Put the actions into menus; the entries of the menu `panels` follow the page that is shown."""
     submenus = {
         "samples": ("Open sam&ple", actions.samples),
         "range_modes": ("Values outside the &range", actions.range_modes.actions()),
         "themes": ("&Theme", actions.themes.actions()),
-        "panels": ("&Panels", panels),
     }
     for title, names in _MENUS:
         menu = bar.addMenu(title)
@@ -66,5 +64,7 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions, panels: list[QAction]) -> Non
                 submenu = menu.addMenu(text)
                 submenu.setToolTipsVisible(True)
                 submenu.addActions(entries)
+            elif name == "panels":
+                menu.addMenu(panels)
             else:
                 menu.addAction(actions[name])

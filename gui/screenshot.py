@@ -1,17 +1,21 @@
 """`screenshot`: the real window with the real engine, saved as PNG when everything that was asked for is shown."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QBuffer, QIODevice, QTimer
 from PySide6.QtWidgets import QApplication
 
-from engine.errors import EngineError
+from engine.border import Border
+from engine.errors import EngineError, UnknownName
 from engine.files import atomic_write
 from engine.mask.resolve import resolve_mask
 from gui.app import Haloscope, make_application
 from gui.command_line import ScreenshotOptions
 from gui.engine_start import FirstPicture, StartedEngine
-from gui.state.session_file import load_session
+from gui.pages import PAGES
+from gui.state.session_file import Session, load_session
 
 # Layouts, plots and icons settle within a few turns of the event loop.
 SETTLE_MS = 300
@@ -23,22 +27,26 @@ def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: Fi
     Raises
     ------
     EngineError
-        The picture, the session, the mask, the variant or the place to write is not as it should be.
+        The picture, the session, the mask, the variant, the device, the border, the page or the place to write is
+        not as it should be.
     """
     app = make_application()
     haloscope = Haloscope(app, engine, theme=options.theme)
     haloscope.window.resize(options.width, options.height)
     shot = _Shot(app, haloscope, options)
     if options.session:
-        session = load_session(Path(options.session))
+        # The options are put into the session, because it is taken up only when its picture is there.
+        session = with_options(load_session(Path(options.session)), options)
         if options.image:
             haloscope.sessions.apply(session)
         else:
             haloscope.sessions.take_up(session)
-    if options.mask:
-        haloscope.workspace.set_mask(resolve_mask(options.mask))
-    if options.variant:
-        haloscope.workspace.change(variant=options.variant)
+    else:
+        workspace = haloscope.workspace
+        haloscope.sessions.apply(with_options(Session("", "", workspace.mask, workspace.settings), options))
+    if options.page and not haloscope.window.show_page(options.page):
+        keys = ", ".join(entry.key for entry in PAGES)
+        raise UnknownName(f"page '{options.page}'", "no page is called that", f"Choose one of {keys}.")
     haloscope.begin(first)
     haloscope.window.show()
     app.exec()
@@ -46,6 +54,21 @@ def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: Fi
         raise shot.error
     atomic_write(options.out, shot.png)
     return 0
+
+
+def with_options(session: Session, options: ScreenshotOptions) -> Session:
+    """Return a session with what the options name in place of its own."""
+    changes: dict[str, Any] = {}
+    if options.variant:
+        changes["variant"] = options.variant
+    if options.device:
+        changes["device"] = options.device
+    if options.border:
+        changes["border"] = Border.named(options.border)
+    if options.flip:
+        changes["flip"] = True
+    mask = resolve_mask(options.mask) if options.mask else session.mask
+    return replace(session, mask=mask, settings=replace(session.settings, **changes))
 
 
 class _Shot:

@@ -1,4 +1,4 @@
-"""The command line of the engine: `filter`, `bench`, `devices`, `variants`, `masks`. No Qt in here.
+"""The command line of the engine: `filter`, `bench`, `devices`, `variants`, `masks`, `course`. No Qt in here.
 
 Importing this costs nothing; a command loads what it needs when it is called.
 """
@@ -16,6 +16,8 @@ COMMANDS: dict[str, str] = {
     "devices": "what runs here, and why a device cannot",
     "variants": "the ways to compute a filter, in teaching order",
     "masks": "the ready masks",
+    "matmul": "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
+    "course": "the course papers, and their tables for this machine",
 }
 """Name and one line of help of each command."""
 
@@ -78,6 +80,10 @@ def _command(argv: list[str]) -> int:
         from engine.commands.listing import run_variants as run
     elif name == "masks":
         from engine.commands.listing import run_masks as run
+    elif name == "matmul":
+        from engine.commands.matmul import run
+    elif name == "course":
+        from engine.commands.course import run
     else:
         from engine.errors import UnknownName
 

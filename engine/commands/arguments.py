@@ -112,6 +112,23 @@ def number(option: str, least: float = -math.inf, most: float = math.inf) -> Cal
     return read
 
 
+def size_in_bytes(option: str) -> Callable[[str], int]:
+    """Return the type of an option that is a number of bytes, plain or in KiB, MiB, GiB or TiB."""
+
+    def read(text: str) -> int:
+        match = re.fullmatch(r"\s*(\d{1,18})\s*([kmgt]i?b?)?\s*", text, re.IGNORECASE)
+        count = (
+            int(match[1]) << 10 * (1 + "kmgt".index(match[2][0].lower()) if match[2] else 0) if match else 0
+        )
+        if count < 1:
+            raise BadValue(
+                f"{option} {text}", "it is not a number of bytes", "Write it as 8GiB or as 8589934592."
+            )
+        return count
+
+    return read
+
+
 def several(option: str, read: Callable[[str], T]) -> Callable[[str], list[T]]:
     """Return the type of an option that is a list with commas; what stands in it twice is taken once."""
 
@@ -126,7 +143,9 @@ def several(option: str, read: Callable[[str], T]) -> Callable[[str], list[T]]:
     return read_all
 
 
-def sides(option: str, order: str, most: int) -> Callable[[str], tuple[int, int]]:
+def sides(
+    option: str, order: str, most: int, is_allowed: Callable[[int, int], bool] | None = None, limits: str = ""
+) -> Callable[[str], tuple[int, int]]:
     """Return the type of an option that is one side of a square, or two with an x between them.
 
     Parameters
@@ -136,11 +155,17 @@ def sides(option: str, order: str, most: int) -> Callable[[str], tuple[int, int]
         What the two are, for the error: "width x height".
     most : int
         Of each side.
+    is_allowed : callable of (int, int) -> bool, optional
+        Whether two sides go together, where `most` is not all there is to say.
+    limits : str
+        What `is_allowed` allows, for the error.
     """
 
     def read(text: str) -> tuple[int, int]:
         match = re.fullmatch(r"(\d{1,9})(?:[xX×](\d{1,9}))?", text)
         pair = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+        if match and is_allowed and not is_allowed(*pair):
+            raise BadValue(f"{option} {text}", limits, "Choose a size within these.")
         if not (1 <= pair[0] <= most and 1 <= pair[1] <= most):
             raise BadValue(
                 f"{option} {text}",

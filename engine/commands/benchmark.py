@@ -2,7 +2,6 @@
 
 import argparse
 import itertools
-import os
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,17 +10,19 @@ from engine.block import Block
 from engine.border import Border
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, one_of, several, sides, whole
-from engine.commands.output import json_text, say, say_json, table, tell
-from engine.commands.places import check_place
+from engine.commands.output import say, say_json, table, tell
+from engine.commands.places import check_result_files
 from engine.commands.results_files import results_csv, results_document
 from engine.commands.sweep import Sweep, measured, speed_ups
 from engine.device.devices import device_named
 from engine.errors import BadValue, UnknownName
 from engine.files import atomic_write
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
-from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
+from engine.layout import Layout
+from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, is_size_allowed
 from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, Problem
 from engine.results import RunResult
+from engine.strict_json import json_text
 from engine.timing.runner import device_for
 from engine.variants.contract import Variant
 from engine.variants.planner import AUTO
@@ -33,6 +34,7 @@ _EXAMPLES = (
     "--out results.json",
     "--variants cpu-parallel,tiled --sizes 1024,1920x1080 --masks 3,5,15 --out results.json --csv results.csv",
     "--variants tiled,cached --blocks 8x8,16x16,32x8 --baseline cached --out blocks.json",
+    "--variants naive,tiled --sizes 1001 --layouts pitched,packed --out pitch.json",
 )
 
 
@@ -42,8 +44,8 @@ def run(arguments: list[str]) -> int:
     if options is None:
         return DONE
     sweep = _sweep(options)
-    _check_files(options)
-    results, fault = measured(sweep, _show_progress(sweep.cells))
+    check_result_files(options.out, options.csv)
+    results, fault = measured(sweep, _show_progress(sweep))
     baseline = options.baseline.key
     faster = speed_ups(results, baseline)
     document = results_document(sweep, baseline, results, faster)
@@ -53,7 +55,7 @@ def run(arguments: list[str]) -> int:
     if options.json:
         say_json(document)
     else:
-        say(_table(results, faster, baseline))
+        say(_table(results, faster, baseline, with_layout=len(sweep.layouts) > 1))
     if fault is not None:
         raise fault
     if any(result.verification and not result.verification.passed for result in results):
@@ -92,10 +94,10 @@ def _parser() -> Parser:
     )
     add(
         "--masks",
-        type=several("--masks", sides("--masks", "rows x columns", MAX_MASK_SIDE)),
+        type=several("--masks", sides("--masks", "rows x columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)),
         default=[(3, 3), (5, 5)],
         metavar="3,5",
-        help="masks: a side, or rows x columns, up to 63",
+        help="masks: a side, or rows x columns, up to 63, or 127 in one row or column",
     )
     add(
         "--blocks",
@@ -103,6 +105,13 @@ def _parser() -> Parser:
         default=[],
         metavar="8x8,16x16",
         help="blocks of CUDA threads, across x down (default: each variant's own)",
+    )
+    add(
+        "--layouts",
+        type=several("--layouts", Layout.named),
+        default=[Layout.PITCHED],
+        metavar="pitched,packed",
+        help="rows on the CUDA device: each on a 128-byte boundary, or one right after the other (default pitched)",
     )
     add("--border", type=Border.named, default=Border.ZERO, metavar="zero", help="cells outside the picture")
     add("--device", default=AUTO, metavar="auto", help="for the CUDA variants (`devices` lists them)")
@@ -165,39 +174,35 @@ def _sweep(options: argparse.Namespace) -> Sweep:
         dtype=options.dtype,
         seed=options.seed,
         budget_s=options.budget,
+        layouts=options.layouts,
     )
 
 
-def _check_files(options: argparse.Namespace) -> None:
-    check_place(options.out)
-    if not options.csv:
-        return
-    check_place(options.csv)
-    if os.path.realpath(options.csv) == os.path.realpath(options.out):
-        raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
-
-
-def _show_progress(total: int) -> Callable[[RunResult], None]:
-    numbers = itertools.count(1)
+def _show_progress(sweep: Sweep) -> Callable[[RunResult], None]:
+    numbers, total = itertools.count(1), sweep.cells
 
     def show(result: RunResult) -> None:
         problem = result.problem
         block = f" {result.block}" if result.block else ""
+        layout = f" {result.layout}" if result.layout and len(sweep.layouts) > 1 else ""
         time = f"{result.kernel_ms:.4g} ms" if result.kernel_ms is not None else _proof(result)
         tell(
-            f"[{next(numbers)}/{total}] {problem.size_text}, mask {_mask(problem)}, {result.variant}{block}: {time}"
+            f"[{next(numbers)}/{total}] {problem.size_text}, mask {_mask(problem)}, {result.variant}{block}{layout}: {time}"
         )
 
     return show
 
 
-def _table(results: Sequence[RunResult], faster: Sequence[float | None], baseline: str) -> str:
+def _table(
+    results: Sequence[RunResult], faster: Sequence[float | None], baseline: str, *, with_layout: bool
+) -> str:
     """Return the results as a table, with every reason why there is no proof once under it."""
     headers = (
         "picture",
         "mask",
         "variant",
         "block",
+        *(("rows",) if with_layout else ()),
         "device",
         "kernel ms",
         "p20 - p80 ms",
@@ -216,6 +221,7 @@ def _table(results: Sequence[RunResult], faster: Sequence[float | None], baselin
                 _mask(result.problem),
                 result.variant,
                 str(result.block) if result.block else "-",
+                *((result.layout or "-",) if with_layout else ()),
                 result.device,
                 f"{timing.kernel.median_ms:.4g}" if timing else "-",
                 f"{timing.kernel.p20_ms:.4g} - {timing.kernel.p80_ms:.4g}" if timing else "-",
@@ -224,7 +230,7 @@ def _table(results: Sequence[RunResult], faster: Sequence[float | None], baselin
                 _proof(result) + note,
             )
         )
-    lines = [table(headers, rows, right=(5, 6, 7, 8))]
+    lines = [table(headers, rows, right=range(headers.index("kernel ms"), len(headers) - 1))]
     lines += [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)]
     return "\n".join(lines)
 

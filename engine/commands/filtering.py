@@ -9,16 +9,18 @@ import numpy as np
 
 from engine.api import Request
 from engine.block import Block
-from engine.commands.arguments import Parser, cell, number, one_of, whole
+from engine.commands.arguments import Parser, cell, number, one_of, size_in_bytes, whole
 from engine.commands.finishing import DEPTHS, channels_to_filter, depth_of_result
 from engine.commands.output import say, say_json, tell_notes
 from engine.commands.places import check_format, check_place
 from engine.errors import BadValue
+from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES
 from engine.image.finished import finished_picture
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
+from engine.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.results import RunResult
@@ -45,7 +47,7 @@ def run(arguments: list[str]) -> int:
         return 0
     check_place(options.output)
     mask = _mask(options)
-    picture = open_image(options.input)
+    picture = open_image(options.input, max_bytes=options.max_bytes)
     target = depth_of_result(picture, options.depth, options.range)
     check_format(options.output, picture.channels, target, options.quality)
     with_alpha = options.alpha == "filter"
@@ -59,6 +61,7 @@ def run(arguments: list[str]) -> int:
         options.block,
         options.device,
         flip=options.flip,
+        layout=options.layout,
     )
     begin = time.perf_counter()
     values, proof = _filter(request, options.verify)
@@ -109,6 +112,13 @@ def _parser() -> Parser:
         help="where to compute it (`devices` lists them); a CPU variant always runs on the CPU",
     )
     add(
+        "--layout",
+        type=Layout.named,
+        default=Layout.PITCHED,
+        metavar="pitched",
+        help="rows on a CUDA device: pitched (each on a 128-byte boundary) or packed; the result is the same",
+    )
+    add(
         "--border",
         default="zero",
         metavar="zero",
@@ -155,6 +165,13 @@ def _parser() -> Parser:
         metavar="95",
         help="of JPEG and WebP, 1 to 100",
     )
+    add(
+        "--max-bytes",
+        type=size_in_bytes("--max-bytes"),
+        default=DEFAULT_MAX_BYTES,
+        metavar="8GiB",
+        help=f"largest picture to open, file or pixels (default {bytes_text(DEFAULT_MAX_BYTES)})",
+    )
     add("--no-verify", dest="verify", action="store_false", help="do not compare the result with the oracle")
     return parser
 
@@ -189,6 +206,8 @@ def _unused(options: argparse.Namespace, picture: Picture, request: Request) -> 
         notes.append("--alpha was not used: the picture has no alpha.")
     if options.block is not None and not request.choice.variant.uses_block:
         notes.append(f"--block was not used: {key} has no block.")
+    if options.layout is Layout.PACKED and request.device.kind == "cpu":
+        notes.append(f"--layout was not used: {key} runs on the CPU, where rows are always packed.")
     if options.device not in ("auto", "cpu") and request.device.kind == "cpu":
         notes.append(f"--device was not used: {key} runs on the CPU.")
     return notes
@@ -202,10 +221,15 @@ def _what_ran(options: argparse.Namespace, request: Request, mask: Mask) -> str:
     variant = request.choice.variant
     turned = ", turned by 180 degrees" if options.flip else ""
     block = f", block {request.choice.block}" if variant.uses_block else ""
+    rows = (
+        f", {request.layout} rows"
+        if request.layout is Layout.PACKED and request.device.kind == "cuda"
+        else ""
+    )
     chosen = f" (auto: {request.choice.reason})" if request.choice.reason else ""
     return (
         f"{options.output}: {_operation(options)} with {mask.name or 'a mask'} ({mask.rows} x {mask.columns}{turned}), "
-        f"border {request.problem.border}, by {variant.key} on {request.device.title}{block}{chosen}"
+        f"border {request.problem.border}, by {variant.key} on {request.device.title}{block}{rows}{chosen}"
     )
 
 
@@ -247,6 +271,7 @@ def _document(
         "variant": choice.variant.key,
         "device": request.device.key,
         "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
+        "layout": str(request.layout) if request.device.kind == "cuda" else None,
         "verified": proof is not None,
         "elapsed_ms": elapsed_ms,
         "result": None if proof is None else proof.as_json(),

@@ -52,6 +52,7 @@ def run_variants(arguments: list[str]) -> int:
                 "title": variant.title,
                 "device": variant.device.value,
                 "idea": variant.idea,
+                "remark": variant.remark,
                 "uses_block": variant.uses_block,
                 "default_block": asdict(variant.default_block) if variant.uses_block else None,
             }
@@ -64,6 +65,10 @@ def run_variants(arguments: list[str]) -> int:
         for v in VARIANTS
     ]
     say(table(("key", "device", "block", "title", "idea"), rows))
+    remarks = [f"{v.key}: {v.remark}" for v in VARIANTS if v.remark]
+    if remarks:
+        say("\nWhat to know before using them:")
+        say("\n".join(remarks))
     return 0
 
 

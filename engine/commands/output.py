@@ -1,12 +1,11 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
-import json
-import math
 import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
 from engine.errors import FileWriteError
+from engine.strict_json import json_text
 
 
 def say(text: str) -> None:
@@ -28,11 +27,6 @@ def tell_notes(notes: Sequence[str]) -> None:
     """Print what the person should know beside the answer, one line each."""
     for note in notes:
         tell(f"note: {note}")
-
-
-def json_text(document: Any) -> str:
-    """Return strict JSON: a number that is not finite, which JSON does not have, is null."""
-    return json.dumps(_finite(document), indent=2, allow_nan=False) + "\n"
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
@@ -68,13 +62,3 @@ def _write(stream: TextIO, text: str) -> None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import EngineError, FileWriteError
+from engine.errors import BadValue, EngineError, FileWriteError
 from engine.image.save import save_image
 
 _ANOTHER = "Choose another folder or name."
@@ -47,6 +47,23 @@ def check_place(path: str) -> None:
         raise FileWriteError(what, (error.strerror or str(error)).lower(), _ANOTHER) from error
     except ValueError as error:  # a NUL in the path
         raise FileWriteError(f"{path!r} cannot be written", "it is not a possible path", _ANOTHER) from error
+
+
+def check_result_files(out: str | None, csv: str | None) -> None:
+    """Refuse places where the results cannot be written; None: nothing is written there.
+
+    Raises
+    ------
+    FileWriteError
+        As `check_place`.
+    BadValue
+        Both are the same file.
+    """
+    for path in (out, csv):
+        if path:
+            check_place(path)
+    if out and csv and os.path.realpath(csv) == os.path.realpath(out):
+        raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
 
 
 def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -> None:

@@ -10,12 +10,22 @@ from engine.block import Block
 from engine.border import Border
 from engine.device.versions import commit, versions
 from engine.errors import DeviceFault, EngineError
+from engine.layout import Layout
 from engine.mask.mask import Mask
 from engine.problem import Problem
-from engine.results import Environment, RunResult, speed_up
+from engine.results import Environment, RunResult, layouts_served, speed_up
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import describe_problem
 from engine.variants.contract import DeviceKind, Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A variant with its block and with the layout of its rows."""
+
+    variant: Variant
+    block: Block
+    layout: Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,8 @@ class Sweep:
         Of the pictures, the weights and the rectangles that are verified.
     budget_s : float
         Time for the samples of each cell, seconds.
+    layouts : sequence of Layout
+        Of the rows on a CUDA device. CPU variants, whose rows are always packed, are measured once.
     """
 
     variants: Sequence[Variant]
@@ -52,17 +64,23 @@ class Sweep:
     dtype: str
     seed: int
     budget_s: float
+    layouts: Sequence[Layout] = (Layout.PITCHED,)
 
     def blocks_of(self, variant: Variant) -> Sequence[Block]:
         """Return the blocks that a variant is measured with."""
         return self.blocks if self.blocks and variant.uses_block else (variant.default_block,)
 
+    def ways(self) -> Iterator["Way"]:
+        """Yield the ways in which each problem is computed."""
+        for variant in self.variants:
+            for block in self.blocks_of(variant):
+                for layout in self.layouts if variant.device is DeviceKind.CUDA else self.layouts[:1]:
+                    yield Way(variant, block, layout)
+
     @property
     def cells(self) -> int:
         """How many results there will be."""
-        return (
-            len(self.sizes) * len(self.masks) * sum(len(self.blocks_of(variant)) for variant in self.variants)
-        )
+        return len(self.sizes) * len(self.masks) * sum(1 for _ in self.ways())
 
     def picture(self, width: int, height: int) -> np.ndarray:
         """Return a random picture: whole numbers of the full range, or float32 from 0 to 1."""
@@ -91,7 +109,7 @@ def measured(
     Returns
     -------
     list of RunResult
-        One a cell, in order of sizes, masks, variants, blocks; a failure is a result with its reason.
+        One a cell, in order of sizes, masks, variants, blocks, layouts; a failure is a result with its reason.
     DeviceFault or None
         If a device was lost on the way: the CUDA cells after it were not tried.
     """
@@ -100,32 +118,24 @@ def measured(
     for width, height in sweep.sizes:
         picture = sweep.picture(width, height)
         for mask in (sweep.mask(rows, columns) for rows, columns in sweep.masks):
-            for variant, block in _variants_and_blocks(sweep):
-                lost = fault if variant.device is DeviceKind.CUDA else None
+            for way in sweep.ways():
+                lost = fault if way.variant.device is DeviceKind.CUDA else None
                 try:
-                    result = _measure(sweep, picture, mask, variant, block, lost)
+                    result = _measure(sweep, picture, mask, way, lost)
                 except DeviceFault as error:
                     fault = error
-                    result = _failed(sweep, picture, mask, variant, block, str(error))
+                    result = _failed(sweep, picture, mask, way, str(error))
                 except MemoryError:
                     reason = "Not enough memory: the system gave no more. Choose a smaller size."
-                    result = _failed(sweep, picture, mask, variant, block, reason)
+                    result = _failed(sweep, picture, mask, way, reason)
                 except EngineError as error:
-                    result = _failed(sweep, picture, mask, variant, block, str(error))
+                    result = _failed(sweep, picture, mask, way, str(error))
                 results.append(result)
                 on_result(result)
     return results, fault
 
 
-def _variants_and_blocks(sweep: Sweep) -> Iterator[tuple[Variant, Block]]:
-    for variant in sweep.variants:
-        for block in sweep.blocks_of(variant):
-            yield variant, block
-
-
-def _measure(
-    sweep: Sweep, picture: np.ndarray, mask: Mask, variant: Variant, block: Block, lost: DeviceFault | None
-) -> RunResult:
+def _measure(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, lost: DeviceFault | None) -> RunResult:
     if lost is not None:
         raise EngineError(
             "Not measured", f"the device was lost before ({lost.what}: {lost.why})", lost.remedy
@@ -136,17 +146,17 @@ def _measure(
         sweep.border,
         0.0,
         None,
-        variant.key,
-        block if variant.uses_block else None,
+        way.variant.key,
+        way.block if way.variant.uses_block else None,
         sweep.device,
         flip=False,
+        layout=way.layout,
     )
     return request.outcome(SamplingPlan(budget_s=sweep.budget_s), seed=sweep.seed).result
 
 
-def _failed(
-    sweep: Sweep, picture: np.ndarray, mask: Mask, variant: Variant, block: Block, failure: str
-) -> RunResult:
+def _failed(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, failure: str) -> RunResult:
+    variant = way.variant
     device = "cpu" if variant.device is DeviceKind.CPU else sweep.device
     return RunResult(
         variant=variant.key,
@@ -154,24 +164,26 @@ def _failed(
         device="cuda:0" if device == "auto" else device,
         problem=describe_problem(picture, mask, sweep.border, 0.0),
         mask_name=mask.name,
-        block=block if variant.uses_block else None,
+        block=way.block if variant.uses_block else None,
         environment=Environment("", versions=versions(), commit=commit()),
         failure=failure,
         seed=sweep.seed,
+        layout=str(way.layout) if variant.device is DeviceKind.CUDA else "",
     )
 
 
 def speed_ups(results: Sequence[RunResult], baseline: str) -> list[float | None]:
     """Return for each result how many times faster it is than the baseline on the same problem.
 
-    A baseline measured with several blocks counts with its fastest. None where either has no speed, or where the
-    baseline was not measured.
+    A baseline measured with several blocks counts with its fastest; measured with several layouts, with that of the
+    result's own. None where either has no speed, or where the baseline was not measured.
     """
-    fastest: dict[Problem, RunResult] = {}
+    fastest: dict[tuple[Problem, str], RunResult] = {}
     for result in results:
         if result.variant != baseline or not result.kernel_ms:
             continue
-        best = fastest.setdefault(result.problem, result)
-        if best.kernel_ms and result.kernel_ms < best.kernel_ms:
-            fastest[result.problem] = result
-    return [speed_up(fastest.get(result.problem), result) for result in results]
+        for layout in layouts_served(result):
+            best = fastest.setdefault((result.problem, layout), result)
+            if best.kernel_ms and result.kernel_ms < best.kernel_ms:
+                fastest[result.problem, layout] = result
+    return [speed_up(fastest.get((result.problem, result.layout)), result) for result in results]

@@ -74,6 +74,11 @@ class Paper:
     kernels: tuple[CourseKernel, ...]
     tables: tuple[str, ...]
 
+    @property
+    def citation(self) -> str:
+        """Title, authors and source in a line."""
+        return " ".join(f"{part.rstrip('.')}." for part in (self.title, self.authors, self.source))
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -87,20 +92,27 @@ class Cell:
         Measured or counted on this machine; empty where there is none.
     reason : str
         Why `here` is empty, in words.
+    not_verified : bool
+        Whether the reason is a result that is wrong.
     """
 
     printed: str = ""
     here: str = ""
     reason: str = ""
+    not_verified: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A curve of a figure: x, y where there is one, None where it was not measured."""
+    """A curve of a figure: x, y where there is one, None where it was not measured.
+
+    `variant` is the key of the variant whose times these are, for its colour; empty where there is none.
+    """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float | None, ...]
+    variant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

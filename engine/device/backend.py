@@ -18,7 +18,8 @@ class Buffers:
     Parameters
     ----------
     image, out
-        On the device; on CUDA their rows may be padded.
+        On the device; on CUDA their rows may be padded. Of a product of matrices `image` is the pair (A, B), and no row
+        is padded.
     host_out : ndarray
         Where the result is copied to; on the CPU `out` itself. Kept, because first touching 64 MB of fresh memory
         takes four times as long as copying to it (H200 machine: 15 against 4 ms).
@@ -60,7 +61,8 @@ class Backend(Protocol):
         ----------
         image : ndarray of shape (H, W, C)
         host_out : ndarray of shape (H, W, C), float32, optional
-            Where the result is wanted in the host's memory; made where nothing is given.
+            Where the result is wanted in the host's memory; made where nothing is given. Several results of one
+            picture (a bank of masks) stand one below the other: it then has H rows for each.
         layout : Layout
             Of the rows on a CUDA device; the host's own are packed always.
 
@@ -71,6 +73,17 @@ class Backend(Protocol):
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:
         """Copy the picture to the device and wait for it."""
+
+    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
+        """Return buffers for a product of two matrices, float32; `image` is the pair, the contents are undefined.
+
+        Raises
+        ------
+        OutOfDeviceMemory
+        """
+
+    def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
+        """Copy both matrices to the device and wait for them."""
 
     def poison(self, buffers: Buffers) -> None:
         """Fill the result with NaN, so that a sample that nobody writes is seen."""

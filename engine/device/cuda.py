@@ -12,6 +12,7 @@ from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_rows import copy_in, copy_out
+from engine.device.memory_bus import MemoryBus
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.versions import commit, versions
 from engine.layout import Layout
@@ -51,6 +52,7 @@ def cuda_info(number: int) -> DeviceInfo:
         with device:
             _, total = cuda.current_context().get_memory_info()
         _, driver_version = driver.cuDriverGetVersion()
+        bus = MemoryBus(device.MEMORY_CLOCK_RATE / 1e3, device.GLOBAL_MEMORY_BUS_WIDTH)
         return DeviceInfo(
             key=f"cuda:{number}",
             kind="cuda",
@@ -68,6 +70,8 @@ def cuda_info(number: int) -> DeviceInfo:
                 "shared memory a block": f"{device.MAX_SHARED_MEMORY_PER_BLOCK:,} bytes",
                 "driver API": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
             },
+            # 0 where the driver states neither.
+            bandwidth_gb_s=bus.bytes_per_second / 1e9 or None,
             limits=Limits(
                 max_threads=device.MAX_THREADS_PER_BLOCK,
                 max_block_x=device.MAX_BLOCK_DIM_X,
@@ -120,11 +124,12 @@ class CudaBackend:
     def allocate(
         self, image: np.ndarray, host_out: np.ndarray | None = None, layout: Layout = Layout.PITCHED
     ) -> Buffers:
-        """Return device arrays for a picture of this shape and type and for its result."""
+        """Return device arrays for a picture of this shape and type and for its result, or its results."""
         height, width, channels = image.shape
+        out_height = height if host_out is None else host_out.shape[0]
         image_shape, out_shape = (
-            (height, layout.row_pixels(width, channels, itemsize), channels)
-            for itemsize in (image.itemsize, 4)
+            (rows, layout.row_pixels(width, channels, itemsize), channels)
+            for rows, itemsize in ((height, image.itemsize), (out_height, 4))
         )
         needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * 4
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
@@ -136,8 +141,23 @@ class CudaBackend:
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:
         """Copy the picture to the device."""
+        dense = np.ascontiguousarray(image)
         with cuda_errors_in_words("copying the picture to the device"):
-            copy_in(image, buffers.image, self._stream)
+            copy_in(dense, buffers.image, self._stream)
+            self._stream.synchronize()
+
+    def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
+        """Return device arrays for two matrices and their product."""
+        shape = (a.shape[0], b.shape[1])
+        with cuda_errors_in_words(f"allocating {(a.size + b.size + math.prod(shape)) * 4 / 1e6:,.1f} MB"):
+            pair = cuda.device_array(a.shape, np.float32), cuda.device_array(b.shape, np.float32)
+            return Buffers(pair, cuda.device_array(shape, np.float32), np.empty(shape, np.float32))
+
+    def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
+        """Copy both matrices to the device."""
+        with cuda_errors_in_words("copying the matrices to the device"):
+            for host, device in zip((a, b), buffers.image, strict=True):
+                device.copy_to_device(host, stream=self._stream)
             self._stream.synchronize()
 
     def poison(self, buffers: Buffers) -> None:
@@ -154,10 +174,14 @@ class CudaBackend:
 
     def download(self, buffers: Buffers) -> np.ndarray:
         """Copy the result to the host."""
+        wanted = buffers.host_out
+        dense = wanted if wanted.flags.c_contiguous else np.empty(wanted.shape, wanted.dtype)
         with cuda_errors_in_words("copying the result to the host"):
-            copy_out(buffers.out, buffers.host_out, self._stream)
+            copy_out(buffers.out, dense, self._stream)
             self._stream.synchronize()
-        return buffers.host_out
+        if dense is not wanted:
+            wanted[...] = dense
+        return wanted
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | SimulatorClock:
         """Return a clock of device events around a replayed graph."""

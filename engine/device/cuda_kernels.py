@@ -85,10 +85,21 @@ class PreparedPasses:
         if self._needs_scratch and (self._scratch is None or self._scratch.shape != out.shape):
             with cuda_errors_in_words("allocating the values between two passes"):
                 self._scratch = cuda.device_array(out.shape, np.float32)
-        arrays = {Place.IMAGE: image, Place.SCRATCH: self._scratch, Place.OUT: out}
+        self._enqueue({Place.IMAGE: image, Place.SCRATCH: self._scratch, Place.OUT: out}, stream)
+
+    def _enqueue(self, arrays: dict[Place, Any], stream: Any) -> None:
         for step, arguments in self._steps:
             values = (arrays[value] if isinstance(value, Place) else value for value in arguments)
             step.kernel[step.launch.grid, step.launch.block, stream](*values)
+
+
+class PreparedProduct(PreparedPasses):
+    """The passes of a product of two matrices: its input is the pair (A, B)."""
+
+    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+        """Enqueue one product of two device arrays into a third."""
+        a, b = image
+        self._enqueue({Place.MATRIX_A: a, Place.MATRIX_B: b, Place.OUT: out}, stream)
 
 
 def _places(step: Pass) -> set[Place]:

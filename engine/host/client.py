@@ -18,13 +18,13 @@ from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.books import Host, Pending, ProgressCallback
 from engine.host.faults import Faults
 from engine.host.handed_blocks import HandedBlocks
+from engine.host.lane import Lane
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
 from engine.host.protocol import (
     Cancel,
     Done,
     Failed,
-    Lane,
     Ready,
     Release,
     Request,

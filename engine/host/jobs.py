@@ -39,7 +39,8 @@ from engine.image.save import DEPTH_DTYPES, save_image
 from engine.problem import Problem
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import describe_problem
-from engine.timing.runner import Step, device_for, expected_launch_s, filter_once, measure, refuse_unsuitable
+from engine.timing.runner import device_for, expected_launch_s, filter_once, measure, refuse_unsuitable
+from engine.timing.sampling import Step
 from engine.variants.contract import Variant
 from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS, variant
@@ -51,7 +52,8 @@ Report = Callable[[Progress], None]
 def ready() -> Ready:
     """Return what this host can do."""
     variants = tuple(
-        VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block) for v in VARIANTS
+        VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
+        for v in VARIANTS
     )
     return Ready(variants, devices())
 
@@ -97,7 +99,15 @@ def preview(request: Preview, report: Report) -> Filtered:
     work = _Work(request.job)
     report(Progress("filtering", 0.0, 2.0 + expected_launch_s(work.problem, work.backend.info)))
     with work.place_for_result() as place:
-        filter_once(work.choice, work.problem, request.job.mask, work.samples, work.backend, place.values)
+        filter_once(
+            work.choice,
+            work.problem,
+            request.job.mask,
+            work.samples,
+            work.backend,
+            place.values,
+            request.job.layout,
+        )
         return work.filtered(place, begin)
 
 
@@ -119,6 +129,7 @@ def run(request: Run, report: Report) -> Filtered:
             SamplingPlan(budget_s=request.budget_s),
             checkpoint=checkpoint,
             host_out=place.values,
+            layout=request.job.layout,
         )
         if outcome.values is not None:
             return replace(work.filtered(place, begin), result=outcome.result)

@@ -4,12 +4,15 @@ Pixels lie in shared memory and are never pickled; a `SharedArray` names a block
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import ClassVar
 
 from engine.block import Block
 from engine.border import Border
 from engine.errors import EngineError
+from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
+from engine.host.lane import Lane
+from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
 from engine.results import RunResult
@@ -104,6 +107,8 @@ class FilterJob:
         "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works.
     range_mode : str
         How results outside the picture's range are shown: a key of `engine.image.convert.RANGE_MODES`.
+    layout : Layout
+        Of the rows on a CUDA device.
     """
 
     picture: PictureHandle
@@ -114,14 +119,7 @@ class FilterJob:
     block: Block | None = None
     device: str = "auto"
     range_mode: str = "clip"
-
-
-class Lane(StrEnum):
-    """How requests wait: in a preview lane only the newest one counts; others are done in order."""
-
-    NEWEST = "newest"
-    QUEUE = "queue"
-    AT_ONCE = "at once"
+    layout: Layout = Layout.PITCHED
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +185,18 @@ class SaveResult:
     lane: ClassVar[Lane] = Lane.QUEUE
 
 
-Request = OpenPicture | Preview | Run | CheckVariants | SaveResult
+Request = (
+    OpenPicture
+    | Preview
+    | Run
+    | CheckVariants
+    | SaveResult
+    | CountCourse
+    | MeasureCourse
+    | SaveCourse
+    | CountMatmul
+    | RunMatmul
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +261,7 @@ class Availability:
 
 @dataclass(frozen=True, slots=True)
 class VariantInfo:
-    """A variant, as the window shows it."""
+    """A variant, as the window shows it; `remark` is what a person should know before using it."""
 
     key: str
     title: str
@@ -260,6 +269,7 @@ class VariantInfo:
     idea: str
     default_block: Block
     uses_block: bool
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,4 +364,6 @@ def blocks_of(reply: object) -> tuple[str, ...]:
 
 def wants_simulator(request: Request) -> bool:
     """Return whether a request is for the simulator, which has a process of its own."""
+    if isinstance(request, RunMatmul):
+        return request.device == "simulator"
     return isinstance(request, Preview | Run) and request.job.device == "simulator"

@@ -6,13 +6,15 @@ from collections import deque
 from multiprocessing.connection import Connection
 
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.host import jobs, shared
+from engine.host import course_jobs, jobs, matmul_jobs, shared
+from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
+from engine.host.lane import Lane
+from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import (
     Cancel,
     CheckVariants,
     Done,
     Failed,
-    Lane,
     OpenPicture,
     Preview,
     Progress,
@@ -136,6 +138,16 @@ class Worker:
             return jobs.open_picture(request, report)
         if isinstance(request, CheckVariants):
             return jobs.check_variants(request)
+        if isinstance(request, CountCourse):
+            return course_jobs.count_course(request)
+        if isinstance(request, MeasureCourse):
+            return course_jobs.measure_course(request, report)
+        if isinstance(request, SaveCourse):
+            return course_jobs.save_course(request, report)
+        if isinstance(request, CountMatmul):
+            return matmul_jobs.count_matmul(request)
+        if isinstance(request, RunMatmul):
+            return matmul_jobs.run_matmul(request, report)
         assert isinstance(request, SaveResult)
         return jobs.save_result(request, report)
 

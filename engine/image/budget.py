@@ -33,7 +33,7 @@ def check_budget(width: int, height: int, channels: int, value_bytes: int, max_b
     if needed_bytes > max_bytes:
         raise Refused(
             f"its {width:,} x {height:,} pixels take {bytes_text(needed_bytes)}, the limit is {bytes_text(max_bytes)}",
-            "Open a smaller picture or a part of it, or raise the limit (max_bytes).",
+            "Open a smaller picture or a part of it, or raise the limit (max_bytes, --max-bytes).",
         )
 
 

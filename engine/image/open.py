@@ -76,7 +76,7 @@ def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
             raise Refused("it is a device or a pipe, not a file", "Choose a picture file.")
         if facts.st_size > max_bytes:
             sizes = f"the file has {bytes_text(facts.st_size)}, the limit is {bytes_text(max_bytes)}"
-            raise Refused(sizes, "Open a smaller picture, or raise the limit (max_bytes).")
+            raise Refused(sizes, "Open a smaller picture, or raise the limit (max_bytes, --max-bytes).")
         return path.open("rb")
     except FileNotFoundError as error:
         raise Refused("there is no such file", "Check the name and the folder.") from error

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.mask.factors import SMALLEST_NORMAL, Factors, exact_factors, factor
 from engine.mask.mask import Mask, Weights
 from engine.mask.text_cells import count
 
 # Rounding every weight to float32 changes it by at most this part of itself.
 _FLOAT32_ROUNDING = 2.0**-24
+# Larger whole numbers are not exact in float32, and nothing that people would call nice.
+_LARGEST_WHOLE = 2.0**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,12 +21,16 @@ class Analysis:
 
     Attributes
     ----------
+    separable : bool
+        Whether one column times one row gives every float32 weight within rounding, so that two short passes can
+        replace the mask.
     rank : int
-        Number of column-times-row products that add up to the mask, as far as float32 weights can tell.
+        Number of column-times-row products that add up to the mask, within the rounding of its largest weights.
+        Separable masks have rank 1 (all zeros: 0); a mask of rank 1 that is not separable is wrong in small weights.
     column, row : ndarray of shape (rows,) and (columns,), float64
-        The one product that is nearest to the mask; equal to it within float32 rounding when `separable`.
+        That product, of whole numbers in the column where there are such; else the one nearest to the mask.
     rank1_error : float
-        What that product leaves over, as a part of the whole (Frobenius norms): 0 for a separable mask.
+        What it leaves over, as a part of the whole (Frobenius norms): 0 for a separable mask.
     is_symmetric_left_right, is_symmetric_up_down : bool
         The weights equal their mirror image.
     is_point_symmetric, is_point_antisymmetric : bool
@@ -36,6 +43,7 @@ class Analysis:
         Row and column of the weight that is largest without its sign, the first of equal ones.
     """
 
+    separable: bool
     rank: int
     column: Weights
     row: Weights
@@ -49,32 +57,22 @@ class Analysis:
     zeros: int
     largest_cell: tuple[int, int]
 
-    @property
-    def separable(self) -> bool:
-        """Whether one column times one row gives the mask, so that two short passes can replace it."""
-        return self.rank <= 1
-
 
 def analyse(mask: Mask) -> Analysis:
-    """Return the facts about a mask; symmetries are those of the float32 weights that kernels get."""
-    weights = mask.weights
-    # Singular values of extreme weights would overflow or underflow when squared.
+    """Return the facts about a mask; factors and symmetries are those of the float32 weights that kernels get."""
+    weights, w = mask.weights, mask.weights32
     largest_cell = divmod(int(np.argmax(np.abs(weights))), mask.columns)
-    scale = abs(float(weights[largest_cell])) or 1.0
-    left, singular, right = np.linalg.svd(weights / scale, full_matrices=False)
-    norm = math.hypot(*singular)
-    rank = int(np.count_nonzero(singular > _FLOAT32_ROUNDING * norm))
-    exact = _whole_factors(weights, largest_cell) if rank == 1 else None
-    column, row = exact or _svd_factors(left[:, 0], right[0], float(singular[0]) * scale)
-    column.setflags(write=False)
-    row.setflags(write=False)
-    w = mask.weights32
+    factors = factor(mask)
+    product = _product_of(mask, factors) if factors.separable else _nearest_product(weights)
+    product.column.setflags(write=False)
+    product.row.setflags(write=False)
     turned = w[::-1, ::-1]
     return Analysis(
-        rank=rank,
-        column=column,
-        row=row,
-        rank1_error=0.0 if rank <= 1 else math.hypot(*singular[1:]) / norm,
+        separable=factors.separable,
+        rank=product.rank,
+        column=product.column,
+        row=product.row,
+        rank1_error=product.error,
         is_symmetric_left_right=np.array_equal(w, w[:, ::-1]),
         is_symmetric_up_down=np.array_equal(w, w[::-1]),
         is_point_symmetric=np.array_equal(w, turned),
@@ -99,7 +97,8 @@ def describe(mask: Mask) -> tuple[str, ...]:
 
 def _about_rank(mask: Mask, facts: Analysis) -> str:
     if facts.rank == 0:
-        return "Every weight is 0: the result is the offset everywhere."
+        in_float32 = " in float32" if facts.magnitude else ""
+        return f"Every weight is 0{in_float32}: the result is the offset everywhere."
     if mask.taps == 1:
         return "A single cell: every pixel is multiplied by one number."
     if min(mask.shape) == 1:
@@ -109,9 +108,28 @@ def _about_rank(mask: Mask, facts: Analysis) -> str:
             f"Separable: a column of {mask.rows} times a row of {mask.columns} gives it "
             f"({mask.rows + mask.columns} instead of {mask.taps} multiplications a pixel)."
         )
+    return why_not_separable(mask, facts)
+
+
+def why_not_separable(mask: Mask, facts: Analysis) -> str:
+    """Return, for a mask that is not, what keeps one column times one row from being the mask: its rank, or a weight."""
+    left_over = f"the nearest column times row leaves {_percent(facts.rank1_error)} of it over"
+    if facts.rank > 1:
+        return f"Not separable: its rank is {facts.rank}, and {left_over}."
+    factors = factor(mask)
+    row, column = factors.worst_cell
+    weight = float(mask.weights32[row, column])
+    given = float(factors.column[row]) * float(factors.row[column])
+    digits = next((digits for digits in (4, 9) if f"{weight:.{digits}g}" != f"{given:.{digits}g}"), 17)
+    because = ""
+    if abs(weight) < SMALLEST_NORMAL:
+        because = " Float32 loses digits below 1.2e-38; a smaller mask may have no such weights."
+    elif factors.allowed == 0.0:
+        because = " Weights of so few digits must be given exactly, because their sums are exact."
     return (
-        f"Not separable: its rank is {facts.rank}, and the nearest column times row leaves "
-        f"{_percent(facts.rank1_error)} of it over."
+        f"Not separable in float32: its rank is 1 only within the rounding of its largest weights ({left_over}); the "
+        f"weight in row {row + 1}, column {column + 1} is {weight:.{digits}g}, and column times row gives "
+        f"{given:.{digits}g}.{because}"
     )
 
 
@@ -148,22 +166,38 @@ def _percent(part: float) -> str:
     return f"{part:.2g} times" if part > 1.0 else f"{100.0 * part:.2g} %"
 
 
-def _whole_factors(weights: Weights, pivot: tuple[int, int]) -> tuple[Weights, Weights] | None:
-    """Return the factors with a column of small whole numbers (Sobel's 1 2 1), or None when there are none."""
-    column = weights[:, pivot[1]] / weights[pivot]
-    smallest = np.abs(column[column != 0.0]).min()
-    # Larger whole numbers than 2^24 are not exact in float32, and nothing that people would call nice.
-    if smallest < _FLOAT32_ROUNDING:
-        return None
-    whole: Weights = np.rint(column / smallest)
-    row: Weights = weights[pivot[0]] * smallest
-    with np.errstate(over="ignore"):
-        is_exact = np.array_equal(np.outer(whole, row).astype(np.float32), weights.astype(np.float32))
-    return (whole, row) if is_exact else None
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """One column times one row, and what it is to the mask."""
+
+    rank: int
+    column: Weights
+    row: Weights
+    error: float
 
 
-def _svd_factors(left: Weights, right: Weights, singular: float) -> tuple[Weights, Weights]:
-    """Return the factors with the same norm each, the column's largest cell positive."""
-    sign = -1.0 if left[np.argmax(np.abs(left))] < 0.0 else 1.0
-    share = sign * math.sqrt(singular)
-    return left * share, right * share
+def _product_of(mask: Mask, factors: Factors) -> _Product:
+    """Return the factors of a separable mask, of whole numbers in the column (Sobel's 1 2 1) where there are such."""
+    if not mask.weights32.any():
+        return _Product(0, factors.column.astype(np.float64), factors.row.astype(np.float64), 0.0)
+    whole = exact_factors(mask.weights32.astype(np.float64))
+    if whole is not None and np.abs(whole[0]).max() < _LARGEST_WHOLE:
+        return _Product(1, *whole, 0.0)
+    return _Product(1, factors.column.astype(np.float64), factors.row.astype(np.float64), 0.0)
+
+
+def _nearest_product(weights: Weights) -> _Product:
+    """Return the product that is nearest to the mask by its singular values, with the same norm in column and row."""
+    # Singular values of extreme weights would overflow or underflow when squared.
+    scale = float(np.abs(weights).max())
+    left, singular, right = np.linalg.svd(weights / scale, full_matrices=False)
+    norm = math.hypot(*singular)
+    column, row = left[:, 0], right[0]
+    sign = -1.0 if column[np.argmax(np.abs(column))] < 0.0 else 1.0
+    share = sign * math.sqrt(float(singular[0]) * scale)
+    return _Product(
+        rank=int(np.count_nonzero(singular > _FLOAT32_ROUNDING * norm)),
+        column=column * share,
+        row=row * share,
+        error=math.hypot(*singular[1:]) / norm,
+    )

@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from engine.errors import BadValue
-from engine.mask.mask import MAX_SIDE, Mask, Weights
+from engine.mask.mask import MAX_SIDE, SIDES_ALLOWED, Mask, Weights, is_size_allowed, largest_sides
 
 # Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would underflow.
 _SIGMA_MIN, _SIGMA_MAX = 0.1, 100.0
@@ -27,7 +27,7 @@ def box(rows: int, columns: int | None = None) -> Mask:
     Raises
     ------
     BadValue
-        A side is not 1 to 63.
+        A side is not 1 to 63, or 1 to 127 in one row or column.
     """
     columns = rows if columns is None else columns
     _check_side("box", rows, columns)
@@ -40,7 +40,7 @@ def gaussian(rows: int, columns: int | None = None, sigma: float | None = None) 
     Parameters
     ----------
     rows, columns : int
-        Sides, 1 to 63; square when only `rows` is given.
+        Sides, 1 to 63, or 1 to 127 in one row or column; square when only `rows` is given.
     sigma : float, optional
         Standard deviation in pixels, 0.1 to 100; by default a sixth of the longer side, so that the mask holds
         the bell out to three standard deviations.
@@ -201,12 +201,12 @@ def _without_empty_edges(weights: Weights) -> Weights:
 
 
 def _check_side(what: str, rows: int, columns: int) -> None:
-    if not (1 <= rows <= MAX_SIDE and 1 <= columns <= MAX_SIDE):
+    if not is_size_allowed(rows, columns):
         size = f"{rows} x {columns}" if rows != columns else f"side {rows}"
         raise BadValue(
             f"A {what} mask of {size} cannot be made",
-            f"a side may have 1 to {MAX_SIDE} cells",
-            f"Take a whole number from 1 to {MAX_SIDE}.",
+            SIDES_ALLOWED,
+            f"Take a whole number from 1 to {max(largest_sides(rows, columns))}.",
         )
 
 

@@ -15,6 +15,11 @@ import numpy.typing as npt
 from engine.errors import MaskError
 
 MAX_SIDE = 63
+# Of a mask of one row; of one column too, so that such a mask can always be transposed and turned.
+MAX_LINE = 127
+SIDES_ALLOWED = (
+    f"a side may have 1 to {MAX_SIDE} cells, or 1 to {MAX_LINE} in a mask of one row or one column"
+)
 
 Weights = npt.NDArray[np.float64]
 
@@ -24,7 +29,7 @@ _FLOAT64_EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Mask:
-    """Weights of a filter, 1 x 1 to 63 x 63 cells, odd or even, square or not.
+    """Weights of a filter, 1 x 1 to 63 x 63 cells, odd or even, square or not, one row or one column up to 127.
 
     Two masks are equal when their weights, anchor and offset are; the name is a label and does not count.
 
@@ -197,7 +202,7 @@ class Mask:
         Raises
         ------
         MaskError
-            A side is below 1 or above 63.
+            A side is below 1 or above 63 (127 in a mask of one row or one column).
         """
         _check_sides(rows, columns)
         weights = np.zeros((rows, columns))
@@ -270,16 +275,30 @@ def _table(weights: npt.ArrayLike) -> Weights:
     return table
 
 
+def largest_sides(rows: int, columns: int) -> tuple[int, int]:
+    """Return the most (rows, columns) that a mask of such a form may have: one row, one column, or several of both."""
+    if rows == 1:
+        return 1, MAX_LINE
+    return (MAX_LINE, 1) if columns == 1 else (MAX_SIDE, MAX_SIDE)
+
+
+def is_size_allowed(rows: int, columns: int) -> bool:
+    """Return whether a mask can have so many rows and columns."""
+    most_rows, most_columns = largest_sides(rows, columns)
+    return 1 <= rows <= most_rows and 1 <= columns <= most_columns
+
+
 def _check_sides(rows: int, columns: int) -> None:
-    if 1 <= rows <= MAX_SIDE and 1 <= columns <= MAX_SIDE:
+    if is_size_allowed(rows, columns):
         return
     what = f"A mask of {rows} x {columns} cells cannot be used"
     if rows < 1 or columns < 1:
         raise MaskError(what, "it has no cells", "Give it at least one row and one column.")
+    most_rows, most_columns = largest_sides(rows, columns)
     raise MaskError(
         what,
-        f"a side may have 1 to {MAX_SIDE} cells",
-        f"Make it {min(rows, MAX_SIDE)} x {min(columns, MAX_SIDE)} or smaller.",
+        SIDES_ALLOWED,
+        f"Make it {min(rows, most_rows)} x {min(columns, most_columns)} or smaller.",
     )
 
 

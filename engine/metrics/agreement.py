@@ -20,20 +20,17 @@ import numpy as np
 
 from engine import reference
 from engine.mask.mask import Mask
+from engine.mask.step import EXACT_STEPS, step_of
+from engine.metrics.closeness import SMALLEST_SUBNORMAL, compare, relative_bound
+from engine.metrics.regions import spread_regions
 from engine.problem import Problem
 from engine.reference import Region
 from engine.results import Verification
-
-UNIT_ROUNDOFF = 2.0**-24
-SMALLEST_SUBNORMAL = 2.0**-149
-LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
-EXACT_INTEGERS = 2.0**24
 
 # The oracle makes about 0.25 G multiply-adds a second and each check needs two sums: 2.5e8 keeps it near 2 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
 BAND_PIXELS = 1 << 18
 BAND_MULTIPLY_ADDS = 100_000_000
-SIDE = 128  # of the rectangles, pixels
 
 
 def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
@@ -49,18 +46,8 @@ def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
     -------
     ndarray of the same shape, float64
     """
-    roundings = taps + 2
-    gamma = roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)
-    bound: np.ndarray = gamma * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
+    bound: np.ndarray = relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
     return bound
-
-
-def _quantum(numbers: np.ndarray) -> float:
-    """Return the largest power of two that every number (float32) is a whole multiple of; infinity if all are 0."""
-    mantissas, exponents = np.frexp(np.asarray(numbers, np.float64))
-    whole = (np.abs(mantissas) * 2.0**24).astype(np.int64)
-    lowest_bits = (whole & -whole)[whole != 0]
-    return float(np.min(np.ldexp(lowest_bits.astype(np.float64), exponents[whole != 0] - 24), initial=np.inf))
 
 
 def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
@@ -73,9 +60,9 @@ def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
         return False
     ghost, offset = float(np.float32(ghost_value)), float(np.float32(mask.offset))
     largest = max(float(image.max(initial=0)), abs(ghost))
-    step = min(_quantum(mask.weights32) * min(1.0, _quantum(np.array([ghost]))), _quantum(np.array([offset])))
+    step = min(step_of(mask.weights32) * min(1.0, step_of(np.array([ghost]))), step_of(np.array([offset])))
     most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * largest + abs(offset)
-    return most == 0.0 or (step >= SMALLEST_SUBNORMAL and most / step < EXACT_INTEGERS)
+    return most == 0.0 or (step >= SMALLEST_SUBNORMAL and most / step < EXACT_STEPS)
 
 
 def regions_to_check(
@@ -99,22 +86,7 @@ def regions_to_check(
     pixels = max(4096, affordable // (problem.taps * problem.channels))
     edge_rows = max(1, min(problem.mask_shape[0], height, pixels // (8 * width)))
     edge_columns = max(1, min(problem.mask_shape[1], width, pixels // (8 * height)))
-    bottom, right = max(edge_rows, height - edge_rows), max(edge_columns, width - edge_columns)
-    edges = (
-        Region(0, edge_rows, 0, width),
-        Region(bottom, height, 0, width),
-        Region(edge_rows, bottom, 0, edge_columns),
-        Region(edge_rows, bottom, right, width),
-    )
-    down, across = -(-(bottom - edge_rows) // SIDE), -(-(right - edge_columns) // SIDE)
-    wanted = max(1, (pixels - sum(edge.pixels for edge in edges)) // (SIDE * SIDE))
-    chosen = np.random.default_rng(seed).choice(down * across, min(wanted, down * across), replace=False)
-    inside = (
-        Region(top, min(top + SIDE, bottom), left, min(left + SIDE, right))
-        for number in sorted(int(number) for number in chosen)
-        for top, left in [(edge_rows + number // across * SIDE, edge_columns + number % across * SIDE)]
-    )
-    return tuple(region for region in (*edges, *inside) if region.pixels > 0)
+    return spread_regions(height, width, edge_rows, edge_columns, pixels, seed)
 
 
 def _bands(region: Region, multiply_adds: int) -> Iterator[Region]:
@@ -200,28 +172,20 @@ def _compare(
     worst: _Worst,
 ) -> None:
     wanted = reference.correlate(image, mask, problem.border, problem.cval, band)
-    with np.errstate(over="ignore"):
-        rounded = wanted.astype(np.float32)
-    same = (part == rounded) | (np.isnan(part) & np.isnan(rounded))
-    if same.all():
-        return
-    worst.exact = False
-    largest = reference.magnitudes(image, mask, problem.border, problem.cval, band)
-    bound = np.zeros_like(wanted) if must_be_equal else rounding_bound(largest, problem.taps)
-    with np.errstate(invalid="ignore"):
-        error = np.abs(part.astype(np.float64) - wanted)
-        # A sum that may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN;
-        # what NaN has entered stays NaN.
-        may_overflow = (largest + bound > LARGEST_FLOAT32) & ~np.isnan(wanted)
-        fine = same | (error <= bound) | (may_overflow & ~np.isfinite(part))
-    finite = np.where(np.isfinite(error), error, 0.0)
-    at = np.unravel_index(int(np.argmax(finite)), error.shape)
-    if finite[at] > worst.error:
-        worst.error, worst.bound = float(finite[at]), float(bound[at])
-    if not fine.all() and not worst.failure:
-        row, column, channel = (int(i) for i in np.argwhere(~fine)[0])
+
+    def limits() -> tuple[np.ndarray, np.ndarray]:
+        largest = reference.magnitudes(image, mask, problem.border, problem.cval, band)
+        bound = np.zeros_like(wanted) if must_be_equal else rounding_bound(largest, problem.taps)
+        return largest, bound
+
+    found = compare(part, wanted, limits)
+    worst.exact = worst.exact and found.exact
+    if found.max_error > worst.error:
+        worst.error, worst.bound = found.max_error, found.bound
+    if found.wrong is not None and not worst.failure:
+        row, column, channel = found.wrong
         worst.failure = (
             f"not verified: row {band.top + row}, column {band.left + column}, channel {channel} is "
             f"{part[row, column, channel]!s}, the oracle says {wanted[row, column, channel]:.9g} "
-            f"(rounding explains at most {bound[row, column, channel]:.2g})"
+            f"(rounding explains at most {found.wrong_bound:.2g})"
         )

@@ -35,3 +35,9 @@ def tile_cells_inside(length: int, side: int, mask_side: int, anchor: int, ghost
     if not ghost_cells:
         return len(starts) * tile
     return sum(cells_inside(start - anchor, start - anchor + tile, length) for start in starts)
+
+
+def taps_in_own_tile(length: int, side: int, mask_side: int, anchor: int) -> int:
+    """Return how many (result, tap) pairs along one axis find their cell in the block's own tile."""
+    whole_tiles, rest = divmod(length, side)
+    return whole_tiles * taps_inside(side, mask_side, anchor) + taps_inside(rest, mask_side, anchor)

@@ -3,15 +3,13 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
 from engine.block import Block
-from engine.device.backend import Backend, Buffers, LaunchClock
+from engine.device.backend import Backend, Buffers
 from engine.device.devices import SIMULATOR_SIDE, device_named
 from engine.errors import (
     BadValue,
@@ -26,25 +24,11 @@ from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
 from engine.problem import Problem
-from engine.results import RunResult, Spread, Timing, Verification
+from engine.results import RunResult, Timing, Verification
 from engine.timing.plan import SamplingPlan
+from engine.timing.sampling import Checkpoint, Sampler, Step, timed
 from engine.variants.contract import DeviceKind, Prepared, Variant
 from engine.variants.planner import Choice
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a run that begins: its name for people, the fraction done, and how long it should take, seconds."""
-
-    stage: str
-    fraction: float
-    expected_s: float
-
-
-Checkpoint = Callable[[Step], None]
-"""Called before each step; may raise `Cancelled`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +38,10 @@ class Outcome:
     values: np.ndarray | None
     result: RunResult
     error: EngineError | None = None
+
+
+Verifier = Callable[..., Verification]
+"""Called as `engine.metrics.agreement.verify` is."""
 
 
 def device_for(variant: Variant, wanted: str) -> DeviceInfo:
@@ -172,6 +160,7 @@ def measure(
     seed: int = 0,
     host_out: np.ndarray | None = None,
     layout: Layout = Layout.PITCHED,
+    verifier: Verifier = verify,
 ) -> Outcome:
     """Run one variant: verify, warm up, sample.
 
@@ -192,6 +181,8 @@ def measure(
         Where the result is wanted.
     layout : Layout
         Of the rows on a CUDA device.
+    verifier : callable
+        Compares the result with the oracle; another one where it is the results of several masks.
 
     Returns
     -------
@@ -219,7 +210,7 @@ def measure(
     )
     try:
         return _Run(
-            choice, problem, mask, samples, backend, plan, checkpoint, seed, host_out, layout
+            choice, problem, mask, samples, backend, plan, checkpoint, seed, host_out, layout, verifier
         ).outcome(result)
     except (Cancelled, DeviceFault):
         raise
@@ -241,18 +232,19 @@ class _Run:
     seed: int
     host_out: np.ndarray | None
     layout: Layout
+    verifier: Verifier
 
     def outcome(self, result: RunResult) -> Outcome:
         variant, backend = self.choice.variant, self.backend
         refuse_unsuitable(variant, self.problem, self.mask, self.choice.block, backend.info)
         backend.activate()
         self._step("compiling", 0.0, 2.0)
-        prepared, compile_ms = _timed(lambda: variant.prepare(self.problem, self.mask, self.choice.block))
-        buffers, allocate_ms = _timed(lambda: backend.allocate(self.samples, self.host_out, self.layout))
+        prepared, compile_ms = timed(lambda: variant.prepare(self.problem, self.mask, self.choice.block))
+        buffers, allocate_ms = timed(lambda: backend.allocate(self.samples, self.host_out, self.layout))
         backend.upload(self.samples, buffers)
         backend.poison(buffers)
         self._step("first launch", 0.1, expected_launch_s(self.problem, backend.info))
-        _, launch_ms = _timed(lambda: backend.run(prepared, buffers))
+        _, launch_ms = timed(lambda: backend.run(prepared, buffers))
         values = backend.download(buffers)
         verification = self._verify(values)
         work = variant.work(self.problem, self.choice.block)
@@ -271,82 +263,14 @@ class _Run:
         def checkpoint(fraction: float) -> None:
             self._step("verifying against the float64 oracle", 0.2 + 0.4 * fraction, 2.0)
 
-        return verify(values, self.samples, self.mask, self.problem, seed=self.seed, checkpoint=checkpoint)
+        return self.verifier(
+            values, self.samples, self.mask, self.problem, seed=self.seed, checkpoint=checkpoint
+        )
 
     def _sample(self, prepared: Prepared, buffers: Buffers, launch_s: float) -> Timing:
-        self._step("warming up", 0.6, 2 * launch_s + self.plan.warm_up_s)
-        clock = self.backend.clock(prepared, buffers)
-        try:
-            kernel = self._sample_kernel(clock, launch_s)
-        finally:
-            clock.close()
-        if not self.backend.copies:
-            return Timing(kernel=kernel, end_to_end=kernel, compile_ms=0.0, allocate_ms=0.0, clock=clock.name)
-        return self._sample_copies(prepared, buffers, launch_s, kernel, clock.name)
-
-    def _sample_kernel(self, clock: LaunchClock, launch_s: float) -> Spread:
-        # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
-        begin = time.perf_counter()
-        while launch_s + time.perf_counter() - begin < self.plan.warm_up_s:
-            self._step("warming up", 0.6, launch_s)
-            clock.sample_ms()
-        return self._repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s)
-
-    def _sample_copies(
-        self, prepared: Prepared, buffers: Buffers, launch_s: float, kernel: Spread, clock_name: str
-    ) -> Timing:
-        backend, copies = (
-            self.backend,
-            replace(self.plan, fewest=self.plan.fewest_copies, budget_s=self.plan.budget_s / 4),
-        )
         # Pageable memory is copied at 1 GB/s or more.
         copy_s = 0.1 + self.problem.samples * (self.problem.itemsize + 4) / 1e9
-
-        def whole() -> None:
-            backend.upload(self.samples, buffers)
-            backend.run(prepared, buffers)
-            backend.download(buffers)
-
-        def repeat(action: Callable[[], object], stage: str, fraction: float, expected_s: float) -> Spread:
-            return self._repeat(lambda: _timed(action)[1], stage, fraction, expected_s, copies)
-
-        upload, download = lambda: backend.upload(self.samples, buffers), lambda: backend.download(buffers)
-        return Timing(
-            kernel=kernel,
-            host_to_device=repeat(upload, "sampling copies in", 0.85, copy_s),
-            device_to_host=repeat(download, "sampling copies out", 0.9, copy_s),
-            end_to_end=repeat(whole, "sampling end to end", 0.95, copy_s + launch_s),
-            compile_ms=0.0,
-            allocate_ms=0.0,
-            clock=clock_name,
+        sampler = Sampler(self.backend, self.plan, self.checkpoint)
+        return sampler.timing(
+            prepared, buffers, lambda: self.backend.upload(self.samples, buffers), launch_s, copy_s
         )
-
-    @staticmethod
-    def _wants_sample(plan: SamplingPlan, taken: int, spent_s: float) -> bool:
-        if taken == 0:
-            return True
-        if taken < plan.fewest:
-            return spent_s < plan.patience_s
-        return taken < plan.most and spent_s < plan.budget_s
-
-    def _repeat(
-        self,
-        sample_ms: Callable[[], float],
-        stage: str,
-        fraction: float,
-        expected_s: float,
-        plan: SamplingPlan | None = None,
-    ) -> Spread:
-        plan = plan or self.plan
-        samples: list[float] = []
-        begin = time.perf_counter()
-        while self._wants_sample(plan, len(samples), time.perf_counter() - begin):
-            self._step(stage, fraction, expected_s)
-            samples.append(sample_ms())
-        return Spread(tuple(samples))
-
-
-def _timed(action: Callable[[], T]) -> tuple[T, float]:
-    begin = time.perf_counter()
-    answer = action()
-    return answer, (time.perf_counter() - begin) * 1e3

@@ -62,6 +62,8 @@ class Place(Enum):
     IMAGE = "the picture"
     SCRATCH = "float32 values between two passes, of the result's shape"
     OUT = "the result"
+    MATRIX_A = "the left matrix of a product"
+    MATRIX_B = "the right matrix of a product"
 
 
 @dataclass(frozen=True, slots=True)

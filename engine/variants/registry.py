@@ -5,14 +5,36 @@ import difflib
 from engine.errors import UnknownName
 from engine.variants.contract import Variant
 from engine.variants.cpu import parallel, serial
-from engine.variants.cuda import cached, naive, tiled
+from engine.variants.cuda import (
+    cached,
+    constant,
+    implicit_gemm,
+    naive,
+    row_cached,
+    row_naive,
+    row_tiled,
+    separable_l0,
+    separable_l1,
+    separable_l2,
+    tiled,
+    tiled_input,
+)
 
 VARIANTS: tuple[Variant, ...] = (
     serial.VARIANT,
     parallel.VARIANT,
     naive.VARIANT,
+    constant.VARIANT,
+    tiled_input.VARIANT,
     tiled.VARIANT,
     cached.VARIANT,
+    separable_l0.VARIANT,
+    separable_l1.VARIANT,
+    separable_l2.VARIANT,
+    implicit_gemm.VARIANT,
+    row_naive.VARIANT,
+    row_tiled.VARIANT,
+    row_cached.VARIANT,
 )
 
 

@@ -5,6 +5,7 @@ from PySide6.QtCore import QObject
 from gui.actions import Actions
 from gui.controllers.engine_link import EngineLink
 from gui.state.engine_state import EngineState
+from gui.state.matmul_state import MatmulState
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 
@@ -18,6 +19,7 @@ class ActionStates(QObject):
         workspace: Workspace,
         state: EngineState,
         results: ResultsModel,
+        matmul: MatmulState,
         link: EngineLink,
     ) -> None:
         super().__init__(actions)
@@ -25,6 +27,7 @@ class ActionStates(QObject):
         self._workspace = workspace
         self._state = state
         self._results = results
+        self._matmul = matmul
         self._link = link
         for signal in (
             workspace.picture_changed,
@@ -35,6 +38,7 @@ class ActionStates(QObject):
             state.filtered,
             results.rowsInserted,
             results.modelReset,
+            matmul.rows_changed,
             link.lost,
         ):
             signal.connect(self._refresh)
@@ -51,6 +55,7 @@ class ActionStates(QObject):
             ("save", state.last_result is not None),
             ("run", can_run),
             ("run_all", can_run),
+            ("multiply", not self._why_no_product()),
             ("cancel", (state.running or state.slow) and not state.cancelling),
             ("export_csv", has_results),
             ("export_json", has_results),
@@ -65,8 +70,18 @@ class ActionStates(QObject):
             actions[name].setEnabled(can)
         for name in ("run", "run_all"):
             actions.explain(name, why_no_run)
+        actions.explain("multiply", self._why_no_product())
         for action in actions.range_modes.actions():
             action.setChecked(action.data() == self._workspace.settings.range_mode)
+
+    def _why_no_product(self) -> str:
+        if not self._state.is_ready:
+            return f"Not now: the engine is {self._state.status}."
+        if self._state.running:
+            return "Not now: a run goes on; Esc cancels it."
+        return (
+            "" if self._matmul.runnable else "Look at the page Matrices first: it counts what can run here."
+        )
 
     def _why_no_run(self) -> str:
         if self._workspace.picture is None:

@@ -1,13 +1,13 @@
 """A run that the engine could not answer, as a row of the results: it is never missing."""
 
 from engine.errors import EngineError
-from engine.host.protocol import FilterJob
+from engine.host.protocol import FilterJob, VariantInfo
 from engine.problem import Problem
 from engine.results import Environment, RunResult
 
 
-def failed_run(job: FilterJob, title: str, error: EngineError) -> RunResult:
-    """Return the result of a run that ended with an error."""
+def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) -> RunResult:
+    """Return the result of a run that ended with an error; `variant` is what is known of the job's variant."""
     picture, mask = job.picture, job.mask
     problem = Problem(
         height=picture.height,
@@ -21,11 +21,12 @@ def failed_run(job: FilterJob, title: str, error: EngineError) -> RunResult:
     )
     return RunResult(
         variant=job.variant,
-        title=title,
+        title=variant.title if variant else job.variant,
         device=job.device,
         problem=problem,
         mask_name=mask.name,
         block=job.block,
         environment=Environment(job.device),
         failure=str(error),
+        layout=str(job.layout) if variant and variant.kind == "cuda" else "",
     )

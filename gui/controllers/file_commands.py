@@ -12,7 +12,7 @@ from gui.controllers.mask_controller import MaskController, says_mask
 from gui.controllers.picture_controller import PictureController
 from gui.controllers.results_controller import ResultsController
 from gui.controllers.session_controller import SessionController
-from gui.dialogs.files import choose_file_to_open, choose_file_to_save
+from gui.dialogs.files import choose_file_to_open, choose_file_to_save, choose_folder
 from gui.state.workspace import Workspace
 
 PICTURES = [
@@ -121,6 +121,15 @@ class FileCommands(QObject):
         filters = [f"{suffix.upper()} (*.{suffix})"]
         suggestion = f"{self._stem()}-results.{suffix}"
         self._ask_to_save("Save the results", filters, suggestion, lambda path, _: self._results.export(path))
+
+    def ask_for_folder(self, title: str, save: Callable[[Path], None]) -> None:
+        """Ask for a folder that several files go to."""
+
+        def chosen(folder: Path) -> None:
+            self.folder = str(folder)
+            save(folder)
+
+        self.dialog = choose_folder(self._window, title, self.folder, chosen)
 
     def _ask_to_open(self, title: str, filters: list[str], open_path: Callable[[Path], None]) -> None:
         def chosen(path: Path, _filter: str) -> None:

@@ -152,7 +152,7 @@ class RunController(QObject):
         if isinstance(error, Cancelled):
             self._queue.clear()
         else:
-            self._results.add(failed_run(job, self._title(job.variant), error))
+            self._results.add(failed_run(job, self._state.variant(job.variant), error))
             # That the host was lost is told once, by the link's message; of the simulator's the link says nothing.
             if not isinstance(error, HostLost) or wants_simulator(Run(job)):
                 self._messages.show_error(SOURCE, error)

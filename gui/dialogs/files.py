@@ -32,6 +32,19 @@ def choose_file_to_save(
     return dialog
 
 
+def choose_folder(
+    parent: QWidget | None, title: str, folder: str, chosen: Callable[[Path], None]
+) -> QFileDialog:
+    """Let the person choose a folder that exists, or make one in the dialog."""
+    dialog = QFileDialog(parent, title, folder)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+    dialog.fileSelected.connect(lambda path: chosen(Path(path)))
+    dialog.open()
+    return dialog
+
+
 def _dialog(
     parent: QWidget | None, title: str, filters: list[str], folder: str, chosen: Chosen
 ) -> QFileDialog:

@@ -25,6 +25,8 @@ and its tooltip says why and what would do.</li>
 verified has no speed. <b>Run all</b> (Ctrl+Shift+R) does so for every variant that can.</li>
 <li>Read the plots and the table, and <b>save</b> the picture (Ctrl+S) or the results (Ctrl+E).</li>
 </ol>
+<p><b>Course material</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
+and their tables with the figures of this machine beside the printed ones.</p>
 <h3>Words</h3>
 <p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the mask that lies on
 the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart. <b>Block</b>: the threads that share

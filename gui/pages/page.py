@@ -8,7 +8,9 @@ from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from gui.actions import Actions
+from gui.state.course_model import CourseModel
 from gui.state.engine_state import EngineState
+from gui.state.matmul_state import MatmulState
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 
@@ -21,6 +23,8 @@ class PageContext:
     state: EngineState
     results: ResultsModel
     actions: Actions
+    course: CourseModel
+    matmul: MatmulState
 
 
 class Page(QMainWindow):

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.results import RunResult, Timing
-from gui.state.comparison import kernel_speed_ms
+from gui.state.comparison import kernel_speed_ms, layout_suffix
 from gui.state.quantities import digits_text, ms_text
 from gui.state.results_model import ResultsModel
 from gui.state.results_tooltip import result_tooltip
@@ -69,7 +69,8 @@ class BreakdownBar(QWidget):
         block = f", {self._result.block}" if self._result.block else ""
         painter.setPen(QColor(theme.text))
         title = QRect(0, 0, self.width(), _LINE)
-        painter.drawText(title, _VCENTER, f"Last run: {self._result.variant}{block}")
+        suffix = layout_suffix(self._result)
+        painter.drawText(title, _VCENTER, f"Last run: {self._result.variant}{block}{suffix}")
         self._draw(painter, _LINE, "Once", parts_once(timing))
         self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
         painter.end()

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from engine.machine import DeviceInfo
 from gui.state.comparison import SIMULATOR
 from gui.state.engine_state import EngineState
+from gui.state.matmul_state import MatmulState
 from gui.state.workspace import AUTO, Workspace
 
 SIMULATOR_NOTE = "Pictures up to 64 × 64; its times mean nothing."
@@ -18,13 +19,30 @@ _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 
 
 class DeviceBox(QComboBox):
-    """Chooses the device of the workspace."""
+    """Chooses the device of a page.
+
+    Parameters
+    ----------
+    workspace : Workspace or MatmulState
+        Whose settings have the device.
+    engine_state : EngineState
+    simulator_note, simulator_teaches : str
+        What must not be missed of the simulator, and what its tooltip says.
+    """
 
     def __init__(
-        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
+        self,
+        workspace: Workspace | MatmulState,
+        engine_state: EngineState,
+        parent: QWidget | None = None,
+        *,
+        simulator_note: str = SIMULATOR_NOTE,
+        simulator_teaches: str = _SIMULATOR_TEACHES,
     ) -> None:
         super().__init__(parent)
         self._workspace = workspace
+        self._simulator_note = simulator_note
+        self._simulator_teaches = simulator_teaches
         self._engine_state = engine_state
         self._items = QStandardItemModel(self)
         self.setModel(self._items)
@@ -47,7 +65,7 @@ class DeviceBox(QComboBox):
             return "" if not self._engine_state.devices else f"There is no device {key} here. Choose another."
         if not device.available:
             return device.reason
-        return SIMULATOR_NOTE if key == SIMULATOR else ""
+        return self._simulator_note if key == SIMULATOR else ""
 
     def _choose(self, position: int) -> None:
         self._workspace.change(device=self.itemData(position))
@@ -57,7 +75,9 @@ class DeviceBox(QComboBox):
             self._items.clear()
             self._items.appendRow(_item("Automatic", AUTO, _AUTO_NOTE))
             for device in self._engine_state.devices:
-                self._items.appendRow(_item(_text(device), device.key, _tooltip(device), device.available))
+                self._items.appendRow(
+                    _item(_text(device), device.key, self._tooltip(device), device.available)
+                )
         self._show_choice()
 
     def _show_choice(self) -> None:
@@ -70,7 +90,14 @@ class DeviceBox(QComboBox):
                 position = self.findData(key)
             self.setCurrentIndex(position)
         tooltip = self.itemData(position, Qt.ItemDataRole.ToolTipRole)
-        self.setToolTip(f"Where the filter is computed. {tooltip}")
+        self.setToolTip(f"Where it is computed. {tooltip}")
+
+    def _tooltip(self, device: DeviceInfo) -> str:
+        if not device.available:
+            return f"{device.title} cannot be used. {device.reason}"
+        if device.key == SIMULATOR:
+            return self._simulator_teaches
+        return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])
 
 
 def _item(text: str, key: str, tooltip: str, available: bool = True) -> QStandardItem:
@@ -85,11 +112,3 @@ def _text(device: DeviceInfo) -> str:
     if not device.available:
         return f"{device.title} (not available)"
     return f"{device.title} (no speed)" if device.key == SIMULATOR else device.title
-
-
-def _tooltip(device: DeviceInfo) -> str:
-    if not device.available:
-        return f"{device.title} cannot be used. {device.reason}"
-    if device.key == SIMULATOR:
-        return _SIMULATOR_TEACHES
-    return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])

@@ -1,4 +1,7 @@
-"""The ladder of kernels as a list of one line each: shape in the variant's colour, title, key, newest kernel time."""
+"""The ladder of kernels as a list of one line each: shape in the variant's colour, title, key, newest kernel time.
+
+The list is as long as the ladder where there is room, and scrolls where there is not.
+"""
 
 from PySide6.QtCore import (
     QEvent,
@@ -10,7 +13,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtGui import QColor, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gui.state.variants_model import KEY_ROLE, REASON_ROLE, SUBTITLE_ROLE, TIME_ROLE, VariantsModel
@@ -21,9 +24,10 @@ from gui.style.theme import current_theme, theme_notifier
 
 Index = QModelIndex | QPersistentModelIndex
 
-_ROW_HEIGHT = 3 * GRID + HALF_GRID
-# Auto and five variants: what lies below does not jump when the engine tells of them.
-_FEWEST_ROWS = 6
+_ROW_HEIGHT = 3 * GRID
+# Auto and fourteen variants: what lies below does not jump when the engine tells of them.
+_EXPECTED_ROWS = 15
+_FEWEST_ROWS_SHOWN = 5
 _SHAPE_WIDTH = 3 * GRID + HALF_GRID
 _BAR_WIDTH = 3
 _AUTO_SHAPE = "✦"
@@ -48,6 +52,7 @@ class KernelList(QListView):
         super().__init__(parent)
         self._variants = model
         self._workspace = workspace
+        self._room = 0
         self.setModel(model)
         self._rows = _KernelRows(workspace, self)
         self.setItemDelegate(self._rows)
@@ -65,11 +70,24 @@ class KernelList(QListView):
         self._show_ladder()
 
     def sizeHint(self) -> QSize:
-        rows = max(self._variants.rowCount(), _FEWEST_ROWS)
-        return QSize(34 * GRID, rows * _ROW_HEIGHT + 2 * self.frameWidth())
+        rows = max(self._variants.rowCount(), _EXPECTED_ROWS)
+        least, most = (count * _ROW_HEIGHT + 2 * self.frameWidth() for count in (_FEWEST_ROWS_SHOWN, rows))
+        return QSize(34 * GRID, min(max(self._room, least), most))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(24 * GRID, 4 * _ROW_HEIGHT)
+        return QSize(24 * GRID, self.sizeHint().height())
+
+    def set_room(self, height: int) -> None:
+        """Take so many pixels at most; rows that do not fit are scrolled to. A few rows are shown anyway."""
+        before = self.sizeHint()
+        self._room = height
+        if self.sizeHint() != before:
+            self.setMaximumHeight(self.sizeHint().height())
+            self.updateGeometry()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.scrollTo(self.currentIndex())
 
     def leaveEvent(self, event: QEvent) -> None:
         self.hovered.emit("")
@@ -90,6 +108,7 @@ class KernelList(QListView):
             # The state leads here; the person's own choice comes through `_choose`.
             with QSignalBlocker(self.selectionModel()):
                 self.setCurrentIndex(index)
+            self.scrollTo(index)
         self._repaint()
 
     def _repaint(self) -> None:
@@ -142,8 +161,9 @@ class _KernelRows(QStyledItemDelegate):
         inner.setLeft(inner.left() + self._draw_text(painter, inner, index.data(), text) + GRID)
         painter.setFont(small_font())
         # Half a key says nothing; it is in the results and in the baselines too.
-        if painter.fontMetrics().horizontalAdvance(index.data(SUBTITLE_ROLE)) <= inner.width():
-            self._draw_text(painter, inner, index.data(SUBTITLE_ROLE), quiet)
+        subtitle = index.data(SUBTITLE_ROLE)
+        if _cut(painter, subtitle, inner.width()) == subtitle:
+            self._draw_text(painter, inner, subtitle, quiet)
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(quiet), 1, Qt.PenStyle.DotLine))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
@@ -152,6 +172,11 @@ class _KernelRows(QStyledItemDelegate):
     def _draw_text(self, painter: QPainter, place: QRect, words: str, colour: str) -> int:
         """Write words into the place, cut where it is too narrow, and return their width."""
         painter.setPen(QColor(colour))
-        shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, place.width())
+        shown = _cut(painter, words, place.width())
         painter.drawText(place, _LEFT, shown)
         return painter.fontMetrics().horizontalAdvance(shown)
+
+
+def _cut(painter: QPainter, words: str, width: int) -> str:
+    """Return the words, with … at their end where they are wider than that."""
+    return painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, width)

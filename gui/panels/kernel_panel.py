@@ -1,6 +1,7 @@
 """How the filter is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
@@ -15,6 +16,8 @@ from gui.panels.breakdown_bar import BreakdownBar
 from gui.panels.device_box import DeviceBox
 from gui.panels.elided_label import ElidedLabel
 from gui.panels.kernel_list import KernelList
+from gui.panels.layout_switch import LayoutSwitch
+from gui.panels.work_line import WorkLine
 from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
 from gui.state.variants_model import VariantsModel
@@ -47,10 +50,14 @@ class KernelPanel(QWidget):
         self.note = ElidedLabel(_NOTE_LINES, small=True)
         self.greyed = ElidedLabel(small=True)
         self.block = BlockEditor(workspace, engine_state)
+        self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(small=True)
         self.baseline = QComboBox()
         self.breakdown = BreakdownBar(results)
+        self.work = WorkLine(results)
+        self._scroll = QScrollArea()
+        self._column = QVBoxLayout()
         self._build()
 
         self.kernels.hovered.connect(self._hover)
@@ -73,6 +80,7 @@ class KernelPanel(QWidget):
         form.setVerticalSpacing(GRID - 2)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow("Block", self.block)
+        form.addRow("Rows", self.layout_switch)
         form.addRow("Device", self.device)
         form.addRow(self.device_note)
         form.addRow("Baseline", self.baseline)
@@ -82,16 +90,22 @@ class KernelPanel(QWidget):
         notes.addWidget(self.greyed)
 
         content = QWidget()
-        column = QVBoxLayout(content)
+        content.installEventFilter(self)
+        column = self._column
+        content.setLayout(column)
         column.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         column.setSpacing(GRID)
         column.addWidget(self.kernels)
         column.addLayout(notes)
         column.addLayout(form)
-        column.addWidget(self.breakdown)
+        last_run = QVBoxLayout()
+        last_run.setSpacing(HALF_GRID // 2)
+        last_run.addWidget(self.breakdown)
+        last_run.addWidget(self.work)
+        column.addLayout(last_run)
         column.addStretch(1)
-        # A low window scrolls the panel instead of growing.
-        scroll = QScrollArea()
+        # A low window first shortens the list, then scrolls the panel instead of growing.
+        scroll = self._scroll
         scroll.setWidget(content)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -100,6 +114,22 @@ class KernelPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scroll)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_height()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # Something on the panel appeared, went or takes another number of lines.
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._share_height()
+        return super().eventFilter(watched, event)
+
+    def _share_height(self) -> None:
+        """Give the list what the rest of the panel leaves."""
+        room = self._scroll.maximumViewportSize()
+        wanted = self._column.totalHeightForWidth(room.width())
+        self.kernels.set_room(room.height() - (wanted - self.kernels.sizeHint().height()))
 
     def _hover(self, key: str) -> None:
         self._hovered = key
@@ -120,16 +150,22 @@ class KernelPanel(QWidget):
             self.note.setText("The kernels are listed once the engine is up.")
             return
         told = row.reason if row.reason and (self._hovered or not row.selectable) else row.idea
-        self.note.setText(told)
+        self.note.setText(" ".join(filter(None, (told, row.remark))))
+        self.note.setToolTip("\n\n".join(filter(None, (told, row.remark))))
 
     def _refresh_greyed(self) -> None:
-        """Say in one line which kernels cannot be chosen and why; the tooltip has what would do."""
+        """Say in one line why kernels cannot be chosen and which; the tooltip has what would do."""
+        short: dict[str, list[str]] = {}
         reasons: dict[str, list[str]] = {}
         for row in self.variants.rows():
             if row.reason and not row.selectable:
+                short.setdefault(_short(row.reason), []).append(row.key)
                 reasons.setdefault(row.reason, []).append(row.key)
-        self.greyed.setText("; ".join(f"{', '.join(k)}: {_short(reason)}" for reason, k in reasons.items()))
-        self.greyed.setToolTip("\n\n".join(f"{', '.join(k)}: {reason}" for reason, k in reasons.items()))
+        # The reasons first: which kernels they are about is seen in the list, even where the line is cut.
+        self.greyed.setText("; ".join(f"{reason}: {', '.join(keys)}" for reason, keys in short.items()))
+        self.greyed.setToolTip(
+            "\n\n".join(f"{', '.join(keys)}: {reason}" for reason, keys in reasons.items())
+        )
         # It keeps its place until it is known whether there is anything to say.
         self.greyed.setVisible(bool(reasons) or not self._engine_state.variants)
 

@@ -32,6 +32,7 @@ _EMPTY = (
 _TYPICAL = {
     Key.VARIANT: "●  register-blocked",
     Key.BLOCK: "32 × 32",
+    Key.LAYOUT: "pitched",
     Key.KERNEL: "not verified",
     Key.SPEEDUP: "vs cpu-serial",
     Key.STATUS: "verified on all of",

@@ -4,11 +4,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
 from engine.results import RunResult
-from gui.state.comparison import SIMULATOR
+from gui.state.comparison import SIMULATOR, layout_suffix
 from gui.state.engine_state import READY, EngineState
 from gui.state.quantities import ms_text, ratio_text
 from gui.state.results_model import ResultsModel
-from gui.state.workspace import AUTO, Workspace
+from gui.state.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font
 
 _STEPS = 1000
@@ -67,18 +67,9 @@ class StatusLine(QFrame):
     def _show_engine(self) -> None:
         status = self._state.status
         if status == READY:
-            device = self._state.device(self._device_key())
+            device = self._state.used_device(self._workspace.settings.device)
             status = f"{device.title}, ready" if device else "ready"
         self._engine.setText(f"Engine: {status}")
-
-    def _device_key(self) -> str:
-        chosen = self._workspace.settings.device
-        if chosen != AUTO:
-            return chosen
-        usable = [
-            d.key for d in self._state.devices if d.available and d.kind == "cuda" and d.times_mean_speed
-        ]
-        return usable[0] if usable else "cpu"
 
     def _show_progress(self) -> None:
         slow = self._state.slow
@@ -104,11 +95,12 @@ class StatusLine(QFrame):
 
 def _sentence(result: RunResult) -> str:
     time_ms = result.kernel_ms
+    name = f"{result.title}{layout_suffix(result)}"
     if result.device == SIMULATOR and not result.failure:
-        return f"Last run: {result.title}, {result.status}; simulated: its times mean nothing"
+        return f"Last run: {name}, {result.status}; simulated: its times mean nothing"
     if time_ms is None:
-        return f"Last run: {result.title}: {result.status}"
-    return f"Last run: {result.title}, {ms_text(time_ms)}, {result.status}"
+        return f"Last run: {name}: {result.status}"
+    return f"Last run: {name}, {ms_text(time_ms)}, {result.status}"
 
 
 def _label(name: str, tip: str) -> QLabel:

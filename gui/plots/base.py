@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from engine.results import RunResult
 from gui.panels.elided_label import ElidedLabel
-from gui.state.comparison import ProblemKey, kernel_speed_ms, no_speed_word, problem_key
+from gui.state.comparison import ProblemKey, kernel_speed_ms, layout_suffix, no_speed_word, problem_key
 from gui.state.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import series_for
@@ -36,8 +36,8 @@ _MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
 class LogAxis(pg.AxisItem):
     """An axis whose coordinates are log10 of a value, with ticks at round values and a word for each."""
 
-    def __init__(self, text: Callable[[float], str]) -> None:
-        super().__init__("bottom")
+    def __init__(self, text: Callable[[float], str], side: str = "bottom") -> None:
+        super().__init__(side)
         self._text = text
         # Otherwise pyqtgraph writes a factor such as (x0.001) beside the axis.
         self.enableAutoSIPrefix(False)
@@ -266,9 +266,16 @@ def log_ms(duration_ms: float) -> float:
     return math.log10(max(duration_ms, 1e-6))
 
 
-def newest_by_variant(runs: Sequence[RunResult]) -> dict[str, RunResult]:
-    """Return the newest run of each variant, in the order in which the variants first ran."""
-    return {run.variant: run for run in runs}
+def row_name(run: RunResult) -> str:
+    """Return the name of the row that a run stands in: its variant, and with packed rows a row of its own."""
+    return f"{run.variant}{layout_suffix(run)}"
+
+
+def newest_by_row(runs: Sequence[RunResult]) -> dict[str, RunResult]:
+    """Return the newest run of each row by its name: variants in the order in which they first ran, each with its rows."""
+    order = {run.variant: position for position, run in reversed(list(enumerate(runs)))}
+    newest = {row_name(run): run for run in runs}
+    return dict(sorted(newest.items(), key=lambda entry: order[entry[1].variant]))
 
 
 def _omitted_text(of_problem: Sequence[RunResult]) -> str:
@@ -279,6 +286,6 @@ def _omitted_text(of_problem: Sequence[RunResult]) -> str:
         if word in ("failed", "not verified"):
             word = f"{word} ({result.status})"
         if word:
-            variants.setdefault(word, {})[result.variant] = None
+            variants.setdefault(word, {})[row_name(result)] = None
     parts = [f"{', '.join(names)}: {word}" for word, names in variants.items()]
     return f"Not plotted: {'; '.join(parts)}" if parts else ""

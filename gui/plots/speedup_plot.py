@@ -7,8 +7,8 @@ import pyqtgraph as pg
 from PySide6.QtWidgets import QWidget
 
 from engine.results import RunResult, speed_up
-from gui.plots.base import VariantPlot, newest_by_variant
-from gui.state.comparison import ProblemKey
+from gui.plots.base import VariantPlot, newest_by_row, row_name
+from gui.state.comparison import ProblemKey, newest_baseline, problem_key
 from gui.state.quantities import ratio_text
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Settings, Workspace
@@ -22,7 +22,7 @@ _EMPTY = (
 
 
 class SpeedupPlot(VariantPlot):
-    """The newest verified run of each variant: a stem from 1× to its speed-up, the number at its end."""
+    """The newest verified run of each variant and layout: a stem from 1× to its speed-up, the number at its end."""
 
     def __init__(self, results: ResultsModel, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(results, ratio_tick, _EMPTY, parent)
@@ -38,27 +38,31 @@ class SpeedupPlot(VariantPlot):
         return f"No verified run of the baseline {self._baseline} on this problem yet: run it, or choose another baseline."
 
     def draw(self, runs: Sequence[RunResult], theme: Theme) -> list[str]:
-        newest = newest_by_variant(runs)
-        baseline = newest.get(self._baseline)
-        ratios = {variant: ratio for variant, run in newest.items() if (ratio := speed_up(baseline, run))}
+        newest = newest_by_row(runs)
+        baselines = newest_baseline(runs, self._baseline)
+        ratios = {
+            name: ratio
+            for name, run in newest.items()
+            if (ratio := speed_up(baselines.get((problem_key(run.problem), run.layout)), run))
+        }
         if not ratios:
             return []
         self.add(pg.InfiniteLine(0.0, angle=90, pen=pg.mkPen(theme.muted, width=1)))
-        numbers = {variant: ratio_text(ratio) for variant, ratio in ratios.items()}
-        logs = {variant: math.log10(ratio) for variant, ratio in ratios.items()}
-        for row, (variant, x) in enumerate(logs.items()):
-            pen = pg.mkPen(series_for(variant, theme).colour, width=4)
+        numbers = {name: ratio_text(ratio) for name, ratio in ratios.items()}
+        logs = {name: math.log10(ratio) for name, ratio in ratios.items()}
+        for row, (name, x) in enumerate(logs.items()):
+            pen = pg.mkPen(series_for(newest[name].variant, theme).colour, width=4)
             self.add(pg.PlotCurveItem([0.0, x], [-float(row)] * 2, pen=pen))
-            self.add_number(numbers[variant], max(x, 0.0), row, theme)
+            self.add_number(numbers[name], max(x, 0.0), row, theme)
         self.add_marks(
-            [newest[variant] for variant in ratios],
+            [newest[name] for name in ratios],
             [(x, row) for row, x in enumerate(logs.values())],
             theme,
-            lambda run: f"{run.variant}: {numbers[run.variant]} against {self._baseline}",
+            lambda run: f"{row_name(run)}: {numbers[row_name(run)]} against {self._baseline}",
         )
         self.set_rows(list(ratios))
         self.set_values(min(0.0, *logs.values()), max(0.0, *logs.values()), list(numbers.values()))
-        return [f"{variant} {number}" for variant, number in numbers.items()]
+        return [f"{name} {number}" for name, number in numbers.items()]
 
     def _follow(self, settings: Settings) -> None:
         if settings.baseline != self._baseline:

@@ -8,7 +8,7 @@ from PySide6.QtGui import QPainterPath
 from PySide6.QtWidgets import QWidget
 
 from engine.results import RunResult, Spread
-from gui.plots.base import VariantPlot, log_ms, newest_by_variant
+from gui.plots.base import VariantPlot, log_ms, newest_by_row, row_name
 from gui.state.comparison import ProblemKey
 from gui.state.quantities import ms_text, tick_text
 from gui.state.results_model import ResultsModel
@@ -25,7 +25,7 @@ _OLDER_OPACITY = 0.35
 
 
 class TimePlot(VariantPlot):
-    """Every verified run of the problem, a row a variant; older runs of a variant are paler."""
+    """Every verified run of the problem, a row a variant (packed rows apart); older runs of a row are paler."""
 
     def __init__(self, results: ResultsModel, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(results, tick_text, _EMPTY, parent)
@@ -37,20 +37,22 @@ class TimePlot(VariantPlot):
         return f"Kernel time, log scale · {key.text}"
 
     def draw(self, runs: Sequence[RunResult], theme: Theme) -> list[str]:
-        newest = newest_by_variant(runs)
+        newest = newest_by_row(runs)
         timed = [(run, run.timing.kernel) for run in runs if run.timing]
         if not timed:
             return []
-        rows = {variant: row for row, variant in enumerate(newest)}
-        older = [entry for entry in timed if newest[entry[0].variant] is not entry[0]]
+        rows = {name: row for row, name in enumerate(newest)}
+        older = [entry for entry in timed if newest[row_name(entry[0])] is not entry[0]]
         self._draw_runs(older, rows, _OLDER_OPACITY, theme)
-        self._draw_runs([entry for entry in timed if newest[entry[0].variant] is entry[0]], rows, 1.0, theme)
+        self._draw_runs(
+            [entry for entry in timed if newest[row_name(entry[0])] is entry[0]], rows, 1.0, theme
+        )
         ends: dict[str, float] = {}
         for run, spread in timed:
-            ends[run.variant] = max(ends.get(run.variant, 0.0), spread.p80_ms)
-        numbers = {variant: ms_text(run.kernel_ms or 0.0) for variant, run in newest.items()}
-        for variant, number in numbers.items():
-            self.add_number(number, log_ms(ends[variant]), rows[variant], theme)
+            ends[row_name(run)] = max(ends.get(row_name(run), 0.0), spread.p80_ms)
+        numbers = {name: ms_text(run.kernel_ms or 0.0) for name, run in newest.items()}
+        for name, number in numbers.items():
+            self.add_number(number, log_ms(ends[name]), rows[name], theme)
         self.set_rows(list(newest))
         lowest = min(spread.minimum_ms for _, spread in timed)
         self.set_values(log_ms(lowest), log_ms(max(ends.values())), list(numbers.values()))
@@ -62,27 +64,25 @@ class TimePlot(VariantPlot):
         if not timed:
             return
         items = []
-        colours = {run.variant: series_for(run.variant, theme).colour for run, _ in timed}
-        thin = {variant: pg.mkPen(colour, width=1.5) for variant, colour in colours.items()}
-        for variant, colour in colours.items():
-            ends = [log_ms(end) for run, s in timed if run.variant == variant for end in (s.p20_ms, s.p80_ms)]
+        colours = {row_name(run): series_for(run.variant, theme).colour for run, _ in timed}
+        thin = {name: pg.mkPen(colour, width=1.5) for name, colour in colours.items()}
+        for name, colour in colours.items():
+            ends = [log_ms(end) for run, s in timed if row_name(run) == name for end in (s.p20_ms, s.p80_ms)]
             pen = pg.mkPen(colour, width=5, capStyle=_FLAT)
-            items.append(
-                pg.PlotCurveItem(ends, [-float(rows[variant])] * len(ends), pen=pen, connect="pairs")
-            )
+            items.append(pg.PlotCurveItem(ends, [-float(rows[name])] * len(ends), pen=pen, connect="pairs"))
         # A scatter item, because its height is in pixels whatever the number of rows.
         items.append(
             pg.ScatterPlotItem(
                 [log_ms(spread.minimum_ms) for _, spread in timed],
-                [-float(rows[run.variant]) for run, _ in timed],
+                [-float(rows[row_name(run)]) for run, _ in timed],
                 symbol=_upright(),
                 size=14,
-                pen=[thin[run.variant] for run, _ in timed],
+                pen=[thin[row_name(run)] for run, _ in timed],
             )
         )
         for item in items:
             self.add(item)
-        places = [(log_ms(spread.median_ms), rows[run.variant]) for run, spread in timed]
+        places = [(log_ms(spread.median_ms), rows[row_name(run)]) for run, spread in timed]
         items.append(self.add_marks([run for run, _ in timed], places, theme, _words))
         for item in items:
             item.setOpacity(opacity)
@@ -96,10 +96,10 @@ def _upright() -> QPainterPath:
 
 def _words(run: RunResult) -> str:
     if run.timing is None:
-        return run.variant
+        return row_name(run)
     kernel = run.timing.kernel
     block = f", block {run.block}" if run.block else ""
     return (
-        f"{run.variant}{block}: {ms_text(kernel.median_ms)} "
+        f"{row_name(run)}{block}: {ms_text(kernel.median_ms)} "
         f"(p20 {ms_text(kernel.p20_ms)}, p80 {ms_text(kernel.p80_ms)}, minimum {ms_text(kernel.minimum_ms)})"
     )

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from engine.border import Border
+from engine.layout import Layout
 from engine.problem import Problem
-from engine.results import RunResult
+from engine.results import RunResult, layouts_served
 from gui.state.workspace import Workspace
 
 SIMULATOR = "simulator"
@@ -84,14 +85,16 @@ def no_speed_sentence(result: RunResult) -> str:
     return result.status if word else ""
 
 
-def newest_baseline(
-    results: Iterable[RunResult], baseline: str, key: ProblemKey | None = None
-) -> dict[ProblemKey, RunResult]:
-    """Return for each problem (or only for `key`) the newest run of the baseline variant that has a speed."""
+def newest_baseline(results: Iterable[RunResult], baseline: str) -> dict[tuple[ProblemKey, str], RunResult]:
+    """Return the newest run of the baseline variant that has a speed, for each problem and layout of a result."""
     return {
-        found: result
+        (problem_key(result.problem), layout): result
         for result in results
-        if result.variant == baseline
-        and kernel_speed_ms(result) is not None
-        and (found := problem_key(result.problem)) == (key or found)
+        if result.variant == baseline and kernel_speed_ms(result) is not None
+        for layout in layouts_served(result)
     }
+
+
+def layout_suffix(result: RunResult) -> str:
+    """Return what tells a run with packed rows from one with pitched rows, which are the rule and go without saying."""
+    return " (packed)" if result.layout == Layout.PACKED else ""

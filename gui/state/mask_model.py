@@ -9,7 +9,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QColor
 
 from engine.errors import MaskError
-from engine.mask.mask import MAX_SIDE, Mask
+from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask
 from gui.state.mask_colours import cell_background, readable_text
 from gui.state.mask_paste import pasted
@@ -140,7 +140,7 @@ class MaskModel(QAbstractTableModel):
             self.edit_refused.emit(str(error))
             return False
         step = f"Weight in row {row + 1}, column {column + 1}"
-        self._workspace.set_mask(mask, step, merge_key=row * MAX_SIDE + column)
+        self._workspace.set_mask(mask, step, merge_key=row * MAX_LINE + column)
         return True
 
     def headerData(

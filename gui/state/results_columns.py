@@ -19,6 +19,7 @@ class Key(StrEnum):
 
     VARIANT = "variant"
     BLOCK = "block"
+    LAYOUT = "layout"
     KERNEL = "kernel"
     SPEEDUP = "speedup"
     STATUS = "status"
@@ -168,6 +169,14 @@ COLUMNS: tuple[Column, ...] = (
         lambda row: error_text(max_error(row)),
         max_error,
         numeric=True,
+    ),
+    Column(
+        Key.LAYOUT,
+        "Rows",
+        "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or packed, "
+        "each right after the one before. On the CPU they are always packed.",
+        lambda row: row.result.layout or MISSING,
+        lambda row: row.result.layout or None,
     ),
     Column(
         Key.PICTURE,

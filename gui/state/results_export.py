@@ -2,12 +2,11 @@
 
 import csv
 import io
-import json
-import math
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from engine.results import RunResult, Spread
+from engine.strict_json import NON_FINITE, json_text
+from engine.work import MODEL_OF_WORK, work_columns
 from gui.state.comparison import kernel_speed_ms
 from gui.state.results_columns import COLUMNS, Key, Row
 
@@ -22,7 +21,9 @@ UNITS = {
     "max_error, bound, cval": "units of the picture's samples",
     "block": "threads across (x) and down (y)",
     "speed_up": "median kernel time of the baseline over that of this result, same problem",
-    "numbers written as strings": "NaN, Infinity and -Infinity, which JSON does not have",
+    "layout": "of the rows on a CUDA device: each on a 128-byte boundary (pitched), or dense (packed)",
+    "work": MODEL_OF_WORK,
+    "numbers written as strings": NON_FINITE,
 }
 
 # What a spreadsheet would take for a formula, or strip to get at one.
@@ -48,11 +49,7 @@ def to_csv(rows: Iterable[Row], baseline: str) -> str:
 
 
 def to_json(rows: Iterable[Row], baseline: str) -> str:
-    """Return the results as strict JSON: raw samples, proof, machine, versions.
-
-    JSON has no NaN and no infinity: such numbers are the strings "NaN", "Infinity" and "-Infinity", which the
-    number constructors of Python and JavaScript read.
-    """
+    """Return the results as strict JSON: raw samples, proof, machine, versions."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -60,7 +57,7 @@ def to_json(rows: Iterable[Row], baseline: str) -> str:
         "baseline": baseline,
         "results": [row.result.as_json() | {"speed_up": row.speed_up} for row in rows],
     }
-    return json.dumps(_without_nan(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def to_clipboard_text(rows: Iterable[Row], baseline: str) -> str:
@@ -91,16 +88,6 @@ def _harmless(cell: Cell) -> Cell:
     return cell
 
 
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _without_nan(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    return value
-
-
 def _timed(value: Callable[[RunResult], Cell]) -> Callable[[Row], Cell]:
     """Return the value for results with a speed only."""
     return lambda row: value(row.result) if kernel_speed_ms(row.result) is not None else None
@@ -120,6 +107,10 @@ def _spread_columns(
     )
 
 
+def _work_column(name: str) -> tuple[str, Callable[[Row], Cell]]:
+    return name, lambda row: work_columns(row.result.work)[name]
+
+
 def _versions(row: Row) -> str:
     return ", ".join(f"{name} {version}" for name, version in row.result.environment.versions.items())
 
@@ -129,6 +120,7 @@ _CSV_COLUMNS: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
     ("device", lambda row: row.result.device),
     ("block_x_threads", lambda row: row.result.block.x if row.result.block else None),
     ("block_y_threads", lambda row: row.result.block.y if row.result.block else None),
+    ("layout", lambda row: row.result.layout or None),
     ("width_px", lambda row: row.result.problem.width),
     ("height_px", lambda row: row.result.problem.height),
     ("channels", lambda row: row.result.problem.channels),
@@ -156,6 +148,7 @@ _CSV_COLUMNS: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
     ("max_error", lambda row: row.result.verification.max_error if row.result.verification else None),
     ("error_bound", lambda row: row.result.verification.bound if row.result.verification else None),
     ("status", lambda row: row.result.status),
+    *(_work_column(name) for name in work_columns(None)),
     ("seed", lambda row: row.result.seed),
     ("device_name", lambda row: row.result.environment.device),
     ("driver", lambda row: row.result.environment.driver),

@@ -119,7 +119,7 @@ class ResultsModel(QAbstractTableModel):
     def _compare(self) -> None:
         baselines = newest_baseline(self._results, self._baseline)
         self._speed_ups = [
-            speed_up(baselines.get(problem_key(result.problem)), result)
+            speed_up(baselines.get((problem_key(result.problem), result.layout)), result)
             if kernel_speed_ms(result) is not None
             else None
             for result in self._results
@@ -133,7 +133,8 @@ class ResultsModel(QAbstractTableModel):
             if row.speed_up is not None:
                 return f"{ratio_text(row.speed_up)} as fast as the newest run of {self._baseline} on the same problem."
             return no_speed_sentence(row.result) or (
-                f"Run {self._baseline} on the same problem (size, channels, type, mask shape, border) to compare."
+                f"Run {self._baseline} on the same problem (size, channels, type, mask shape, border) to compare, on a "
+                "GPU with rows in the same layout."
             )
         return row.result.status if key is Key.STATUS else result_tooltip(row.result)
 

@@ -5,15 +5,12 @@ from html import escape
 from engine.results import RunResult, Spread, Timing
 from gui.state.comparison import kernel_speed_ms, no_speed_sentence, problem_key
 from gui.state.quantities import ms_text
+from gui.state.work_text import work_table
 
 
 def result_tooltip(result: RunResult) -> str:
     """Return the whole breakdown of a result as rich text."""
-    block = f" · block {result.block}" if result.block else ""
-    lines = [
-        f"<b>{escape(result.variant)}</b> · {escape(result.title)}{block}",
-        escape(problem_key(result.problem).text),
-    ]
+    lines = [run_heading(result)]
     if result.chosen_because:
         lines.append(f"Chosen by auto: {escape(result.chosen_because)}")
     lines.append(escape(result.status))
@@ -21,8 +18,18 @@ def result_tooltip(result: RunResult) -> str:
         lines.append(_durations(result.timing))
     elif (sentence := no_speed_sentence(result)) != result.status:
         lines.append(escape(sentence))
+    if model := work_table(result):
+        lines.append(model)
     lines.append(escape(_machine(result)))
     return "<br>".join(lines)
+
+
+def run_heading(result: RunResult) -> str:
+    """Return which run it was, and of what, as two lines of rich text."""
+    block = f" · block {result.block}" if result.block else ""
+    rows = f" · rows {result.layout}" if result.layout else ""
+    who = f"<b>{escape(result.variant)}</b> · {escape(result.title)}{block}{rows}"
+    return f"{who}<br>{escape(problem_key(result.problem).text)}"
 
 
 def _durations(timing: Timing) -> str:

@@ -14,7 +14,8 @@ from engine.border import Border
 from engine.errors import EngineError, MaskError
 from engine.files import atomic_write
 from engine.image.convert import RANGE_MODES
-from engine.mask.mask import MAX_SIDE, Mask
+from engine.layout import Layout
+from engine.mask.mask import MAX_LINE, Mask
 from gui.state.workspace import Settings
 from gui.strict_json import read_strict_json
 
@@ -113,6 +114,7 @@ def _document(session: Session) -> dict[str, Any]:
             "block": [block.x, block.y] if block else None,
             "range_mode": settings.range_mode,
             "baseline": settings.baseline,
+            "layout": settings.layout.value,
         },
     }
 
@@ -120,8 +122,8 @@ def _document(session: Session) -> dict[str, Any]:
 def _mask(reader: "_Reader") -> Mask:
     table = reader.table("mask")
     rows = table.values.get("weights")
-    if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_SIDE:
-        raise table.bad(f'its "weights" are not 1 to {MAX_SIDE} rows')
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_LINE:
+        raise table.bad(f'its "weights" are not 1 to {MAX_LINE} rows')
     for row in rows:
         if not isinstance(row, list) or not all(_is_number(cell) for cell in row):
             raise table.bad('a row of its "weights" is not a list of numbers')
@@ -149,6 +151,8 @@ def _settings(table: "_Reader") -> Settings:
         block=_block(table),
         range_mode=table.choice("range_mode", "clip", tuple(RANGE_MODES)),
         baseline=table.text("baseline", "cpu-serial"),
+        # Sessions of before 0.2 have none.
+        layout=Layout(table.choice("layout", "pitched", tuple(layout.value for layout in Layout))),
     )
 
 

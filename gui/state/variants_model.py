@@ -29,6 +29,8 @@ class VariantRow:
 
     Parameters
     ----------
+    remark : str
+        What a person should know before using it; often empty.
     subtitle : str
         What stands beside the title: the key, or for auto the variant that it chose.
     time : str
@@ -42,6 +44,7 @@ class VariantRow:
     key: str
     title: str
     idea: str
+    remark: str = ""
     subtitle: str = ""
     time: str = ""
     reason: str = ""
@@ -129,7 +132,8 @@ class VariantsModel(QAbstractListModel):
         if role == SUBTITLE_ROLE:
             return row.subtitle
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
+            told = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
+            return f"{told}\n\n{row.remark}" if row.remark else told
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return ", ".join(part for part in (row.title, row.key, row.time, row.reason) if part)
         return None
@@ -141,15 +145,20 @@ class VariantsModel(QAbstractListModel):
         found = self._engine_state.availability.get(variant.key)
         reason = found.reason if found else ""
         selectable = not reason or (found is not None and found.nearest_block is not None)
-        refused = "" if not reason else "block refused" if selectable else "unavailable"
-        time = refused or self._newest_time(variant.key)
+        # A greyed row says enough: its title needs the room, and the reason is in the tooltip and under the list.
+        refused = "block refused" if selectable else ""
+        time = refused if reason else self._newest_time(variant.key)
         subtitle = variant.key if variant.key != variant.title.casefold() else ""
-        return VariantRow(variant.key, variant.title, variant.idea, subtitle, time, reason, selectable)
+        return VariantRow(
+            variant.key, variant.title, variant.idea, variant.remark, subtitle, time, reason, selectable
+        )
 
     def _newest_time(self, variant: str) -> str:
         key = workspace_problem_key(self._workspace)
+        layouts = ("", self._workspace.settings.layout)
         for result in reversed(self._results.results()):
-            if result.variant == variant and problem_key(result.problem) == key:
+            is_present = problem_key(result.problem) == key and result.layout in layouts
+            if result.variant == variant and is_present:
                 speed_ms = kernel_speed_ms(result)
                 return no_speed_word(result) if speed_ms is None else ms_text(speed_ms)
         return ""

@@ -13,6 +13,7 @@ from engine.block import Block
 from engine.border import Border
 from engine.errors import MaskError
 from engine.host.protocol import FilterJob, PictureHandle
+from engine.layout import Layout
 from engine.mask.mask import Mask
 
 AUTO = "auto"
@@ -38,6 +39,8 @@ class Settings:
         How results outside the picture's range are shown.
     baseline : str
         Variant that speed-ups are measured against.
+    layout : Layout
+        Of the rows on a CUDA device.
     """
 
     border: Border = Border.ZERO
@@ -49,6 +52,7 @@ class Settings:
     block: Block | None = None
     range_mode: str = "clip"
     baseline: str = "cpu-serial"
+    layout: Layout = Layout.PITCHED
 
 
 class _MaskEdit(QUndoCommand):
@@ -75,6 +79,28 @@ class _MaskEdit(QUndoCommand):
 
     def undo(self) -> None:
         self._workspace._show_mask(self._before)
+
+
+class _Loading(QUndoCommand):
+    """A mask with the settings that belong to it, as one step."""
+
+    def __init__(self, workspace: "Workspace", mask: Mask, settings: dict[str, object], text: str) -> None:
+        super().__init__(text)
+        self._workspace = workspace
+        before = {name: getattr(workspace.settings, name) for name in settings}
+        self._before = workspace.mask, before
+        self._after = mask, settings
+
+    def redo(self) -> None:
+        self._show(*self._after)
+
+    def undo(self) -> None:
+        self._show(*self._before)
+
+    def _show(self, mask: Mask, settings: dict[str, object]) -> None:
+        if mask != self._workspace.mask:
+            self._workspace._show_mask(mask)
+        self._workspace.change(**settings)
 
 
 class Workspace(QObject):
@@ -131,6 +157,11 @@ class Workspace(QObject):
         if mask != self._mask:
             self.undo_stack.push(_MaskEdit(self, self._mask, mask, text, merge_key))
 
+    def load(self, mask: Mask, text: str, **fields: object) -> None:
+        """Change the mask and fields of the settings together, as one step that can be undone."""
+        if mask != self._mask or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
+            self.undo_stack.push(_Loading(self, mask, fields, text))
+
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `workspace.change(border=Border.WRAP)`."""
         settings = replace(self._settings, **fields)  # type: ignore[arg-type]
@@ -169,6 +200,7 @@ class Workspace(QObject):
             block=settings.block,
             device=settings.device,
             range_mode=settings.range_mode,
+            layout=settings.layout,
         )
 
     def _show_mask(self, mask: Mask) -> None:

@@ -60,6 +60,7 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "cpu-parallel": (_SKY, _SQUARE),
     "naive": (_ORANGE, _UP),
     "constant": (_YELLOW, _DOWN),
+    "tiled-input": (_SKY, _DIAMOND),
     "tiled": (_GREEN, _DIAMOND),
     "cached": (_VERMILION, _STAR),
     "separable-l0": (_BLUE, _RIGHT),
@@ -73,7 +74,16 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "row-cached": (_VERMILION, _UP),
     "matmul-naive": (_ORANGE, _DIAMOND),
     "matmul-tiled": (_GREEN, _UP),
+    "numpy": (_GREY, _SQUARE),
 }
+
+
+def series_at(position: int, theme: Theme | None = None) -> Series:
+    """Return colour and shape of a curve that stands for no variant, by its position among the others."""
+    theme = theme or current_theme()
+    light, dark = _HUES[position % len(_HUES)]
+    symbol, glyph = _SHAPES[position % len(_SHAPES)]
+    return Series(light if theme.name == "light" else dark, symbol, glyph)
 
 
 def series_for(variant_key: str, theme: Theme | None = None) -> Series:

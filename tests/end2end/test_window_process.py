@@ -29,6 +29,10 @@ import sys
 if __name__ == "__main__":
     from gui.launch import main
     status = main(["--measure-startup"])
+    import gui.pages.course
+    import gui.plots.figure_plot
+    from gui.state.course_model import CourseModel
+    assert CourseModel().papers
     loaded = sorted(name for name in sys.modules if name.split(".")[0] in ("numba", "llvmlite", "numba_cuda"))
     sys.exit(f"loaded {loaded}" if loaded else status)
 """

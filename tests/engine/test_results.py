@@ -32,6 +32,13 @@ def test_that_a_spread_says_what_numpy_says(samples: list[float]) -> None:
     assert spread.p80_ms == pytest.approx(np.quantile(samples, 0.8), rel=1e-15)
 
 
+def test_that_a_speed_up_never_is_between_two_layouts() -> None:
+    cpu, pitched, packed = (result_of(4.0, layout=layout) for layout in ("", "pitched", "packed"))
+    faster = result_of(2.0, layout="packed")
+    assert [speed_up(baseline, faster) for baseline in (cpu, pitched, packed)] == [2.0, None, 2.0]
+    assert [speed_up(faster, result) for result in (cpu, pitched, packed)] == [0.5, None, 0.5]
+
+
 def test_that_only_a_verified_run_has_a_speed() -> None:
     assert result_of(3.0).kernel_ms == 3.0
     assert result_of(3.0, verification=None).kernel_ms is None

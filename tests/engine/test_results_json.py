@@ -9,6 +9,7 @@ from engine.errors import EngineError
 from engine.problem import Problem
 from engine.results import Environment, RunResult, Spread, Timing, Verification
 from engine.results_json import result_from_json
+from engine.work import Work
 
 MEASURED = RunResult(
     variant="tiled",
@@ -24,6 +25,8 @@ MEASURED = RunResult(
     verification=Verification(True, 1e-7, 3e-6, 30, 35, False),
     chosen_because="the fastest",
     seed=7,
+    layout="packed",
+    work=Work(3150, 1575, 105, 1575, 420, 525, 1500, 900, 100, 75),
 )
 FAILED = RunResult("naive", "Naive", "cuda:0", Problem(1, 1), "", None, Environment(""), failure="no driver")
 

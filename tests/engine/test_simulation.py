@@ -10,6 +10,7 @@ import engine
 from engine import reference, simulation
 from engine.errors import BadValue, HostLost, UnsupportedVariant, VerificationFailed
 from engine.metrics.agreement import rounding_bound
+from engine.simulator_process import ask_child, error_as_json, error_from_json
 
 ROOT = Path(simulation.__file__).parents[1]
 
@@ -35,7 +36,15 @@ def test_that_everything_of_the_request_arrives():
     image = np.random.default_rng(1).normal(size=(6, 5, 2)).astype(np.float32)
     mask = engine.Mask([[1.5, -2], [0.25, 3], [0.1, 7]], (2, 0), 12.5, "mine")
     applied = engine.apply(
-        image, mask, border="constant", cval=-4.0, variant="naive", device="simulator", block="4x2", flip=True
+        image,
+        mask,
+        border="constant",
+        cval=-4.0,
+        variant="naive",
+        device="simulator",
+        block="4x2",
+        flip=True,
+        layout="packed",
     )
     flipped = mask.flipped()
     wanted = reference.correlate(image, flipped, engine.Border.CONSTANT, -4.0)
@@ -48,6 +57,7 @@ def test_that_everything_of_the_request_arrives():
         "mine",
         engine.Block(4, 2),
     )
+    assert result.layout == "packed"
     assert (result.problem.anchor, result.problem.cval) == (flipped.anchor, -4.0)
     assert result.timing is None
     assert result.kernel_ms is None
@@ -63,7 +73,7 @@ def test_that_everything_of_the_request_arrives():
     ids=["block", "size"],
 )
 def test_that_what_cannot_be_done_is_refused_without_starting_it(monkeypatch, shape, options, error, says):
-    monkeypatch.setattr(simulation, "_ask_child", None)
+    monkeypatch.setattr(simulation, "ask_child", None)
     with pytest.raises(error, match=says):
         engine.correlate(np.zeros(shape), [[1]], variant="tiled", device="simulator", **options)
 
@@ -72,18 +82,18 @@ def test_that_the_end_of_the_child_is_told_in_words():
     with pytest.raises(
         HostLost, match=r"The CUDA simulator: its process ended with status 1; .+\. Try again"
     ):
-        simulation._ask_child(b"no request", 60.0)
+        ask_child("engine.simulation", b"no request", 60.0)
 
 
 def test_that_a_child_without_end_is_given_up():
-    with pytest.raises(HostLost, match=r"it gave no answer in 0 s\. Choose a smaller picture"):
-        simulation._ask_child(b"", 0.01)
+    with pytest.raises(HostLost, match=r"it gave no answer in 0 s\. Choose a smaller problem"):
+        ask_child("engine.simulation", b"", 0.01)
 
 
 def test_that_a_python_that_cannot_be_started_is_told_in_words(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(HostLost, match="its process cannot be started"):
-        simulation._ask_child(b"", 60.0)
+        ask_child("engine.simulation", b"", 60.0)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +106,7 @@ def test_that_a_python_that_cannot_be_started_is_told_in_words(monkeypatch, tmp_
     ],
 )
 def test_that_an_error_comes_back_as_it_was(error):
-    back = simulation._error(simulation._error_as_json(error))
+    back = error_from_json(error_as_json(error))
     assert type(back) is type(error)
     if error is not None:
         assert back.args == error.args

@@ -15,6 +15,7 @@ import numpy as np
 from engine.block import Block
 from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
 from engine.host import shared
+from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -36,6 +37,8 @@ from engine.host.protocol import (
 from engine.machine import DeviceInfo
 from engine.problem import Problem
 from engine.results import Environment, RunResult, Spread, Timing, Verification
+from engine.work import filter_work
+from tests.gui.made_course import made_tables
 
 NO_GPU = "there is no NVIDIA driver. Install one, or choose the simulator."
 
@@ -197,6 +200,10 @@ class FakeEngineClient:
         if isinstance(request, SaveResult):
             Path(request.path).write_bytes(b"picture")
             return Saved(request.path, self.save_notes)
+        if isinstance(request, SaveCourse):
+            return Saved(request.folder, ("1 files: report.md.",))
+        if isinstance(request, CountCourse | MeasureCourse):
+            return made_tables(measured=isinstance(request, MeasureCourse))
         result = _run_result(request.job) if isinstance(request, Run) else None
         return self._filtered(request.job, result)
 
@@ -246,20 +253,21 @@ def _run_result(job: FilterJob) -> RunResult:
     title = next((v.title for v in READY.variants if v.key == variant), variant)
     kernel_ms = KERNEL_MS.get(variant, 1.0)
     picture = job.picture
+    problem = Problem(
+        picture.height,
+        picture.width,
+        picture.channels,
+        picture.pixels.dtype,
+        job.mask.shape,
+        job.mask.anchor,
+        job.border,
+        job.cval,
+    )
     return RunResult(
         variant=variant,
         title=title,
         device="cpu",
-        problem=Problem(
-            picture.height,
-            picture.width,
-            picture.channels,
-            picture.pixels.dtype,
-            job.mask.shape,
-            job.mask.anchor,
-            job.border,
-            job.cval,
-        ),
+        problem=problem,
         mask_name=job.mask.name,
         block=job.block,
         environment=Environment("CPU, 2 cores"),
@@ -277,4 +285,6 @@ def _run_result(job: FilterJob) -> RunResult:
             picture.height * picture.width,
             False,
         ),
+        layout="" if variant.startswith("cpu") else str(job.layout),
+        work=filter_work(problem, picture_loads=problem.multiply_adds, weight_loads=problem.multiply_adds),
     )

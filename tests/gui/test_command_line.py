@@ -3,8 +3,13 @@ import sys
 
 import pytest
 
+from engine.border import Border
+from engine.mask.mask import Mask
 from gui.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.launch import main, process_age_ms
+from gui.screenshot import with_options
+from gui.state.session_file import Session
+from gui.state.workspace import Settings
 
 
 def test_that_nothing_opens_the_window_with_its_defaults():
@@ -21,6 +26,20 @@ def test_that_a_screenshot_takes_all_that_it_shows():
     assert parse(line.split()) == ScreenshotOptions(
         "out.png", "in.png", "", "box-3", "tiled", 1280, 800, "dark", True
     )
+
+
+def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
+    session = Session(
+        "photo.png", "", Mask([[1, 2]]), Settings(Border.WRAP, variant="naive", baseline="tiled")
+    )
+    line = "screenshot out.png --device simulator --border mirror --flip --mask 3"
+    shown = with_options(session, parse(line.split()))
+    assert shown.picture_path == "photo.png"
+    assert shown.mask == Mask([[3]])
+    assert shown.settings == Settings(
+        Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
+    )
+    assert with_options(session, parse(["screenshot", "out.png"])) == session
 
 
 @pytest.mark.parametrize(
@@ -80,3 +99,8 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for command in ("filter", "bench", "devices", "variants", "masks", "screenshot"):
         assert f"\n  {command} " in done.stdout
+
+
+def test_that_a_screenshot_can_be_of_another_page():
+    assert parse(["screenshot", "out.png", "--page", "course"]).page == "course"
+    assert parse(["screenshot", "out.png"]).page == ""

@@ -26,7 +26,7 @@ from engine.device.cuda_kernels import filter_arguments, filter_signature, float
 from engine.device.index_rules import cuda_rule
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
-from engine.metrics.traffic import cells_inside, loads_by_taps
+from engine.metrics.traffic import loads_by_taps, taps_in_own_tile
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Variant
 from engine.variants.cuda.geometry import one_launch, refuse_launch
@@ -41,17 +41,6 @@ def shared_bytes(block: Block) -> int:
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch with the block's own cells in shared memory."""
     return one_launch(problem, block, shared_bytes(block))
-
-
-def taps_in_own_tile(length: int, side: int, mask_side: int, anchor: int) -> int:
-    """Return how many (result, tap) pairs along one axis find their cell in the block's own tile."""
-    found = 0
-    for start in range(0, length, side):
-        last = min(start + side, length)
-        for tap in range(mask_side):
-            shift = tap - anchor
-            found += cells_inside(shift, shift + last - start, last - start)
-    return found
 
 
 def work(problem: Problem, block: Block) -> Work:

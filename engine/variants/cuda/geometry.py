@@ -1,5 +1,7 @@
 """Grids of blocks: how many cover a picture, and when there are too many. Pure integers."""
 
+from collections.abc import Callable
+
 from engine.block import Block, Limits
 from engine.block_rules import Refusal, SharedBytes, refuse_block
 from engine.problem import Problem
@@ -20,7 +22,14 @@ def one_launch(problem: Problem, block: Block, shared_bytes: int = 0) -> tuple[L
 
 
 def refuse_launch(
-    problem: Problem, block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0
+    problem: Problem,
+    block: Block,
+    limits: Limits,
+    shared_bytes: SharedBytes = lambda block: 0,
+    *,
+    least_x: int = 1,
+    idle_rows: int = 0,
+    too_small: Callable[[], str] = lambda: "",
 ) -> Refusal | None:
     """Return why a block, its shared memory or its grid is illegal, with the nearest legal block; None if all is well.
 
@@ -31,14 +40,22 @@ def refuse_launch(
     limits : Limits
     shared_bytes : callable of Block -> int
         Static shared memory that the variant uses with a block, bytes.
+    least_x : int
+        Threads across that a block must at least have for the variant to load its tile.
+    idle_rows : int
+        Rows of a block's threads that compute no result.
+    too_small : callable of () -> str
+        The reason to give for a block with fewer threads across, or without a row that computes.
     """
-    return refuse_block(
-        block,
-        limits,
-        shared_bytes,
-        least=Block(1, blocks_along(problem.height, MAX_GRID_Y)),
-        too_small=lambda: (
-            f"{problem.height:,} rows need {blocks_along(problem.height, block.y):,} blocks of {block} down; "
+    least = Block(max(1, least_x), idle_rows + blocks_along(problem.height, MAX_GRID_Y))
+
+    def reason() -> str:
+        rows = block.y - idle_rows
+        if block.x < least_x or rows < 1:
+            return too_small()
+        return (
+            f"{problem.height:,} rows need {blocks_along(problem.height, rows):,} blocks of {block} down; "
             f"CUDA allows {MAX_GRID_Y:,}."
-        ),
-    )
+        )
+
+    return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)

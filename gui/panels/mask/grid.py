@@ -131,19 +131,25 @@ class MaskGrid(QTableView):
         handled = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
             self._fit_cells()
+            self.scrollTo(self.currentIndex())
         return handled
 
     def _fit_cells(self) -> None:
         """Share the room among the cells, not below a size that can be hit; the table is no higher than its cells."""
         rows, columns = self._model.rowCount(), self._model.columnCount()
         room = self.contentsRect()
+        if rows * _SMALLEST.height() > room.height():
+            room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
         width = min(room.width() // columns, _LARGEST.width())
         if width < _SMALLEST.width():
             width = _SCROLLED.width()
         highest = (
             _SCROLLED.height() if width == _SCROLLED.width() else min(_LARGEST.height(), max(width, 3 * GRID))
         )
-        self.setMaximumHeight(rows * highest + self.height() - room.height())
+        # A scroll bar under the cells would hide most of a single row.
+        bar = self.horizontalScrollBar().sizeHint().height() if columns * width > room.width() else 0
+        self.setMaximumHeight(rows * highest + bar + self.height() - room.height())
+        room.setHeight(room.height() - bar)
         height = min(room.height() // rows, highest)
         if height < _SMALLEST.height():
             height = _SCROLLED.height() if width == _SCROLLED.width() else _SMALLEST.height()

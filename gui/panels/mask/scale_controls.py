@@ -4,7 +4,7 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from engine.errors import MaskError
-from engine.mask.mask import MAX_SIDE
+from engine.mask.mask import MAX_LINE
 from gui.panels.mask.number_field import NumberField
 from gui.state.workspace import Workspace
 from gui.style.metrics import GRID
@@ -24,7 +24,7 @@ _DIVIDE_TOOLTIP = (
 )
 _OFFSET_TOOLTIP = "Added to every result, in the picture's own numbers: 128 puts the zero of an 8-bit edge picture in the middle."
 # Beyond the merge keys of the cells.
-_OFFSET_MERGE_KEY = MAX_SIDE * MAX_SIDE
+_OFFSET_MERGE_KEY = MAX_LINE * MAX_LINE
 
 
 class ScaleControls(QWidget):

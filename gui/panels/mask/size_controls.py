@@ -4,13 +4,14 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSpinBox, QWidget
 
 from engine.errors import MaskError
-from engine.mask.mask import MAX_SIDE, Mask
+from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from gui.panels.mask.tool_button import tool_button
 from gui.state.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font
 
 _TOOLTIP = (
-    f"{{}} of the mask, 1 to {MAX_SIDE}. The arrows step by 2, so that the mask keeps its middle; type any number.\n"
+    f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
+    "The arrows step by 2, so that the mask keeps its middle; type any number.\n"
     "Cells are added or taken away around the anchor; new ones are 0."
 )
 

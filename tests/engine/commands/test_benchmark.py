@@ -99,6 +99,61 @@ def test_that_times_are_raw_samples_with_what_made_them(measured):
     assert document["results"][1]["speed_up"] > 0
 
 
+def test_that_a_1d_variant_takes_127_columns_and_fails_with_its_reason_on_a_square(command, tmp_path):
+    arguments = ("--variants", "cpu-parallel,row-naive", "--sizes", "9x2", "--masks", "1x127,3")
+    files = ("--device", "simulator", "--budget", "0", "--out", tmp_path / "r.json")
+    answer = command("bench", *arguments, *files)
+    assert answer.status == 0
+    wide_cpu, wide_row, square_cpu, square_row = _strict((tmp_path / "r.json").read_text())["results"]
+    assert wide_cpu["problem"]["mask_shape"] == wide_row["problem"]["mask_shape"] == [1, 127]
+    assert all(result["verification"]["passed"] for result in (wide_cpu, wide_row, square_cpu))
+    assert "A 1-D kernel takes a mask of one row, and this one has 3." in square_row["failure"]
+    assert "Take a mask of one row, or naive" in answer.out
+
+
+def test_that_layouts_are_an_axis_of_the_cuda_variants_alone(command, tmp_path):
+    files = ("--out", tmp_path / "r.json", "--csv", tmp_path / "r.csv")
+    arguments = ("--variants", "cpu-serial,naive", "--sizes", "9x7", "--masks", "3", "--budget", "0")
+    answer = command("bench", *arguments, "--layouts", "packed,pitched", "--device", "simulator", *files)
+    assert answer.status == 0
+    wanted = [("cpu-serial", ""), ("naive", "packed"), ("naive", "pitched")]
+    document = _strict((tmp_path / "r.json").read_text())
+    assert document["sweep"]["layouts"] == ["packed", "pitched"]
+    assert [(r["variant"], r["layout"]) for r in document["results"]] == wanted
+    with (tmp_path / "r.csv").open(newline="", encoding="utf-8") as file:
+        assert [(row["variant"], row["layout"]) for row in csv.DictReader(file)] == wanted
+    header, *rows = answer.out.splitlines()
+    place = header.index("rows")
+    assert [row[place:].split()[0] for row in rows] == ["-", "packed", "pitched"]
+    assert answer.err.splitlines()[1].startswith("[2/3] 9 x 7 grey, mask 3 x 3, naive 32 x 8 packed:")
+
+
+def test_that_the_files_carry_the_model_of_work(measured):
+    document, rows = measured
+    for result, row in zip(document["results"], rows, strict=True):
+        work = result["work"]
+        if work is None:
+            assert result["failure"]
+            assert {value for name, value in row.items() if name.startswith("model_")} == {""}
+            continue
+        assert (
+            int(row["model_flops"])
+            == 2 * 9 * 7 * result["problem"]["mask_shape"][0] * result["problem"]["mask_shape"][1]
+        )
+        for name in (
+            "flops",
+            "global_loads",
+            "global_stores",
+            "shared_loads",
+            "shared_stores",
+            "constant_loads",
+        ):
+            assert int(row[f"model_{name}"]) == work[name]
+        assert float(row["model_cgma_flop_per_load"]) == work["cgma"] == work["flops"] / work["global_loads"]
+        assert float(row["model_intensity_flop_per_byte"]) == work["arithmetic_intensity"]
+    assert "model" in document["units"]["work"]
+
+
 def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(command, tmp_path):
     arguments = (
         "--variants",
@@ -176,6 +231,10 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
         (("--sizes", "big"), 2, ("--sizes big", "Write it as 5 or as 5x7.")),
         (("--sizes", "100000"), 2, ("37.3 GiB", "the limit is 4.0 GiB", "smaller size")),
         (("--masks", "64"), 2, ("--masks 64", "1 to 63")),
+        (("--masks", "3,1x128"), 2, ("--masks 1x128", "1 to 127 in a mask of one row")),
+        (("--masks", "2x64"), 2, ("--masks 2x64", "1 to 63")),
+        (("--masks", "0x3"), 2, ("--masks 0x3", "1 to 63")),
+        (("--masks", "1xa"), 2, ("--masks 1xa", "rows x columns")),
         (("--blocks", "0x8"), 2, ("--blocks 0 x 8", "it has no threads")),
         (("--blocks", "16"), 2, ("block '16'",)),
         (("--border", "sideways"), 2, ("border 'sideways'",)),
@@ -183,6 +242,7 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
         (("--dtype", "float64"), 2, ("--dtype float64", "uint8, uint16, float32")),
         (("--budget", "-1"), 2, ("--budget -1", "from 0 to 3600")),
         (("--seed", "1.5"), 2, ("--seed 1.5", "whole number")),
+        (("--layouts", "pitched,dense"), 2, ("layout 'dense'", "Choose one of pitched, packed.")),
         (("--csv", "{folder}/r.json"), 2, ("--out and --csv", "the same file")),
         (("--csv", "{folder}/nowhere/r.csv"), 2, ("its folder does not exist",)),
         (("--out", "{folder}"), 2, ("it is a folder", "Add a file name.")),
@@ -214,11 +274,12 @@ def test_that_a_seed_names_picture_and_weights():
     assert sweep.mask(2, 5).shape == (2, 5)
 
 
-def _result(key, kernel_ms, block=None, name="random"):
+def _result(key, kernel_ms, block=None, name="random", layout=""):
     timing = Timing(Spread((kernel_ms,)), Spread((kernel_ms,)), 0.0, 0.0) if kernel_ms else None
     proof = Verification(True, 0.0, 0.0, 1, 1, True) if kernel_ms else None
     failure = "" if kernel_ms else "no"
-    return RunResult(key, key, "cpu", Problem(4, 4), name, block, Environment("a"), timing, proof, failure)
+    result = RunResult(key, key, "cpu", Problem(4, 4), name, block, Environment("a"), timing, proof, failure)
+    return replace(result, layout=layout)
 
 
 def test_that_speed_up_is_against_the_baselines_fastest_block():
@@ -231,6 +292,18 @@ def test_that_speed_up_is_against_the_baselines_fastest_block():
     assert speed_ups(results, "naive") == [0.5, 1.0, 2.0, None]
     assert speed_ups(results, "cached") == [None] * 4
     assert speed_ups(results, "cpu-serial") == [None] * 4
+
+
+def test_that_speed_up_is_against_the_baseline_of_the_same_layout():
+    results = [
+        _result("cpu-serial", 12.0),
+        _result("naive", 4.0, layout="pitched"),
+        _result("naive", 6.0, layout="packed"),
+        _result("tiled", 3.0, layout="packed"),
+    ]
+    assert speed_ups(results, "naive") == [4.0 / 12.0, 1.0, 1.0, 2.0]
+    assert speed_ups(results, "cpu-serial") == [1.0, 3.0, 2.0, 4.0]
+    assert speed_ups(results, "tiled") == [0.25, None, 0.5, 1.0]
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])

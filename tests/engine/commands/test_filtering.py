@@ -6,6 +6,7 @@ import pytest
 import engine
 from engine import reference
 from engine.border import Border
+from engine.commands.arguments import size_in_bytes
 from engine.image.samples import open_sample, sample_path
 from engine.mask.resolve import resolve_mask
 from engine.metrics.agreement import is_exact_class, rounding_bound
@@ -44,7 +45,9 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
 def test_that_a_crop_of_a_photograph_agrees_with_the_oracle_in_the_simulator(command, tmp_path, variant):
     crop, out = tmp_path / "crop.png", tmp_path / "out.tif"
     engine.save_image(open_sample("astronaut").pixels[100:117, 200:221], crop)
-    options = ("--variant", variant, "--device", "simulator", "--block", "8x4", "--mask", "unsharp")
+    # Of rank 1 and small, or of one row: what every variant takes.
+    mask = "1 0 -2 0 3" if variant.startswith("row") else "sobel-x"
+    options = ("--variant", variant, "--device", "simulator", "--block", "8x4", "--mask", mask)
     answer = command("filter", crop, out, *options, "--border", "reflect", "--depth", "float32", "--json")
     assert (answer.status, answer.err) == (0, "")
     document = json.loads(answer.out)
@@ -55,7 +58,7 @@ def test_that_a_crop_of_a_photograph_agrees_with_the_oracle_in_the_simulator(com
     )
     assert document["result"]["verification"]["passed"] is True
     assert document["result"]["timing"] is None
-    assert_agrees(out, engine.open_image(crop), resolve_mask("unsharp"), Border.REFLECT)
+    assert_agrees(out, engine.open_image(crop), resolve_mask(mask), Border.REFLECT)
 
 
 def _grey(tmp_path, values=((0, 10, 0), (0, 0, 0), (0, 0, 200)), dtype=np.uint8, alpha=None):
@@ -155,6 +158,45 @@ def test_that_what_could_not_be_kept_or_used_is_noted_and_json_stays_alone(comma
     assert answer.err == "".join(f"note: {note}\n" for note in notes)
     assert [note.split(" was ")[0] for note in notes[:3]] == ["--cval", "--block", "--device"]
     assert notes[3].startswith("JPEG has no alpha")
+
+
+def test_that_the_layout_of_the_rows_reaches_the_device_and_changes_nothing_else(command, tmp_path):
+    source = _grey(tmp_path, [[5, 10, 20], [7, 1, 2]])
+    found = []
+    for layout in ("packed", "pitched"):
+        options = ("--mask", "1 2", "--variant", "naive", "--device", "simulator", "--layout", layout)
+        answer = command("filter", source, tmp_path / f"{layout}.png", *options, "--json")
+        assert answer.status == 0
+        document = json.loads(answer.out)
+        assert (document["layout"], document["result"]["layout"]) == (layout, layout)
+        found.append(engine.open_image(tmp_path / f"{layout}.png").pixels.tolist())
+    assert found[0] == found[1] == [[10, 25, 50], [14, 9, 5]]
+
+
+def test_that_packed_rows_on_the_cpu_are_noted_as_nothing_new(command, tmp_path):
+    source = _grey(tmp_path, [[5, 10]])
+    options = ("--mask", "1", "--variant", "cpu-serial", "--layout", "packed", "--json")
+    answer = command("filter", source, tmp_path / "out.png", *options)
+    document = json.loads(answer.out)
+    assert document["layout"] is None
+    assert document["notes"] == [
+        "--layout was not used: cpu-serial runs on the CPU, where rows are always packed."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("4097", 4097), ("3KiB", 3 * 2**10), ("2m", 2 * 2**20), ("8 GiB", 8 * 2**30), ("1TB", 2**40)],
+)
+def test_that_the_limit_on_pictures_is_taken_in_bytes_or_larger_units(text, count):
+    assert size_in_bytes("--max-bytes")(text) == count
+
+
+def test_that_the_limit_on_pictures_can_be_raised(command, tmp_path):
+    source = _grey(tmp_path, [[5] * 40] * 40)
+    arguments = ("filter", source, tmp_path / "out.png", "--mask", "1")
+    assert command(*arguments, "--max-bytes", "1KiB").status == 2
+    assert command(*arguments, "--max-bytes", "1MiB").status == 0
 
 
 def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch, tmp_path):

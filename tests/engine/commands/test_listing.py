@@ -27,8 +27,12 @@ def test_that_devices_are_listed_with_the_reason_where_one_cannot_be_used(comman
 
 def test_that_the_ladder_is_listed_in_teaching_order(command):
     answer = command("variants")
-    keys = [line.split()[0] for line in answer.out.splitlines()[1:]]
+    ladder, _, remarks = answer.out.partition("\n\n")
+    keys = [line.split()[0] for line in ladder.splitlines()[1:]]
     assert keys == [variant.key for variant in VARIANTS]
+    for variant in VARIANTS:
+        assert variant.idea in ladder
+        assert f"{variant.key}: {variant.remark}" in remarks or not variant.remark
     entries = json.loads(command("variants", "--json").out)["variants"]
     assert [entry["key"] for entry in entries] == keys
     for entry, variant in zip(entries, VARIANTS, strict=True):
@@ -37,6 +41,7 @@ def test_that_the_ladder_is_listed_in_teaching_order(command):
             variant.idea,
             variant.device,
         )
+        assert entry["remark"] == variant.remark
         block = variant.default_block
         assert entry["default_block"] == ({"x": block.x, "y": block.y} if variant.uses_block else None)
 

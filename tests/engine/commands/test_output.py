@@ -1,17 +1,10 @@
 import io
-import json
-import math
 import sys
 
 import pytest
 
-from engine.commands.output import json_text, say, table, tell
+from engine.commands.output import say, table, tell
 from engine.errors import FileWriteError
-
-
-def test_that_a_number_that_json_has_not_is_null():
-    document = {"a": math.nan, "b": [math.inf, 1.5, (-math.inf, 2)], 3: {"c": True}}
-    assert json.loads(json_text(document)) == {"a": None, "b": [None, 1.5, [None, 2]], "3": {"c": True}}
 
 
 def test_that_columns_are_aligned_and_numbers_on_the_right():

@@ -11,8 +11,10 @@ import pytest
 from engine import reference
 from engine.block import Block
 from engine.border import Border
+from engine.course.counted import counted_tables
 from engine.errors import Cancelled, EngineError, FileWriteError, ImageReadError
 from engine.host import shared
+from engine.host.course_requests import CountCourse, MeasureCourse
 from engine.host.protocol import (
     CheckVariants,
     Filtered,
@@ -29,10 +31,14 @@ from engine.host.protocol import (
 from engine.image.open import open_image
 from engine.image.samples import open_sample
 from engine.image.save import save_image
+from engine.layout import Layout
 from engine.mask.mask import Mask
+from engine.variants.contract import DeviceKind
+from engine.variants.registry import VARIANTS
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Watched, shared_memory_of
 
 SMOOTH = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]]).divided_by(16)
+ON_CUDA = [known.device is DeviceKind.CUDA for known in VARIANTS]
 # A sample of it takes 70 ms in plain loops: a run of the most samples that are taken lasts 14 s.
 LONG = Mask([[1.0] * 9] * 9)
 
@@ -105,7 +111,7 @@ def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: P
     )
     assert not run.done()
     reasons = {availability.variant: availability.reason for availability in found}
-    assert list(reasons) == ["cpu-serial", "cpu-parallel", "naive", "tiled", "cached"]
+    assert list(reasons) == [known.key for known in VARIANTS]
     assert reasons["cpu-serial"] == reasons["cpu-parallel"] == ""
     assert "no such device" in reasons["naive"]
     calm.client.cancel(run)
@@ -116,19 +122,14 @@ def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: P
 
 def test_that_what_the_simulator_cannot_do_is_told(calm: Watched, picture: PictureHandle) -> None:
     found = calm.client.submit(CheckVariants(job_of(picture, device="simulator"))).result(PATIENCE_S)
-    assert ["64 x 64" in availability.reason for availability in found] == [False, False, True, True, True]
+    assert ["64 x 64" in availability.reason for availability in found] == ON_CUDA
 
 
 def test_that_the_nearest_legal_block_is_offered(calm: Watched, tiny: PictureHandle) -> None:
-    job = job_of(tiny, block=Block(64, 32), device="simulator")
+    # Every variant takes a mask of one row.
+    job = job_of(tiny, Mask([[1, 2, 1]]), block=Block(64, 32), device="simulator")
     found = calm.client.submit(CheckVariants(job)).result(PATIENCE_S)
-    assert [availability.nearest_block is not None for availability in found] == [
-        False,
-        False,
-        True,
-        True,
-        True,
-    ]
+    assert [availability.nearest_block is not None for availability in found] == ON_CUDA
     assert all("2,048 threads" in availability.reason for availability in found[2:])
 
 
@@ -222,12 +223,53 @@ def test_that_what_cannot_be_done_is_told_and_the_host_lives(
 
 
 def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm: Watched, tiny: PictureHandle) -> None:
-    job = job_of(tiny, Mask([[1, 2], [3, 4]]), variant="naive", device="simulator", block=Block(32, 32))
+    job = job_of(
+        tiny,
+        Mask([[1, 2], [3, 4]]),
+        variant="naive",
+        device="simulator",
+        block=Block(32, 32),
+        layout=Layout.PACKED,
+    )
     reply: Filtered = calm.client.submit(Run(job)).result(PATIENCE_S)
     assert reply.result is not None
-    assert reply.device == "simulator"
+    assert (reply.device, reply.result.layout) == ("simulator", "packed")
     assert reply.result.verification is not None
     assert reply.result.verification.exact
     assert reply.result.timing is None
     assert len(calm.hosts) == 1
     calm.client.release(*blocks_of(reply))
+
+
+def test_that_a_papers_tables_cross_the_pipe_with_what_is_counted(calm: Watched) -> None:
+    tables = calm.client.submit(CountCourse("convolution")).result(PATIENCE_S)
+    assert tables == counted_tables("convolution")
+    (row,) = [row for row in tables[0].rows if [cell.printed for cell in row[:2]] == ["8", "5"]]
+    # The lecture's own example: 40 accesses, 12 with a tile, 3.3 times less.
+    assert [(cell.printed, cell.here) for cell in row[2:5]] == [("40", "40"), ("12", "12"), ("3.3", "3.333")]
+
+
+def test_that_a_paper_that_there_is_not_is_refused_in_words(calm: Watched) -> None:
+    with pytest.raises(EngineError, match="no paper is called that"):
+        calm.client.submit(CountCourse("thesis")).result(PATIENCE_S)
+    with pytest.raises(EngineError, match="no paper is called that"):
+        calm.client.submit(MeasureCourse("thesis")).result(PATIENCE_S)
+    assert len(calm.hosts) == 1
+
+
+def test_that_a_measurement_can_be_stopped_and_the_host_goes_on(calm: Watched) -> None:
+    begun = threading.Event()
+    stages: list[Progress] = []
+
+    def note(step: Progress) -> None:
+        stages.append(step)
+        if len(stages) > 1:
+            begun.set()
+
+    measure = calm.client.submit(MeasureCourse("report"), note)
+    assert begun.wait(PATIENCE_S)
+    calm.client.cancel(measure)
+    with pytest.raises(Cancelled):
+        measure.result(PATIENCE_S)
+    assert calm.client.submit(CountCourse("lab")).result(PATIENCE_S)
+    assert len(calm.hosts) == 1

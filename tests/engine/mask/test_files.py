@@ -59,7 +59,7 @@ def test_that_a_folder_that_does_not_exist_is_refused(tmp_path):
         pytest.param(b"1 " * MAX_BYTES, "at most", id="too-large"),
         pytest.param(b"1 2; 3", "row 2 has 1 cell", id="ragged"),
         pytest.param(b'{"format": 1}', '"format"', id="other-json"),
-        pytest.param(b"1 " * 64, "1 to 63", id="too-wide"),
+        pytest.param(b"1 " * 128, "1 to 127", id="too-wide"),
     ],
 )
 def test_that_a_file_that_is_no_mask_is_refused_with_its_name(tmp_path, data, why):

@@ -95,7 +95,7 @@ def test_that_other_words_are_no_spelling(text):
 @pytest.mark.parametrize(
     "spelling",
     [
-        "box:", "box:x", "box:3x", "box:0", "box:64", "box:3:1", "box:-3", "disk:3x3", "disk:7:1", "log:9x9",
+        "box:", "box:x", "box:3x", "box:0", "box:64", "box:1x128", "gaussian:128x1", "box:2x64", "box:3:1", "box:-3", "disk:3x3", "disk:7:1", "log:9x9",
         "log:8", "log:1", "log:9:0", "gaussian:9:0", "gaussian:9:nan", "gaussian:9:inf", "gaussian:9:1:1",
         "motion:9:inf", "motion:9:nan", "motion:9:a",
     ],
@@ -111,3 +111,16 @@ def test_that_numbers_out_of_range_are_refused_in_words(spelling):
 def test_that_every_side_can_be_made(side):
     assert box(side).shape == gaussian(side, sigma=0.1).shape == disk(side).shape == (side, side)
     assert max(motion(side, 20).shape) <= 63
+
+
+def test_that_a_row_and_a_column_can_be_127_cells_long():
+    assert box(1, 127).shape == gaussian(127, 1).transposed().shape == (1, 127)
+
+
+@pytest.mark.parametrize(
+    ("spelling", "most"), [("box:64", 63), ("disk:64", 63), ("box:1x128", 127), ("gaussian:999x1", 127)]
+)
+def test_that_too_many_cells_are_answered_with_the_most_there_can_be(spelling, most):
+    with pytest.raises(BadValue) as refusal:
+        generate(spelling)
+    assert refusal.value.remedy == f"Take a whole number from 1 to {most}."

@@ -72,7 +72,7 @@ def test_that_whole_numbers_are_written_without_a_point_while_they_are_exact():
         pytest.param(document(weights=[[1, 2], [3]]), "row 2 has 1 cell", id="ragged"),
         pytest.param(document(weights=[[1, "2"]]), "row 1, column 2 is '2'", id="a-string"),
         pytest.param(document(weights=[[True]]), "row 1, column 1 is 'True'", id="a-truth-value"),
-        pytest.param(document(weights=[[1] * 64]), "1 to 63", id="too-wide"),
+        pytest.param(document(weights=[[1] * 64] * 2), "1 to 63", id="too-wide"),
         pytest.param(document(anchor=[0.5, 0]), '"anchor"', id="anchor-between-cells"),
         pytest.param(document(anchor=[2, 0]), "not among them", id="anchor-outside"),
         pytest.param(document(offset="x"), "offset", id="offset-is-a-word"),

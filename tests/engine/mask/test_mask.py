@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from engine.errors import MaskError
-from engine.mask.mask import MAX_SIDE, Mask
+from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -111,6 +111,34 @@ def test_that_the_largest_mask_and_the_largest_weight_are_allowed():
     mask = Mask(np.full((MAX_SIDE, MAX_SIDE), FLOAT32_MAX))
     assert mask.taps == 3969
     assert np.isfinite(mask.weights32).all()
+
+
+@pytest.mark.parametrize("shape", [(1, MAX_LINE), (MAX_LINE, 1)])
+def test_that_the_longest_row_and_column_are_allowed_and_can_be_turned(shape):
+    mask = Mask(np.arange(127.0).reshape(shape), anchor=(shape[0] - 1, shape[1] - 1))
+    assert mask.transposed().shape == mask.rotated(1).shape == mask.rotated(-1).shape == shape[::-1]
+    assert mask.flipped().anchor == (0, 0)
+    assert mask.resized(1, 1).weights.tolist() == [[126.0]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "remedy"),
+    [
+        (1, 128, "Make it 1 x 127 or smaller."),
+        (500, 1, "Make it 127 x 1 or smaller."),
+        (2, 64, "Make it 2 x 63 or smaller."),
+        (127, 2, "Make it 63 x 2 or smaller."),
+        (127, 127, "Make it 63 x 63 or smaller."),
+    ],
+)
+def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size(rows, columns, remedy):
+    with pytest.raises(MaskError) as refusal:
+        Mask(np.ones((rows, columns)))
+    assert (
+        refusal.value.why == "a side may have 1 to 63 cells, or 1 to 127 in a mask of one row or one column"
+    )
+    assert refusal.value.remedy == remedy
+    Mask(np.ones([int(side) for side in remedy.split() if side.isdigit()]))
 
 
 def test_that_sums_are_rounded_once():

@@ -199,8 +199,9 @@ def test_that_valid_variants_of_each_form_are_read(table, form, wrapping):
         ("float m[N][N] = {1, 2, 3, 4};", r"declared as \? x \?"),
         ("float m[2][2][1] = {1, 2, 3, 4};", "declared with 3 sides"),
         ("1 2 /* 3", "does not end"),
-        (" ".join(["1"] * 64), "1 to 63"),
-        (";".join(["1"] * 64), "1 to 63"),
+        (" ".join(["1"] * 128), "1 to 127"),
+        (";".join(["1"] * 128), "1 to 127"),
+        (";".join(["1 1"] * 64), "1 to 63"),
         ("1 " * MAX_CHARACTERS, "characters"),
     ],
 )

@@ -26,6 +26,10 @@ def test_that_other_types_are_converted(dtype: str, taken: str) -> None:
     assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]]
 
 
+def test_that_a_picture_without_channels_gets_an_axis_that_is_not_broadcast() -> None:
+    assert as_samples(np.zeros((4, 8), np.float32)).strides == (32, 4, 4)
+
+
 @pytest.mark.parametrize(
     "image", [np.zeros((4, 6))[::2, ::-1], np.asfortranarray(np.ones((3, 4, 2))), [[1, 2], [3, 4]]]
 )

@@ -23,7 +23,8 @@ from engine.errors import (
 from engine.mask.mask import Mask
 from engine.timing.plan import NO_SAMPLES, SamplingPlan
 from engine.timing.request import describe_problem
-from engine.timing.runner import Outcome, Step, device_for, filter_once, measure, refuse_unsuitable
+from engine.timing.runner import Outcome, device_for, filter_once, measure, refuse_unsuitable
+from engine.timing.sampling import Step
 from engine.variants.planner import Choice
 from engine.variants.registry import variant
 

@@ -33,6 +33,7 @@ class Counts:
     shared_loads: int = 0
     shared_stores: int = 0
     constant_loads: int = 0
+    matrix_loads: int = 0
     multiplications: int = 0
     out: np.ndarray = field(default_factory=lambda: np.empty(0))
 
@@ -74,7 +75,7 @@ class CountingArray:
     values : ndarray
     counts : Counts
     kind : str
-        "picture", "weight", "scratch", "out", "shared" or "constant": what `counts` calls it.
+        "picture", "weight", "scratch", "out", "shared", "constant" or "matrix": what `counts` calls it.
     """
 
     values: np.ndarray

@@ -26,6 +26,10 @@ def suited(variant: Variant, case: Case) -> Case | None:
         taps = max(rows, columns) if min(rows, columns) == 1 else columns
         anchor = None if case.anchor is None else (0, case.anchor[1])
         case = replace(case, mask_shape=(1, taps), anchor=anchor)
+    if variant.key == "tiled-input":
+        # Its block covers the input tile: made so much larger, its output tile is what the case calls the block.
+        rows, columns = case.mask_shape
+        case = replace(case, block=Block(case.block.x + columns - 1, case.block.y + rows - 1))
     problem = describe_problem(as_samples(case.picture()), case.mask(), case.border, case.cval)
     refusal = variant.unsupported(problem, case.mask(), case.block, LIMITS)
     if refusal is None:

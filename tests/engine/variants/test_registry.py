@@ -28,7 +28,22 @@ def test_that_keys_and_titles_are_unique_and_everything_is_told() -> None:
 
 
 def test_that_the_stable_keys_are_there_in_teaching_order() -> None:
-    assert [known.key for known in VARIANTS] == ["cpu-serial", "cpu-parallel", "naive", "tiled", "cached"]
+    assert [known.key for known in VARIANTS] == [
+        "cpu-serial",
+        "cpu-parallel",
+        "naive",
+        "constant",
+        "tiled-input",
+        "tiled",
+        "cached",
+        "separable-l0",
+        "separable-l1",
+        "separable-l2",
+        "implicit-gemm",
+        "row-naive",
+        "row-tiled",
+        "row-cached",
+    ]
 
 
 @pytest.mark.parametrize("known", VARIANTS, ids=lambda known: known.key)

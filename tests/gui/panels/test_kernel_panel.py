@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -8,7 +10,12 @@ from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 from tests.gui.made_results import (
+    CPU_DEVICE,
+    CUDA_DEVICE,
     NO_CUDA,
+    REMARK,
+    VARIANTS,
+    WORK,
     make_engine_state,
     make_failure,
     make_result,
@@ -53,7 +60,7 @@ def test_that_a_greyed_kernel_cannot_be_chosen_and_its_reason_is_on_the_panel_an
     index = panel.variants.index(panel.variants.position("tiled"))
     assert NO_CUDA in index.data(Qt.ItemDataRole.ToolTipRole)
     panel.kernels.hovered.emit("tiled")
-    assert panel.note.text() == NO_CUDA
+    assert panel.note.text() == f"{NO_CUDA} {REMARK}"
 
 
 def test_that_arrow_keys_choose_and_pass_over_greyed_kernels(qtbot: QtBot) -> None:
@@ -82,10 +89,62 @@ def test_that_the_greyed_line_says_the_first_sentence_and_its_tooltip_the_rest(q
     reason = "No NVIDIA driver was found. Choose a CPU variant."
     state.set_availability(tuple(Availability(key, reason) for key in ("naive", "tiled")))
     panel, _, _, _ = make_panel(qtbot, state)
-    assert panel.greyed.text() == "naive, tiled: No NVIDIA driver was found"
+    assert panel.greyed.text() == "No NVIDIA driver was found: naive, tiled"
     assert "Choose a CPU variant" in panel.greyed.toolTip()
     state.set_availability(())
     assert panel.greyed.isHidden()
+
+
+def test_that_reasons_that_differ_only_in_what_would_do_are_told_once_in_the_line(qtbot: QtBot) -> None:
+    state = make_engine_state()
+    reasons = {key: f"A mask of one row is needed. Or take {key}." for key in ("naive", "tiled")}
+    state.set_availability(tuple(Availability(key, reason) for key, reason in reasons.items()))
+    panel, _, _, _ = make_panel(qtbot, state)
+    assert panel.greyed.text() == "A mask of one row is needed: naive, tiled"
+    assert all(reason in panel.greyed.toolTip() for reason in reasons.values())
+
+
+def ladder_of_fourteen() -> EngineState:
+    """Return a state with as many kernels as Haloscope has, the last three greyed."""
+    more = tuple(replace(VARIANTS[-1], key=f"more-{n}", title=f"More {n}") for n in range(9))
+    state = EngineState()
+    state.set_ready(Ready(VARIANTS + more, (CPU_DEVICE, CUDA_DEVICE)))
+    reason = "A 1-D kernel takes a mask of one row, and this one has 3. Take a mask of one row."
+    state.set_availability(tuple(Availability(variant.key, reason) for variant in more[-3:]))
+    return state
+
+
+def test_that_the_whole_ladder_is_seen_where_there_is_room(qtbot: QtBot) -> None:
+    panel, _, _, _ = make_panel(qtbot, ladder_of_fourteen())
+    QApplication.processEvents()
+    last = panel.kernels.visualRect(panel.variants.index(14))
+    assert panel.kernels.viewport().rect().contains(last)
+
+
+def test_that_in_a_low_window_the_ladder_scrolls_and_everything_below_it_stays_in_sight(qtbot: QtBot) -> None:
+    panel, workspace, _, results = make_panel(qtbot, ladder_of_fourteen())
+    results.add(make_result("tiled", 0.04))
+    panel.resize(288, 475)
+    QApplication.processEvents()
+    assert panel.kernels.verticalScrollBar().maximum() > 0
+    assert panel.kernels.viewport().height() >= 6 * 24
+    assert not panel.breakdown.visibleRegion().isEmpty()
+    assert panel.breakdown.visibleRegion().boundingRect().height() == panel.breakdown.height()
+    assert panel.greyed.height() < 2 * panel.greyed.fontMetrics().lineSpacing()
+    workspace.change(variant="more-5")
+    chosen = panel.kernels.visualRect(panel.kernels.currentIndex())
+    assert panel.kernels.viewport().rect().contains(chosen)
+
+
+def test_that_in_the_lowest_window_some_rows_are_left_and_the_panel_scrolls(qtbot: QtBot) -> None:
+    panel, _, _, _ = make_panel(qtbot, ladder_of_fourteen())
+    panel.resize(288, 200)
+    QApplication.processEvents()
+    assert panel.height() == 200
+    assert panel.kernels.height() >= 5 * 24
+    panel.resize(288, 900)
+    QApplication.processEvents()
+    assert panel.kernels.verticalScrollBar().maximum() == 0
 
 
 def test_that_the_note_keeps_its_height_whatever_is_hovered(qtbot: QtBot) -> None:
@@ -96,6 +155,27 @@ def test_that_the_note_keeps_its_height_whatever_is_hovered(qtbot: QtBot) -> Non
         QApplication.processEvents()
         places.add(panel.block.y())
     assert len(places) == 1
+
+
+def test_that_the_note_tells_what_to_know_before_using_a_kernel(qtbot: QtBot) -> None:
+    panel, workspace, _, _ = make_panel(qtbot)
+    workspace.change(variant="tiled")
+    told = "The input tile with its halo in shared memory."
+    assert panel.note.text() == f"{told} {REMARK}"
+    assert panel.note.toolTip() == f"{told}\n\n{REMARK}"
+
+
+def test_that_the_model_of_work_of_the_last_run_is_told_also_of_the_simulator(qtbot: QtBot) -> None:
+    panel, _, _, results = make_panel(qtbot)
+    results.add(make_failure())
+    assert panel.work.isHidden()
+    results.add(make_result("naive", 900.0, device="simulator", work=WORK))
+    assert panel.work.isVisible()
+    assert panel.work.text().startswith("Model: 25.0 operations a global load (CGMA)")
+    assert "1.60 loads of the picture, 25.0 shared loads" in panel.work.text()
+    assert "<b>naive</b>" in panel.work.toolTip()
+    results.clear()
+    assert panel.work.isHidden()
 
 
 def test_that_the_breakdown_is_hidden_before_the_first_run_and_for_runs_without_a_speed(qtbot: QtBot) -> None:

@@ -158,6 +158,17 @@ def test_that_the_offset_is_added_to_the_mask(qtbot, panel, workspace):
     assert panel.scale.offset_field.text() == "0"
 
 
+def test_that_an_offset_after_an_edit_of_any_cell_of_a_long_mask_is_a_step_of_its_own(
+    qtbot, panel, workspace
+):
+    workspace.set_mask(Mask(np.ones((127, 1))))
+    for row in (63, 126):
+        panel.model.setData(panel.model.index(row, 0), "2")
+        enter(qtbot, panel.scale.offset_field, str(row))
+        workspace.undo_stack.undo()
+        assert workspace.mask.weights[row, 0] == 2.0
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -255,6 +266,19 @@ def test_that_every_control_has_a_name_and_a_tooltip(panel):
         assert control.toolTip(), control
         assert control.accessibleName() or control.text(), control
         assert control.focusPolicy() & Qt.FocusPolicy.TabFocus, control
+
+
+def test_that_a_mask_of_one_row_can_be_made_127_long_and_not_two_rows_high_then(panel, workspace):
+    workspace.set_mask(Mask([[1, 2, 1]]))
+    panel.size_controls.columns_box.setValue(127)
+    assert workspace.mask.shape == (1, 127)
+    panel.size_controls.rows_box.setValue(2)
+    assert workspace.mask.shape == (1, 127)
+    assert panel.size_controls.rows_box.value() == 1
+    assert "1 to 127 in a mask of one row" in panel.facts.text()
+    panel.size_controls.square_button.setChecked(True)
+    assert workspace.mask.shape == (1, 127)
+    assert not panel.size_controls.square_button.isChecked()
 
 
 @pytest.mark.parametrize("side", ["64", "0"])

@@ -97,6 +97,23 @@ def test_that_a_speed_up_stands_at_its_ratio_with_the_number_at_its_end(qtbot: Q
     assert "naive" in plot.caption.text()
 
 
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_packed_rows_stand_in_a_row_of_their_own_beside_the_pitched_ones(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    results.add(make_result("cpu-serial", 20.0))
+    results.add(make_result("naive", 2.0))
+    results.add(make_result("tiled", 1.0))
+    results.add(make_result("naive", 4.0, layout="packed"))
+    rows = {run.variant + run.layout: value for run, value in marks(plot).values()}
+    names = [name for _, name in plot.plot.getAxis("left")._tickLevels[0]]
+    assert names == ["cpu-serial", "naive", "naive (packed)", "tiled"]
+    naive, packed = rows["naivepitched"], rows["naivepacked"]
+    assert math.isclose(max(naive, packed) / min(naive, packed), 2.0, rel_tol=1e-9)
+    assert "naive (packed)" in plot.accessibleDescription()
+
+
 def test_that_without_a_run_of_the_baseline_the_plot_says_so(qtbot: QtBot) -> None:
     plot, results, _ = make_plot(qtbot, SpeedupPlot)
     results.add(make_result("naive", 2.0))

@@ -3,8 +3,10 @@ from dataclasses import replace
 import pytest
 
 from engine.border import Border
+from engine.layout import Layout
 from gui.state.comparison import (
     kernel_speed_ms,
+    layout_suffix,
     newest_baseline,
     no_speed_word,
     problem_key,
@@ -61,4 +63,19 @@ def test_that_such_a_result_has_no_speed_and_says_why(result: object, word: str)
 
 def test_that_the_newest_run_of_the_baseline_with_a_speed_counts() -> None:
     old, new, failed = make_result("naive", 3.0), make_result("naive", 2.0), make_failure("naive")
-    assert newest_baseline([old, new, failed], "naive") == {problem_key(PROBLEM): new}
+    found = newest_baseline([old, new, failed], "naive")
+    assert found == {(problem_key(PROBLEM), layout): new for layout in ("", "pitched")}
+
+
+def test_that_a_baseline_stands_for_results_of_its_own_layout_and_one_of_the_cpu_for_all() -> None:
+    key = problem_key(PROBLEM)
+    pitched, packed = make_result("naive", 3.0), make_result("naive", 4.0, layout="packed")
+    found = newest_baseline([pitched, packed], "naive")
+    assert found == {(key, ""): packed, (key, "pitched"): pitched, (key, "packed"): packed}
+    serial = make_result("cpu-serial", 9.0)
+    assert newest_baseline([serial], "cpu-serial") == {(key, layout): serial for layout in ("", *Layout)}
+
+
+def test_that_packed_rows_are_named_and_pitched_ones_go_without_saying() -> None:
+    assert layout_suffix(make_result("naive", layout="packed")) == " (packed)"
+    assert layout_suffix(make_result("naive")) == layout_suffix(make_result("cpu-serial")) == ""

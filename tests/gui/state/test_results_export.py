@@ -10,6 +10,7 @@ from gui.state.results_export import to_clipboard_text, to_csv, to_json
 from gui.state.results_model import ResultsModel
 from tests.gui.made_results import (
     PROVED,
+    WORK,
     make_failure,
     make_result,
     make_simulated,
@@ -71,6 +72,21 @@ def test_that_json_is_strict_and_keeps_every_raw_sample() -> None:
     assert document["results"][1]["verification"]["bound"] == "Infinity"
     assert document["baseline"] == "naive"
     assert document["units"]
+
+
+def test_that_layout_and_model_of_work_are_in_both_files() -> None:
+    run = make_result("tiled", work=WORK, layout="packed")
+    record, failed = read_csv(run, make_failure())
+    assert (record["layout"], failed["layout"]) == ("packed", "pitched")
+    assert int(record["model_shared_loads"]) == WORK.shared_loads
+    assert float(record["model_cgma_flop_per_load"]) == WORK.cgma
+    assert float(record["model_intensity_flop_per_byte"]) == WORK.arithmetic_intensity
+    assert {value for name, value in failed.items() if name.startswith("model_")} == {""}
+    document = json.loads(to_json(rows_of(run), "naive"))  # type: ignore[arg-type]
+    assert document["results"][0]["layout"] == "packed"
+    assert document["results"][0]["work"]["constant_loads"] == 0
+    assert document["results"][0]["work"]["cgma"] == WORK.cgma
+    assert "model" in document["units"]["work"]
 
 
 def test_that_json_of_a_failure_has_its_reason_and_no_timing() -> None:

@@ -8,7 +8,14 @@ from pytestqt.qtbot import QtBot
 from gui.state.quantities import MISSING
 from gui.state.results_columns import COLUMNS, POSITION, Key
 from gui.state.results_model import ResultsModel, ResultsOrder
-from tests.gui.made_results import PROBLEM, make_failure, make_result, make_simulated, make_unverified
+from tests.gui.made_results import (
+    PROBLEM,
+    WORK,
+    make_failure,
+    make_result,
+    make_simulated,
+    make_unverified,
+)
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -57,6 +64,31 @@ def test_that_a_speed_up_is_only_against_the_same_problem() -> None:
     model.add(make_result("tiled", 0.5))
     model.add(make_result("tiled", 0.5, problem=replace(PROBLEM, width=1024)))
     assert column(model, Key.SPEEDUP) == ["1.00×", "40.0×", MISSING]
+
+
+def test_that_the_two_layouts_are_told_apart_and_compared_like_with_like() -> None:
+    model = ResultsModel()
+    model.set_baseline("naive")
+    for variant, kernel_ms, layout in (
+        ("naive", 2.0, "pitched"),
+        ("naive", 3.0, "packed"),
+        ("tiled", 1.0, "pitched"),
+        ("tiled", 1.0, "packed"),
+    ):
+        model.add(make_result(variant, kernel_ms, layout=layout))
+    model.add(make_result("cpu-serial", 6.0))
+    assert column(model, Key.LAYOUT) == ["pitched", "packed", "pitched", "packed", MISSING]
+    assert column(model, Key.SPEEDUP) == ["1.00×", "1.00×", "2.00×", "3.00×", "0.500×"]
+
+
+def test_that_the_tooltip_has_the_model_of_work_and_calls_it_one() -> None:
+    model = ResultsModel()
+    model.add(make_result("tiled", 0.04, work=WORK, layout="packed"))
+    tooltip = cell(model, 0, Key.KERNEL, Qt.ItemDataRole.ToolTipRole)
+    for part in ("Model of the work", "(CGMA)", ">25.0<", "shared loads", ">1.60<", "rows packed"):
+        assert part in tooltip
+    model.add(make_result("tiled", 0.04))
+    assert "Model" not in cell(model, 1, Key.KERNEL, Qt.ItemDataRole.ToolTipRole)
 
 
 def test_that_a_baseline_that_arrives_later_fills_the_speed_ups_before_it(qtbot: QtBot) -> None:

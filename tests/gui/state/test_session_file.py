@@ -4,6 +4,7 @@ import pytest
 
 from engine.block import Block
 from engine.border import Border
+from engine.layout import Layout
 from engine.mask.mask import Mask
 from gui.state.session_file import LARGEST_BYTES, Session, SessionError, load_session, save_session
 from gui.state.workspace import Settings
@@ -19,6 +20,7 @@ SETTINGS = Settings(
     block=Block(32, 4),
     range_mode="absolute",
     baseline="naive",
+    layout=Layout.PACKED,
 )
 
 
@@ -74,12 +76,14 @@ def changed(part: str, **fields) -> dict:
         (changed("mask", weights=[[True]]), "weights"),
         (changed("mask", weights=[[1e300]]), "float32"),
         (changed("mask", weights=[[10**400]]), "mask"),
-        (changed("mask", weights=[[1]] * 64), "63"),
-        (changed("mask", weights=[[1] * 64]), "63"),
+        (changed("mask", weights=[[1]] * 128), "1 to 127 rows"),
+        (changed("mask", weights=[[1, 1]] * 64), "1 to 63"),
+        (changed("mask", weights=[[1] * 128]), "1 to 127"),
         (changed("mask", anchor=[2, 0]), "anchor"),
         (changed("mask", anchor=[0.5, 0]), "anchor"),
         (changed("mask", offset="1"), "offset"),
         (changed("settings", border="torus"), "torus"),
+        (changed("settings", layout="dense"), "layout"),
         (changed("settings", flip=1), "flip"),
         (changed("settings", cval=10**400), "cval"),
         (changed("settings", block=[0, 16]), "block"),

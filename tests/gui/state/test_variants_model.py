@@ -6,11 +6,19 @@ from pytestqt.qtbot import QtBot
 from engine.block import Block
 from engine.border import Border
 from engine.host.protocol import Availability, Filtered
+from engine.layout import Layout
 from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
 from gui.state.variants_model import SUBTITLE_ROLE, TIME_ROLE, VariantsModel
 from gui.state.workspace import Workspace
-from tests.gui.made_results import NO_CUDA, make_engine_state, make_result, make_simulated, make_workspace
+from tests.gui.made_results import (
+    NO_CUDA,
+    REMARK,
+    make_engine_state,
+    make_result,
+    make_simulated,
+    make_workspace,
+)
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -50,6 +58,21 @@ def test_that_the_model_keeps_to_the_rules_of_qt_while_the_engine_comes_and_goes
         "cached",
     ]
     assert tester
+
+
+def test_that_the_time_is_that_of_the_layout_that_is_chosen() -> None:
+    model, workspace, results = make_model()
+    results.add(make_result("naive", 0.2, layout="packed"))
+    results.add(make_result("cpu-serial", 20.0))
+    assert (time_of(model, "naive"), time_of(model, "cpu-serial")) == ("", "20.0 ms")
+    workspace.change(layout=Layout.PACKED)
+    assert (time_of(model, "naive"), time_of(model, "cpu-serial")) == ("0.200 ms", "20.0 ms")
+
+
+def test_that_the_tooltip_tells_what_to_know_before_using_a_variant() -> None:
+    model, _, _ = make_model()
+    tooltip = model.index(model.position("tiled")).data(Qt.ItemDataRole.ToolTipRole)
+    assert tooltip == f"The input tile with its halo in shared memory.\n\n{REMARK}"
 
 
 def test_that_an_unavailable_variant_is_greyed_with_the_reason_in_its_tooltip() -> None:

@@ -8,6 +8,7 @@ FIRST_FIVE = ("cpu-serial", "cpu-parallel", "naive", "tiled", "cached")
 LADDER = (
     *FIRST_FIVE,
     "constant",
+    "tiled-input",
     "separable-l0",
     "separable-l1",
     "separable-l2",

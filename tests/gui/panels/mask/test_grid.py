@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QGuiApplication
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QVBoxLayout, QWidget
 
 from engine.mask.mask import Mask
 from gui.panels.mask.cell_delegate import fitting_font, fitting_text
@@ -160,6 +160,29 @@ def test_that_a_mask_too_large_for_the_room_gets_cells_that_can_be_read(grid, wo
     workspace.set_mask(Mask(np.ones((63, 63))))
     assert grid.columnWidth(0) >= 40
     assert grid.horizontalScrollBar().maximum() > 0
+
+
+def test_that_a_row_of_127_is_seen_whole_above_its_scroll_bar(grid, workspace):
+    workspace.set_mask(Mask(np.ones((1, 127))))
+    QApplication.processEvents()
+    assert grid.columnWidth(0) >= 40
+    assert grid.horizontalScrollBar().maximum() > 0
+    assert grid.viewport().height() >= grid.rowHeight(0) >= 24
+    assert grid.viewport().rect().contains(grid.visualRect(grid.currentIndex()))
+
+
+def test_that_a_column_of_127_needs_to_be_scrolled_in_one_direction_only(grid, workspace):
+    workspace.set_mask(Mask(np.ones((127, 1))))
+    QApplication.processEvents()
+    assert grid.verticalScrollBar().maximum() > 0
+    assert grid.horizontalScrollBar().maximum() == 0
+
+
+def test_that_the_current_cell_stays_in_sight_when_the_room_shrinks(grid, workspace):
+    workspace.set_mask(Mask(np.ones((1, 127)), anchor=(0, 6)))
+    grid.resize(200, 240)
+    QApplication.processEvents()
+    assert grid.viewport().rect().contains(grid.visualRect(grid.currentIndex()))
 
 
 @pytest.mark.parametrize("place", [(0, 0), (2, 2)])

@@ -1,0 +1,151 @@
+"""The proof on a real device, written into docs/proof.md: the GPU tests, and compute-sanitizer's four tools.
+
+python -m bench.proof [--out docs/proof.md] [--skip-tests]      needs a CUDA device and compute-sanitizer on the PATH
+"""
+
+import argparse
+import datetime
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as Tree
+from dataclasses import dataclass
+from pathlib import Path
+
+TOOLS = {
+    "memcheck": "no access outside an array, none misaligned, nothing leaked by a fault",
+    "racecheck": "no two threads of a block meet at a shared cell without a barrier between them",
+    "initcheck": "nothing is read from global memory that nobody has written",
+    "synccheck": "every thread of a block meets every barrier",
+}
+BEGIN, END = "<!-- written by python -m bench.proof -->", "<!-- end of what bench.proof wrote -->"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one check gave."""
+
+    name: str
+    sentence: str
+    passed: bool
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return device and versions of this machine."""
+    from engine.device.devices import backend
+    from engine.device.versions import commit
+    from engine.device.versions import versions as libraries
+
+    environment = backend("cuda:0").environment()
+    sanitizer = subprocess.run(
+        ["compute-sanitizer", "--version"], capture_output=True, text=True, check=True
+    ).stdout
+    number = re.search(r"[Vv]ersion\s+(\S+)", sanitizer)
+    return [
+        ("device", environment.device),
+        ("driver API", environment.driver),
+        ("compute-sanitizer", number.group(1) if number else sanitizer.strip().splitlines()[-1]),
+        *libraries().items(),
+        ("commit", commit() or "not known"),
+        ("date", datetime.date.today().isoformat()),
+    ]
+
+
+def run_tests() -> list[Outcome]:
+    """Run tests/gpu, where a skip is a failure, and count."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "tests/gpu",
+            "-q",
+            f"--junitxml={report}",
+            "-p",
+            "no:cacheprovider",
+        ]
+        done = subprocess.run(command, env=os.environ | {"HALOSCOPE_GPU": "1"}, check=False)
+        suite = Tree.parse(report).getroot().find("testsuite")
+    assert suite is not None
+    counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
+    sentence = "{tests:,} tests, {failures} failures, {errors} errors, {skipped} skipped".format(**counts)
+    bad = counts["failures"] + counts["errors"] + counts["skipped"]
+    return [Outcome("tests/gpu", sentence, done.returncode == 0 and not bad)]
+
+
+def run_sanitizer(tool: str) -> tuple[Outcome, list[str]]:
+    """Run every kernel once under a tool; return the outcome and what was launched."""
+    command = [
+        "compute-sanitizer",
+        "--tool",
+        tool,
+        "--error-exitcode",
+        "9",
+        sys.executable,
+        "-m",
+        "bench.representative",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    text = done.stdout + done.stderr
+    summary = re.findall(r"(ERROR SUMMARY: .*|RACECHECK SUMMARY: .*)", text)
+    launched = [line for line in done.stdout.splitlines() if "verified" in line and not line.startswith("=")]
+    passed = (
+        done.returncode == 0 and bool(summary) and all(re.search(r"\b0 (errors|hazards)", s) for s in summary)
+    )
+    if not passed:
+        print(text[-4000:], file=sys.stderr)
+    sentence = f"{'; '.join(summary) or f'ended with {done.returncode}'} ({len(launched)} launches)"
+    return Outcome(tool, sentence, passed), launched
+
+
+def document(outcomes: list[Outcome], launched: list[str], facts: list[tuple[str, str]]) -> str:
+    """Return the Markdown between the markers."""
+    rows = [
+        f"| `{o.name}` | {TOOLS.get(o.name, 'every variant, every case')} | {o.sentence} | {'yes' if o.passed else 'NO'} |"
+        for o in outcomes
+    ]
+    lines = [
+        BEGIN,
+        "",
+        "| check | what it shows | outcome | passed |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {name} | {value} |" for name, value in facts),
+        "",
+        "Launched under each tool, every result compared with the float64 oracle:",
+        "",
+        *(f"- {line}" for line in launched),
+        "",
+        END,
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run everything and write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("docs/proof.md"))
+    parser.add_argument("--skip-tests", action="store_true", help="only compute-sanitizer")
+    arguments = parser.parse_args()
+    outcomes = [] if arguments.skip_tests else run_tests()
+    launched: list[str] = []
+    for tool in TOOLS:
+        outcome, launched = run_sanitizer(tool)
+        outcomes.append(outcome)
+        print(f"{tool}: {outcome.sentence}", flush=True)
+    text = Path("docs/proof.md").read_text(encoding="utf-8")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    arguments.out.write_text(before + document(outcomes, launched, versions()) + after, encoding="utf-8")
+    return 0 if all(outcome.passed for outcome in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""A copy of the picture as a variant, so that the effective bandwidth is verified and timed like every kernel.
+
+It is no filter and not in the registry. Source: COSC 407, "Measuring Performance: Bandwidth (BW)", the matrix copy.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numba import types
+from numba.np.numpy_support import from_dtype
+
+from engine.block import Block, Limits
+from engine.block_rules import Refusal
+from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.numba_cuda import cuda
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
+from engine.variants.cuda.geometry import one_launch, refuse_launch
+from engine.work import Work, filter_work
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch, a thread a cell."""
+    return one_launch(problem, block)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: each cell is read once and written once."""
+    return filter_work(problem, picture_loads=problem.samples, multiply_adds=0)
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask is not a copy's, or the block or the grid is illegal, or None."""
+    if mask.shape != (1, 1) or mask.weights[0, 0] != 1 or mask.offset:
+        return Refusal("A copy has the mask of one cell of weight 1.")
+    return refuse_launch(problem, block, limits)
+
+
+@lru_cache
+def kernel():
+    """Return the kernel."""
+
+    @cuda.jit
+    def copy_cells(image, width, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row < image.shape[0] and column < width:
+            out[row, column, channel] = float32(image[row, column, channel])
+
+    return copy_cells
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
+    signature = (image, types.int64, types.Array(types.float32, 3, "C"))
+    return (Pass("copy_cells", kernel(), signature, launch, (Place.IMAGE, problem.width, Place.OUT)),)
+
+
+COPY = Variant(
+    key="copy",
+    title="Matrix copy",
+    device=DeviceKind.CUDA,
+    idea="One thread a cell reads it and writes it.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+)

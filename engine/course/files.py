@@ -1,0 +1,63 @@
+"""A paper's files in a folder: PAPER.md, a CSV a table, an SVG a figure; each whole or not at all."""
+
+import os
+from collections.abc import Sequence
+
+from engine.course.figures import svg_of
+from engine.course.markdown import markdown_of
+from engine.course.paper import CourseTable, Paper
+from engine.course.spreadsheet import csv_of
+from engine.errors import FileWriteError
+from engine.files import atomic_write
+
+
+def make_folder(folder: str) -> None:
+    """Make the folder for the files if it is not there; the folder around it must be.
+
+    Raises
+    ------
+    FileWriteError
+    """
+    what = f"{folder} cannot be used for the files"
+    try:
+        os.mkdir(folder)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise FileWriteError(what, "it is a file", "Choose another name.") from None
+    except FileNotFoundError as error:
+        raise FileWriteError(what, "the folder around it does not exist", "Create that one first.") from error
+    except (OSError, ValueError) as error:
+        why = (getattr(error, "strerror", None) or str(error)).lower()
+        raise FileWriteError(what, why, "Choose another folder.") from error
+
+
+def write_paper(
+    folder: str, paper: Paper, tables: Sequence[CourseTable], machine: Sequence[tuple[str, str]]
+) -> tuple[str, ...]:
+    """Write a paper's files and return their names.
+
+    Parameters
+    ----------
+    folder : str
+        It exists.
+    paper : Paper
+    tables : sequence of CourseTable
+    machine : sequence of (str, str)
+        Name and value of what was measured on; at the head of each file.
+
+    Raises
+    ------
+    FileWriteError
+    """
+    contents: dict[str, bytes] = {}
+    pictures: dict[str, str] = {}
+    for number, table in enumerate(tables, start=1):
+        contents[f"{paper.key}-table-{number}.csv"] = csv_of(paper, table, machine).encode()
+        if table.figure is not None:
+            name = f"{paper.key}-figure-{len(pictures) + 1}.svg"
+            contents[name] = svg_of(table.figure)
+            pictures[table.figure.title] = name
+    contents[f"{paper.key}.md"] = markdown_of(paper, tables, machine, pictures).encode()
+    for name, content in contents.items():
+        atomic_write(os.path.join(folder, name), content)
+    return tuple(contents)

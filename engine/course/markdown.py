@@ -1,0 +1,82 @@
+"""A paper with its tables as Markdown."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from engine.course.paper import CourseTable, Paper
+from engine.course.sheet import Sheet, sheet_of
+
+Lines = Sequence[tuple[str, str]]
+
+
+def markdown_of(
+    paper: Paper, tables: Sequence[CourseTable], machine: Lines, pictures: Mapping[str, str] = {}
+) -> str:
+    """Return the text of a paper's file.
+
+    Parameters
+    ----------
+    paper : Paper
+    tables : sequence of CourseTable
+    machine : sequence of (str, str)
+        Name and value of what was measured on.
+    pictures : mapping of str to str
+        File name of each figure that has one, by the figure's title.
+    """
+    parts = [
+        f"# {paper.title}",
+        paper.citation,
+        paper.about,
+        "\n".join(f"- {name}: {value}" for name, value in machine),
+        "Columns marked (paper) are as printed; those marked (here) are this machine's.",
+        "## Which kernel is which",
+        _kernels(paper),
+    ]
+    for table in tables:
+        parts += _table(table)
+        if table.figure and table.figure.title in pictures:
+            parts.append(f"![{table.figure.title}]({pictures[table.figure.title]})")
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_of_table(table: CourseTable) -> str:
+    """Return one table with its reasons and notes."""
+    return "\n\n".join(_table(table)) + "\n"
+
+
+def _kernels(paper: Paper) -> str:
+    rows = [
+        (
+            kernel.name,
+            kernel.place,
+            f"`{kernel.here.variant}`",
+            str(kernel.here.block or ""),
+            kernel.difference,
+        )
+        for kernel in paper.kernels
+    ]
+    return _lines(("In the paper", "Where", "Here", "Block", "What differs"), rows, frozenset())
+
+
+def _table(table: CourseTable) -> list[str]:
+    sheet: Sheet = sheet_of(table)
+    parts = [f"## {table.title}", _lines([c.title for c in sheet.columns], sheet.rows, sheet.numbers)]
+    if sheet.reasons:
+        parts.append(
+            "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
+        )
+    if table.notes:
+        parts.append("\n".join(f"- {note}" for note in table.notes))
+    return parts
+
+
+def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:
+    rule = ["---:" if column in numbers else "---" for column in range(len(headings))]
+    lines = [[_escaped(text) for text in line] for line in (headings, *rows)]
+    lines.insert(1, rule)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is; back quotes still make code."""
+    return re.sub(r"([|*<_])", r"\\\1", text) if "`" not in text else text.replace("|", r"\|")

@@ -1,0 +1,135 @@
+"""A paper's tables for this machine: measures what they need, verified first.
+
+Called on: the main thread of the engine's process, or of a script.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from engine.course.bench import Bench
+from engine.course.paper import CourseTable
+from engine.course.runs import Measured, Results, Run
+from engine.course.tables import PaperTables, tables_module
+from engine.device.devices import device_named, own_process_needed
+from engine.errors import BadValue
+from engine.timing.plan import SamplingPlan
+from engine.timing.sampling import Step
+
+MAX_SIDE = 16_384
+BUDGET_S = 0.3
+# A cell of the serial loops on a large picture takes seconds; three samples of it are enough.
+PATIENCE_S = 5.0
+
+OnProgress = Callable[[str, float], None]
+"""Called with what is measured and the fraction done; may raise to stop."""
+
+
+def tables_of(
+    paper_key: str,
+    device: str = "auto",
+    *,
+    sizes: Sequence[int] | None = None,
+    budget_s: float = BUDGET_S,
+    on_progress: OnProgress = lambda text, fraction: None,
+) -> tuple[CourseTable, ...]:
+    """Measure what a paper's tables need and return them.
+
+    Parameters
+    ----------
+    paper_key : str
+    device : str
+        For the CUDA variants: "auto" or the key of a device. Without one that works their cells say why.
+    sizes : sequence of int, optional
+        Sides of pictures and matrices instead of the paper's own.
+    budget_s : float
+        Time to spend on the samples of one cell, seconds.
+    on_progress : callable of (str, float)
+
+    Returns
+    -------
+    tuple of CourseTable
+        In the paper's order. What failed, or failed its verification, is a reason in its cells.
+
+    Raises
+    ------
+    UnknownName
+        No paper is called so.
+    DeviceUnavailable
+        A device that was asked for by name is not there.
+    BadValue
+        The simulator, whose times mean nothing, or a size that is out of range.
+    DeviceFault
+        The process is lost for CUDA.
+    """
+    module = tables_module(paper_key)
+    wanted = _checked_sizes(sizes)
+    check_device(device)
+    runs = tuple(dict.fromkeys(module.runs(wanted)))
+    results = Results(_measured(runs, device, budget_s, on_progress))
+    on_progress("the tables", 1.0)
+    tables = module.tables(results, wanted)
+    return tables if wanted is None else _with_note(module, tables, wanted)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that tables cannot be measured on.
+
+    Raises
+    ------
+    DeviceUnavailable
+        A device that was asked for by name is not there.
+    BadValue
+        The simulator.
+    """
+    if device != "auto" and own_process_needed(device_named(device)):
+        raise BadValue(
+            "The simulator",
+            "its times mean nothing, and the tables are about times",
+            "Choose auto, cpu or cuda:0.",
+        )
+
+
+def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
+    if sizes is None:
+        return None
+    wanted = tuple(dict.fromkeys(sizes))
+    bad = next((size for size in wanted if not 1 <= size <= MAX_SIDE), None)
+    if bad is not None or not wanted:
+        raise BadValue(
+            f"size {bad}" if bad is not None else "no size",
+            f"a side has 1 to {MAX_SIDE:,} pixels",
+            "Choose sizes within these.",
+        )
+    return wanted
+
+
+def _measured(
+    runs: tuple[Run, ...], device: str, budget_s: float, on_progress: OnProgress
+) -> dict[Run, Measured]:
+    plan = SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S)
+    bench = Bench(device, plan)
+    total_s = sum(run.expected_s for run in runs)
+    done: dict[Run, Measured] = {}
+    before_s = 0.0
+    for run in runs:
+
+        def checkpoint(step: Step, run: Run = run, before_s: float = before_s) -> None:
+            on_progress(run.label, (before_s + run.expected_s * step.fraction) / total_s)
+
+        on_progress(run.label, before_s / total_s)
+        done[run] = bench.take(run, checkpoint)
+        before_s += run.expected_s
+    return done
+
+
+def _with_note(
+    module: PaperTables, tables: tuple[CourseTable, ...], wanted: tuple[int, ...]
+) -> tuple[CourseTable, ...]:
+    """Say in each table that would have other rows with the paper's own sizes that it has not."""
+    note = f"Measured for the sizes {', '.join(map(str, wanted))} only, not for the paper's own."
+    nothing = Results({})
+    in_full, restricted = module.tables(nothing, None), module.tables(nothing, wanted)
+    return tuple(
+        table if whole.rows == part.rows else replace(table, notes=(*table.notes, note))
+        for table, whole, part in zip(tables, in_full, restricted, strict=True)
+    )

@@ -1,0 +1,143 @@
+"""What a paper's tables measure. Plain data that can be a key; `engine.course.bench` does it. No Numba."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from engine.block import Block
+from engine.layout import Layout
+from engine.mask.mask import Mask
+
+NOT_YET = "not measured yet"
+
+# The plain loops on one core make about 0.3 G multiply-adds a second, and are run about eight times.
+_SERIAL_S = 8 / 3e8
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRun:
+    """A filtering of a grey float32 picture with the zero border: times of its kernel and of what surrounds it.
+
+    Gives "kernel_ms", and on CUDA "overhead_ms": allocation and both copies.
+    """
+
+    variant: str
+    mask: Mask
+    width: int
+    height: int
+    block: Block | None = None
+    layout: Layout = Layout.PITCHED
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        block = f", block {self.block}" if self.block else ""
+        layout = "" if self.layout is Layout.PITCHED else f", {self.layout} rows"
+        return f"{self.variant}, {self.width} x {self.height}, {self.mask.name}{block}{layout}"
+
+    @property
+    def expected_s(self) -> float:
+        """About how long it takes, seconds; only their proportion matters."""
+        if self.variant != "cpu-serial":
+            return 2.0
+        return 2.0 + self.width * self.height * self.mask.weights.size * _SERIAL_S
+
+
+@dataclass(frozen=True, slots=True)
+class BankRun:
+    """So many square Gaussian masks on one picture, all in one launch of `implicit-gemm`: "kernel_ms" of all together."""
+
+    mask_side: int
+    masks: int
+    side: int
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        return f"implicit-gemm, {self.side} x {self.side}, {self.masks} masks of {self.mask_side} x {self.mask_side}"
+
+    @property
+    def expected_s(self) -> float:
+        """About how long it takes, seconds: every mask's result is verified by itself."""
+        return 2.0 + 0.3 * self.masks
+
+
+@dataclass(frozen=True, slots=True)
+class TimerRun:
+    """A filtering timed twice: "kernel_ms" by device events, "host_ms" by the host's clock around launch and wait."""
+
+    filtering: FilterRun
+    expected_s: float = 2.0
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        return f"both timers on {self.filtering.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class BusRun:
+    """The device's memory bus, asked and not measured: "memory_clock_mhz", "bus_width_bits", "bytes_per_second"."""
+
+    label: str = "the memory's clock and width"
+    expected_s: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ProductRun:
+    """A product of two square float32 matrices: "kernel_ms", "gflops"."""
+
+    variant: str
+    side: int
+    tile: int
+    expected_s: float = 2.0
+
+    @property
+    def label(self) -> str:
+        """What is measured, in a line."""
+        return f"{self.variant}, {self.side} x {self.side}, tile {self.tile}"
+
+
+Run = FilterRun | BankRun | TimerRun | BusRun | ProductRun
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of a run: values by name, or why there are none.
+
+    Parameters
+    ----------
+    values : dict of str to float
+        Durations are medians.
+    reason : str
+        Why there are no values, in words.
+    not_verified : bool
+        Whether the reason is a result that is wrong.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    not_verified: bool = False
+
+
+class Results:
+    """What came of the runs of a paper; a run that was not done has the reason that it was not measured yet.
+
+    Parameters
+    ----------
+    done : mapping of Run to Measured
+    """
+
+    def __init__(self, done: Mapping[Run, Measured]) -> None:
+        self._done = done
+
+    def of(self, run: Run) -> Measured:
+        """Return what came of a run."""
+        return self._done.get(run, Measured(reason=NOT_YET))
+
+    def value(self, run: Run, name: str) -> float | None:
+        """Return a value of a run; None where there is none."""
+        return self.of(run).values.get(name)
+
+    def first_fault(self, *runs: Run) -> Measured:
+        """Return the first of the runs that has no values; an empty one where all have."""
+        return next((self.of(run) for run in runs if self.of(run).reason), Measured())

@@ -1,0 +1,41 @@
+"""Which module makes the tables of which paper."""
+
+from types import MappingProxyType
+from typing import Protocol
+
+from engine.course import cnn, convolution_lecture, lab, performance_lecture, report
+from engine.course.paper import CourseTable
+from engine.course.papers import paper
+from engine.course.runs import Results, Run
+
+
+class PaperTables(Protocol):
+    """What such a module has. `sizes` are sides of pictures or matrices; None: the paper's own."""
+
+    def runs(self, sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
+        """Return what is measured, in an order that keeps a picture as long as it is needed."""
+
+    def tables(self, results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
+        """Return the paper's tables, in its order, with what there is."""
+
+
+_MODULES: MappingProxyType[str, PaperTables] = MappingProxyType(
+    {
+        "report": report,
+        "cnn": cnn,
+        "lab": lab,
+        "convolution": convolution_lecture,
+        "performance": performance_lecture,
+    }
+)
+
+
+def tables_module(paper_key: str) -> PaperTables:
+    """Return what makes the tables of a paper.
+
+    Raises
+    ------
+    UnknownName
+        No paper is called so.
+    """
+    return _MODULES[paper(paper_key).key]

@@ -1,0 +1,42 @@
+"""What the host does for the course material. Called in the host process: counting on the thread that reads the pipe."""
+
+from engine.course.paper import CourseTable
+from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
+from engine.host.jobs import Report
+from engine.host.protocol import Progress, Saved
+
+# Of one cell: the client gives up on the host after ten times that. The serial baseline of the largest picture, with
+# its proof by the oracle, is the slowest.
+EXPECTED_CELL_S = 60.0
+
+
+def count_course(request: CountCourse) -> tuple[CourseTable, ...]:
+    """Return a paper's tables with what can be counted."""
+    # The host is up before anybody asks for a paper.
+    from engine.course.counted import counted_tables
+
+    return counted_tables(request.paper)
+
+
+def measure_course(request: MeasureCourse, report: Report) -> tuple[CourseTable, ...]:
+    """Measure a paper's tables; a request that was stopped ends between two cells."""
+    from engine.course.measure import tables_of
+
+    def tell(text: str, fraction: float) -> None:
+        report(Progress(text, fraction, EXPECTED_CELL_S))
+
+    tell("preparing the paper's tables", 0.0)
+    return tables_of(request.paper, request.device, on_progress=tell)
+
+
+def save_course(request: SaveCourse, report: Report) -> Saved:
+    """Write a paper's tables and figures into a folder."""
+    # matplotlib, which draws the figures, takes a second to load.
+    report(Progress("saving the paper's tables", 0.0, 10.0))
+    from engine.course.about_machine import machine_lines
+    from engine.course.files import make_folder, write_paper
+    from engine.course.papers import paper
+
+    make_folder(request.folder)
+    names = write_paper(request.folder, paper(request.paper), request.tables, machine_lines(request.device))
+    return Saved(request.folder, (f"{len(names)} files: {', '.join(names)}.",))

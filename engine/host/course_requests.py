@@ -1,0 +1,56 @@
+"""What the window asks about the course material. Plain data, no Numba."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.course.paper import CourseTable
+from engine.host.lane import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class CountCourse:
+    """Ask for a paper's tables as far as they need no clock, at once. Reply: tuple of CourseTable.
+
+    It takes 1 to 20 ms, so it need not wait for a run.
+    """
+
+    paper: str
+    lane: ClassVar[Lane] = Lane.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureCourse:
+    """Measure a paper's tables on this machine, which may take minutes. Reply: tuple of CourseTable.
+
+    Parameters
+    ----------
+    paper : str
+        Key of `engine.course.papers`.
+    device : str
+        "cuda:0", ..., or "auto": CUDA if there is one that works.
+    """
+
+    paper: str
+    device: str = "auto"
+    lane: ClassVar[Lane] = Lane.QUEUE
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCourse:
+    """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
+
+    Parameters
+    ----------
+    paper : str
+    tables : tuple of CourseTable
+    folder : str
+        Made if it is not there; the folder around it must be.
+    device : str
+        That was measured, for the lines about the machine.
+    """
+
+    paper: str
+    tables: tuple[CourseTable, ...]
+    folder: str
+    device: str = "auto"
+    lane: ClassVar[Lane] = Lane.QUEUE

@@ -1,0 +1,49 @@
+"""What the host does for products of matrices. Called in the host process: counting on the thread that reads the pipe."""
+
+from engine.host.jobs import Report
+from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.host.protocol import Progress
+from engine.matrices.results import MatmulResult
+from engine.timing.plan import SamplingPlan
+from engine.timing.sampling import Step
+
+# Random numbers for two matrices of 8192 x 8192, the largest that the window makes, take 1 s.
+EXPECTED_MATRICES_S = 2.0
+
+
+def count_matmul(request: CountMatmul) -> tuple[MatmulResult, ...]:
+    """Return what can be counted of every cell, and why those that cannot run cannot."""
+    # The host is up before anybody asks for matrices.
+    from engine.matrices.cells import cells_of, counted_cell
+    from engine.matrices.registry import MATMUL_VARIANTS
+
+    cells = cells_of([request.product], MATMUL_VARIANTS, request.tiles)
+    return tuple(counted_cell(cell, request.device) for cell in cells)
+
+
+def run_matmul(request: RunMatmul, report: Report) -> MatmulResult:
+    """Multiply once in one way, verified and timed; a request that was stopped ends between launches and samples."""
+    from engine.device.devices import backend
+    from engine.matrices.operands import random_matrices, refuse_too_large
+    from engine.matrices.registry import matmul_variant
+    from engine.matrices.runner import device_for, measure
+
+    variant = matmul_variant(request.variant)
+    device = device_for(variant, request.device)
+    refuse_too_large(request.product)
+    report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
+    a, b = random_matrices(request.product, request.seed)
+
+    def checkpoint(step: Step) -> None:
+        report(Progress(step.stage, step.fraction, step.expected_s))
+
+    return measure(
+        variant,
+        variant.default_tile if request.tile is None else request.tile,
+        a,
+        b,
+        backend(device.key),
+        SamplingPlan(budget_s=request.budget_s),
+        checkpoint=checkpoint,
+        seed=request.seed,
+    ).result

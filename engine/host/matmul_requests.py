@@ -1,0 +1,52 @@
+"""What the window asks about products of matrices. Plain data, no Numba."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.host.lane import Lane
+from engine.matrices.problem import MatrixProduct
+
+
+@dataclass(frozen=True, slots=True)
+class CountMatmul:
+    """Ask what every way to multiply asks of memory, and whether it can run, at once. Reply: tuple of MatmulResult.
+
+    Parameters
+    ----------
+    product : MatrixProduct
+    tiles : tuple of int
+        A result each for every variant that has a tile.
+    device : str
+        "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works.
+    """
+
+    product: MatrixProduct
+    tiles: tuple[int, ...]
+    device: str = "auto"
+    lane: ClassVar[Lane] = Lane.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class RunMatmul:
+    """Multiply in one way with one tile: verify, warm up, sample. Reply: MatmulResult. Progress arrives on the way.
+
+    Parameters
+    ----------
+    product : MatrixProduct
+    variant : str
+    tile : int, optional
+        None: the variant's default, or it has none.
+    device : str
+    seed : int
+        Of the matrices.
+    budget_s : float
+        Time to spend on samples, seconds.
+    """
+
+    product: MatrixProduct
+    variant: str
+    tile: int | None = None
+    device: str = "auto"
+    seed: int = 0
+    budget_s: float = 0.5
+    lane: ClassVar[Lane] = Lane.QUEUE

@@ -1,0 +1,190 @@
+"""Factors of a mask: one column and one row whose product it is, so that two short passes can replace it.
+
+    weights[m, n] = column[m] * row[n]
+
+What is asked of them is that the product gives **every float32 weight** to a few roundings of *that weight*, and 0
+exactly where a weight is 0. The rank alone asks less: it is judged by the largest weights, and the vectors of a singular
+value decomposition have an error of 2^-53 of the largest weight in every cell, which is all there is in the far tail of
+a Gaussian. A tail that is wrong is seen where a dark picture has one bright pixel, and 0 x infinity is NaN, but
+10^-50 x infinity is not.
+
+Exact factors
+    If the mask is exactly a product (Sobel, box, binomial, whole numbers over a power of two), the column is made of
+    the smallest whole numbers: a column of the mask, divided by its greatest common divisor. The row follows by
+    division, and both are float32 numbers exactly. Then every sum in the exact class of `engine.metrics.agreement` is
+    exact in both passes too: with S = sum |column||row||x|, a sum of the first pass is a whole multiple of the row's
+    step and at most S divided by a whole number, so it has no more bits than the direct sum.
+Rounded factors
+    Else each factor is the geometric mean of the mask along the other axis (least squares of the logarithms), which
+    evens out the rounding of the weights: of a product of R x C cells that was rounded to float32 it leaves at most
+    4 (1 - 1/R)(1 - 1/C) roundings in a cell. Rounding column and row to float32 adds 2. A mask that leaves more is no
+    product within rounding, and is not replaced by one. Nor is one whose weights add up to less than 2^24 steps, such as
+    2047 2048; 2048 2049: whole pictures make its sums exact, so its factors have to be.
+Scale
+    A power of two goes from one factor to the other, which rounds nothing, until the weights of the row, without signs,
+    add up to at most 1. Then a result of the first pass is no larger than the largest sample: nothing overflows between
+    the passes unless the direct sum does, not even where the column is 0. (Two exceptions: the row spans more than
+    float32 does between its normal numbers and 1, or weights near 10^38 would make the column overflow.) The price: a
+    column above 1 magnifies what the first pass lost to subnormal numbers, in float32 pictures below 10^-38 all over.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from engine.mask.mask import Mask, Weights
+from engine.mask.step import EXACT_STEPS, step_of
+
+UNIT_ROUNDOFF = 2.0**-24
+SMALLEST_NORMAL = 2.0**-126
+
+# For products of roundings, (1 + u)^6 - 1 > 6 u, and for the logarithms, which are good to 10^-14.
+_SECOND_ORDER = 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The best column and row that were found for a mask, and how well their product gives it.
+
+    Attributes
+    ----------
+    column, row : ndarray of shape (rows,) and (columns,), float32, read-only
+    roundings : float
+        Largest error of a weight, in units of 2^-24 of that weight; infinite where the product is not 0 and the weight is.
+    allowed : float
+        What rounding a product, its column and its row to float32 explains; 0 where the factors have to be exact.
+    worst_cell : (int, int)
+        Row and column of that weight.
+    """
+
+    column: npt.NDArray[np.float32]
+    row: npt.NDArray[np.float32]
+    roundings: float
+    allowed: float
+    worst_cell: tuple[int, int]
+
+    @property
+    def separable(self) -> bool:
+        """Whether column times row is the mask, within rounding."""
+        return self.roundings <= self.allowed
+
+    @property
+    def exact(self) -> bool:
+        """Whether column times row is the mask bit for bit."""
+        return self.roundings == 0.0
+
+
+def factor(mask: Mask) -> Factors:
+    """Return the best factors of a mask's float32 weights; whether they will do is `Factors.separable`.
+
+    Remembered by the weights, because this is asked at every edit.
+    """
+    return _factor(mask.shape, mask.weights32.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _factor(shape: tuple[int, int], weights32: bytes) -> Factors:
+    weights = np.frombuffer(weights32, np.float32).reshape(shape).astype(np.float64)
+    # A single line is its own factor: the pass along it is the direct sum, the other one multiplies by 1.
+    if shape[0] == 1:
+        return _measured(weights, np.ones(1), weights[0])
+    if shape[1] == 1:
+        return _measured(weights, weights[:, 0], np.ones(1))
+    if not weights.any():
+        return _measured(weights, weights[:, 0], weights[0])
+    for find in (exact_factors, _mean_factors):
+        found = find(weights)
+        if found is not None and (factors := _measured(weights, *_scaled(*found))).separable:
+            return factors
+    # Its errors lie outside the largest weight's row and column, where they can be told one by one.
+    return _measured(weights, *_scaled(*_pivot_factors(weights)))
+
+
+def exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
+    """Return a column of the smallest whole numbers and the row that goes with it; None if no product is exact.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (rows, columns)
+        float32 numbers, as float64; not all 0.
+
+    Returns
+    -------
+    column, row : ndarray of shape (rows,) and (columns,), float64
+        The column's weight beside the largest weight of the mask is positive.
+    """
+    pivot_row, pivot_column = _pivot(weights)
+    # Every float32 number is a whole multiple of 2^-149; Python's integers hold them all.
+    whole = [int(value) for value in np.ldexp(weights[:, pivot_column], 149)]
+    divisor = math.gcd(*whole) if whole[pivot_row] > 0 else -math.gcd(*whole)
+    column: Weights = np.array([value // divisor for value in whole], np.float64)
+    row: Weights = weights[pivot_row] / column[pivot_row]
+    return (column, row) if np.array_equal(np.outer(column, row), weights) else None
+
+
+def _mean_factors(weights: Weights) -> tuple[Weights, Weights] | None:
+    """Return the geometric means of the rows and columns; None if a weight is 0 and its row and column are not."""
+    column, row = _pivot_factors(weights)
+    rows, columns = np.flatnonzero(column), np.flatnonzero(row)
+    support = np.abs(weights[np.ix_(rows, columns)])
+    if not support.all():
+        return None
+    logarithms = np.log2(support)
+    along_rows, along_columns = logarithms.mean(axis=1), logarithms.mean(axis=0)
+    # The column's largest weight becomes 1, which is not rounded.
+    largest = along_rows.max()
+    column[rows] = np.copysign(np.exp2(along_rows - largest), column[rows])
+    row[columns] = np.copysign(np.exp2(along_columns - logarithms.mean() + largest), row[columns])
+    return column, row
+
+
+def _pivot_factors(weights: Weights) -> tuple[Weights, Weights]:
+    """Return the row and the column of the largest weight: the whole mask, if its rank is 1."""
+    pivot_row, pivot_column = _pivot(weights)
+    return weights[:, pivot_column] / weights[pivot_row, pivot_column], weights[pivot_row].copy()
+
+
+def _pivot(weights: Weights) -> tuple[int, int]:
+    row, column = divmod(int(np.argmax(np.abs(weights))), weights.shape[1])
+    return row, column
+
+
+def _scaled(column: Weights, row: Weights) -> tuple[Weights, Weights]:
+    """Move a power of two from the row to the column, or back."""
+    magnitudes = np.abs(row)
+    shift = max(
+        -_exponent(math.fsum(magnitudes)),  # the row's weights add up to at most 1,
+        min(0, -125 - math.frexp(magnitudes[magnitudes > 0.0].min())[1]),  # but none becomes subnormal,
+        math.frexp(np.abs(column).max())[1] - 127,  # and the column does not overflow.
+    )
+    return np.ldexp(column, -shift), np.ldexp(row, shift)
+
+
+def _exponent(number: float) -> int:
+    """Return the least e with number <= 2^e."""
+    mantissa, exponent = math.frexp(number)
+    return exponent - 1 if mantissa == 0.5 else exponent
+
+
+def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:
+    """Return the factors rounded to float32, with the error that their product has in the mask's worst cell."""
+    column32, row32 = column.astype(np.float32), row.astype(np.float32)
+    product = np.outer(column32.astype(np.float64), row32.astype(np.float64))  # without rounding
+    with np.errstate(invalid="ignore", divide="ignore"):
+        roundings = np.abs(product - weights) / (UNIT_ROUNDOFF * np.abs(weights))
+    roundings[product == weights] = 0.0
+    worst = divmod(int(np.argmax(roundings)), weights.shape[1])
+    column32.setflags(write=False)
+    row32.setflags(write=False)
+    return Factors(column32, row32, float(roundings[worst]), _allowed(weights), worst)
+
+
+def _allowed(weights: Weights) -> float:
+    """Return the roundings that the factors of a product may leave; rows and columns of zeros round nothing."""
+    if np.abs(weights).sum() < EXACT_STEPS * step_of(weights):
+        return 0.0
+    rows, columns = (int(np.count_nonzero(weights.any(axis=axis))) for axis in (1, 0))
+    return (4 * (1 - 1 / rows) * (1 - 1 / columns) + 2) * (1 + _SECOND_ORDER)

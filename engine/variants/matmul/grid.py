@@ -1,0 +1,17 @@
+"""What the kernels share: the grid of T x T blocks over C, and the types of their arguments."""
+
+from numba import types
+
+from engine.matrices.problem import MatrixProduct
+from engine.matrices.tile import tiles_along
+from engine.variants.contract import Launch, Place
+
+MATRIX = types.Array(types.float32, 2, "C")
+SIGNATURE = (MATRIX, MATRIX, MATRIX)
+ARGUMENTS = (Place.MATRIX_A, Place.MATRIX_B, Place.OUT)
+
+
+def one_launch(product: MatrixProduct, tile: int, shared_bytes: int = 0) -> tuple[Launch, ...]:
+    """Return the launch of one thread an element of C: x along columns, y along rows."""
+    grid = (tiles_along(product.columns, tile), tiles_along(product.rows, tile), 1)
+    return (Launch(grid, (tile, tile, 1), shared_bytes),)

@@ -1,0 +1,126 @@
+"""The table of products, and in a line above it what cannot run here, why, and what to try instead."""
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.panels.elided_label import ElidedLabel
+from gui.panels.matrices.cells import MatmulCells
+from gui.state.matmul_columns import COLUMNS, Key
+from gui.state.matmul_model import MatmulModel
+from gui.state.matmul_state import SMALL_SIDE, MatmulState
+from gui.style.metrics import GRID, HALF_GRID, number_font
+
+_EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
+_TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
+
+# The longest text that a column should show whole.
+_TYPICAL = {
+    Key.VARIANT: "●   matmul-naive  ",
+    Key.TILE: "Tile ",
+    Key.KERNEL: "Kernel, ms",
+    Key.GFLOPS: "12,345.6",
+    Key.CGMA: "CGMA ",
+    Key.LECTURE: "At 86.4 GB/s",
+    Key.LIMIT: "Allowed here",
+    Key.REACHED: "Reached",
+    Key.ERROR: "Max error",
+    Key.BOUND: "1.2e-07",
+    Key.STATUS: "verified",
+}
+
+
+class MatmulResultsPanel(QWidget):
+    """Every way to multiply with every tile: counted, and measured where it has run."""
+
+    def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._matmul = matmul
+        self.model = MatmulModel(matmul, self)
+        self.table = self._make_table()
+        self.reasons = ElidedLabel(small=True)
+        self.try_small = QPushButton(_TRY_SMALL)
+        self._stack = QStackedWidget()
+        self._build()
+        self.try_small.clicked.connect(matmul.try_small)
+        matmul.rows_changed.connect(self._refresh)
+        matmul.running_changed.connect(self._refresh)
+        self._refresh()
+
+    def sizeHint(self) -> QSize:
+        return QSize(120 * GRID, 36 * GRID)
+
+    def _refresh(self) -> None:
+        rows = self._matmul.rows
+        self._stack.setCurrentIndex(1 if rows else 0)
+        reasons: dict[str, dict[str, None]] = {}
+        for row in rows:
+            if row.failure:
+                reasons.setdefault(_why(row.failure), {})[row.variant] = None
+        self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
+        self.reasons.setVisible(bool(reasons))
+        cannot = bool(reasons) and not self._matmul.running
+        self.try_small.setVisible(cannot)
+        self.try_small.setEnabled(cannot)
+
+    def _build(self) -> None:
+        empty = QLabel(_EMPTY)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        empty.setWordWrap(True)
+        empty.setForegroundRole(empty.foregroundRole().PlaceholderText)
+        self._stack.addWidget(empty)
+        self._stack.addWidget(self.table)
+        self.try_small.setToolTip(
+            "The simulator runs the very kernels in Python, to check them without a GPU. It takes sides up to 64; its "
+            "times mean nothing."
+        )
+        line = QHBoxLayout()
+        line.setSpacing(GRID)
+        line.addWidget(self.reasons, 1)
+        line.addWidget(self.try_small)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
+        column.setSpacing(HALF_GRID)
+        column.addLayout(line)
+        column.addWidget(self._stack, 1)
+
+    def _make_table(self) -> QTableView:
+        table = QTableView()
+        table.setModel(self.model)
+        table.setItemDelegate(MatmulCells(table))
+        table.setFont(number_font())
+        # Cells as far from their edges as the headers are.
+        table.setStyleSheet(f"QTableView::item {{ padding: 0 {GRID - 3}px; }}")
+        table.setAccessibleName("Products of matrices")
+        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        table.setTextElideMode(Qt.TextElideMode.ElideRight)
+        table.setWordWrap(False)
+        table.setShowGrid(False)
+        table.setAlternatingRowColors(True)
+        table.setTabKeyNavigation(False)
+        table.verticalHeader().hide()
+        table.verticalHeader().setDefaultSectionSize(3 * GRID)
+        header = table.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        for position, column in enumerate(COLUMNS):
+            width = table.fontMetrics().horizontalAdvance(_TYPICAL[column.key])
+            table.setColumnWidth(position, width + 3 * GRID)
+        return table
+
+
+def _why(failure: str) -> str:
+    """Return the reason of a failure in a line: what and what would do are beside it."""
+    return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure

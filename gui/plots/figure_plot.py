@@ -1,0 +1,244 @@
+"""A figure of a paper: its curves as this machine gives them, and dashed as the paper printed them."""
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+import pyqtgraph as pg
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+
+from engine.course.paper import Figure
+from engine.course.paper import Series as Curve
+from gui.plots.base import LogAxis
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.series import Series, series_at, series_for
+from gui.style.theme import Theme, current_theme, theme_notifier
+
+# From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
+_LOG_FROM_RATIO = 8.0
+_MARK_SIZE = 9
+_ROOM = 0.08
+_PAPER = "paper"
+_EMPTY = "Nothing to draw yet: measure this paper's tables on this machine."
+
+
+class FigurePlot(QWidget):
+    """Draws a Figure; its numbers are in the table beside it and in the accessible description.
+
+    Parameters
+    ----------
+    empty : str
+        What will be here and how to fill it.
+    dashed : str
+        What the dashed curves (`Figure.printed`) are.
+    """
+
+    def __init__(self, parent: QWidget | None = None, *, empty: str = _EMPTY, dashed: str = _PAPER) -> None:
+        super().__init__(parent)
+        self._empty = empty
+        self._dashed = dashed
+        self._figure: Figure | None = None
+        self._x_is_log = False
+        self._left = _ValueAxis()
+        self._bottom = pg.AxisItem("bottom")
+        self.caption = QLabel()
+        self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
+        self.empty_text = QLabel(empty, self.plot)
+        self._build()
+        self.plot.getViewBox().sigResized.connect(self._place_ticks)
+        theme_notifier().changed.connect(self._redraw)
+
+    def show_figure(self, figure: Figure | None, dashed: str = "") -> None:
+        """Draw a figure, or none; `dashed` is what its dashed curves are, where that is not always the same."""
+        dashed = dashed or self._dashed
+        if (figure, dashed) != (self._figure, self._dashed):
+            self._figure, self._dashed = figure, dashed
+            self._redraw()
+
+    def sizeHint(self) -> QSize:
+        return QSize(52 * GRID, 32 * GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(30 * GRID, 16 * GRID)
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self.empty_text.setGeometry(self.plot.rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID))
+
+    def _redraw(self) -> None:
+        theme, figure = current_theme(), self._figure
+        self.plot.clear()
+        self._apply_theme(theme)
+        curves = _curves(figure, theme) if figure else []
+        drawn = [one for one in curves if _points(one[0])]
+        self.empty_text.setVisible(not drawn)
+        for axis in (self._left, self._bottom):
+            axis.setVisible(bool(drawn))
+        self.caption.setText(_legend(figure, drawn, theme, self._dashed) if figure else "")
+        self.setAccessibleName(figure.title if figure else "Figure of the paper")
+        self.setAccessibleDescription(". ".join(_heard(*one, self._dashed) for one in drawn) or self._empty)
+        if figure and drawn:
+            self._draw(figure, drawn, theme)
+
+    def _draw(self, figure: Figure, drawn: "Sequence[_Drawn]", theme: Theme) -> None:
+        xs = [x for curve, _, _ in drawn for x, _ in _points(curve)]
+        self._x_is_log = min(xs) > 0 and max(xs) / min(xs) >= _LOG_FROM_RATIO
+        self._left.is_log = figure.log_y
+        heights: list[float] = []
+        for curve, series, is_printed in drawn:
+            points = [
+                (self._at(x), math.log10(y) if figure.log_y else y)
+                for x, y in _points(curve)
+                if y > 0 or not figure.log_y
+            ]
+            heights += [y for _, y in points]
+            self._add(points, series, theme, is_printed)
+        if not heights:
+            return
+        low, high = (min(heights) - 0.1, max(heights) + 0.1) if figure.log_y else (0.0, max(heights) * 1.08)
+        # One value alone, or only zeros, still has an axis.
+        self.plot.setYRange(low, max(high, low + 1e-9), padding=0)
+        ends = self._at(min(xs)), self._at(max(xs))
+        room = max(ends[1] - ends[0], 1e-9) * _ROOM
+        self.plot.setXRange(ends[0] - room, ends[1] + room, padding=0)
+        self._left.setLabel(figure.y_label)
+        self._bottom.setLabel(figure.x_label)
+        self._place_ticks()
+
+    def _add(
+        self, points: Sequence[tuple[float, float]], series: Series, theme: Theme, is_printed: bool
+    ) -> None:
+        style = Qt.PenStyle.DashLine if is_printed else Qt.PenStyle.SolidLine
+        self.plot.addItem(
+            pg.PlotDataItem(
+                [x for x, _ in points],
+                [y for _, y in points],
+                pen=pg.mkPen(series.colour, width=1 if is_printed else 2, style=style),
+                symbol=series.symbol,
+                symbolSize=_MARK_SIZE,
+                symbolBrush=pg.mkBrush(theme.base if is_printed else series.colour),
+                symbolPen=pg.mkPen(series.colour),
+            )
+        )
+
+    def _at(self, x: float) -> float:
+        return math.log10(x) if self._x_is_log else x
+
+    def _place_ticks(self) -> None:
+        """Write the sizes that were measured under the axis, as many as there is room for."""
+        figure = self._figure
+        if figure is None:
+            return
+        box = self.plot.getViewBox()
+        (low, high), _ = box.viewRange()
+        pixels = max(1.0, box.width()) / max(high - low, 1e-9)
+        metrics = QFontMetrics(number_font())
+        ticks: list[tuple[float, str]] = []
+        free_from = -math.inf
+        for x in sorted({x for curve in (*figure.series, *figure.printed) for x, _ in _points(curve)}):
+            text = f"{x:g}"
+            half = metrics.horizontalAdvance(text) / 2
+            centre = self._at(x) * pixels
+            if centre - half >= free_from:
+                ticks.append((self._at(x), text))
+                free_from = centre + half + GRID
+        self._bottom.setTicks([ticks])
+
+    def _build(self) -> None:
+        item = self.plot.getPlotItem()
+        item.setMouseEnabled(x=False, y=False)
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.getViewBox().disableAutoRange()
+        item.layout.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
+        self.plot.setFrameShape(self.plot.Shape.NoFrame)
+        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.caption.setTextFormat(Qt.TextFormat.RichText)
+        self.caption.setWordWrap(True)
+        self.caption.setContentsMargins(GRID, 0, GRID, 0)
+        self.empty_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty_text.setWordWrap(True)
+        self.empty_text.setForegroundRole(self.empty_text.foregroundRole().PlaceholderText)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, HALF_GRID, 0, 0)
+        layout.setSpacing(HALF_GRID)
+        layout.addWidget(self.caption)
+        layout.addWidget(self.plot, 1)
+
+    def _apply_theme(self, theme: Theme) -> None:
+        self.plot.setBackground(theme.base)
+        for axis in (self._left, self._bottom):
+            axis.setPen(pg.mkPen(theme.line))
+            axis.setTextPen(pg.mkPen(theme.muted))
+            axis.setTickFont(number_font())
+            axis.setGrid(40)
+        # Otherwise the first and the last size have no word where half of it would lie outside.
+        self._bottom.setStyle(hideOverlappingLabels=False)
+
+
+class _ValueAxis(LogAxis):
+    """The left axis: logarithmic for some figures, plain for others."""
+
+    def __init__(self) -> None:
+        super().__init__(_number, "left")
+        self.is_log = False
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
+        if self.is_log:
+            return super().tickValues(minVal, maxVal, size)
+        plain: list[tuple[float, list[float]]] = pg.AxisItem.tickValues(self, minVal, maxVal, size)
+        return plain[:1]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        if self.is_log:
+            return super().tickStrings(values, scale, spacing)
+        return [_number(value) for value in values]
+
+
+_Drawn = tuple[Curve, Series, bool]
+
+
+def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:
+    """Return every curve with its colour and shape; what the paper printed looks as what was measured, but dashed."""
+    names = list(dict.fromkeys(curve.name for curve in (*figure.series, *figure.printed)))
+
+    def look(curve: Curve) -> Series:
+        variant = next((one.variant for one in figure.series if one.name == curve.name), curve.variant)
+        return series_for(variant, theme) if variant else series_at(names.index(curve.name), theme)
+
+    return [
+        *((curve, look(curve), True) for curve in figure.printed),
+        *((curve, look(curve), False) for curve in figure.series),
+    ]
+
+
+def _points(curve: Curve) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None and math.isfinite(y)]
+
+
+def _legend(figure: Figure, drawn: Sequence[_Drawn], theme: Theme, dashed: str) -> str:
+    """Return the figure's title and its curves, each with its shape in its colour."""
+    looks = {curve.name: series for curve, series, _ in drawn}
+    marks = "&nbsp;&nbsp; ".join(
+        f"<span style='color:{series.colour}'>{series.glyph}</span>&nbsp;{escape(name).replace(' ', '&nbsp;')}"
+        for name, series in looks.items()
+    )
+    sides = {is_printed for _, _, is_printed in drawn}
+    if sides == {True, False}:
+        told = f"solid: here, dashed: {dashed}"
+    else:
+        told = f"dashed: {dashed}" if True in sides else "here" if sides else ""
+    quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{told.replace(' ', '&nbsp;')}</span>"
+    return f"<b>{escape(figure.title)}</b><br>{marks}{quiet if told else ''}"
+
+
+def _heard(curve: Curve, _series: Series, is_printed: bool, dashed: str) -> str:
+    values = ", ".join(f"{x:g}: {_number(y)}" for x, y in _points(curve))
+    printed = "as printed" if dashed == _PAPER else dashed
+    return f"{curve.name} {printed if is_printed else 'here'}: {values}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"

@@ -1,0 +1,154 @@
+"""Measuring for real, on the CPU and on tiny pictures; what a GPU would do is in tests/gpu."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import engine.course.bench
+from engine.course.bench import Bench, cuda_device
+from engine.course.measure import tables_of
+from engine.course.papers import PAPERS, paper
+from engine.course.runs import FilterRun
+from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, UnknownName
+from engine.mask.generators import box
+from engine.timing.plan import NO_SAMPLES
+from engine.variants.registry import variant
+
+ROOT = Path(__file__).resolve().parents[3]
+SERIAL = FilterRun("cpu-serial", box(3), 9, 7)
+
+
+def measure(key, **options):
+    return tables_of(key, "cpu", sizes=(33,), budget_s=0.001, **options)
+
+
+def cells(tables):
+    return [cell for table in tables for row in table.rows for cell in row]
+
+
+@pytest.mark.parametrize("key", [one.key for one in PAPERS])
+def test_that_every_paper_is_measured_on_the_cpu_and_its_gpu_cells_say_why_they_are_empty(key):
+    tables = measure(key)
+    assert tuple(table.title for table in tables) == paper(key).tables
+    reasons = {cell.reason for cell in cells(tables)}
+    assert "not measured yet" not in reasons
+    wanted = "This needs a CUDA device: the device chosen is the CPU"
+    assert any(reason.startswith(wanted) for reason in reasons)
+
+
+def test_that_the_serial_loops_have_times():
+    times, *_ = measure("report")
+    assert all(float(row[2].here) > 0 for row in times.rows)
+    lab_times, _ = measure("lab")
+    assert float(lab_times.rows[0][1].here) > 0
+
+
+def test_that_only_tables_with_other_rows_say_that_they_were_restricted():
+    tables = measure("convolution")
+    notes = [any("Measured for the sizes 33 only" in note for note in table.notes) for table in tables]
+    assert notes == [False, False, False, False, True]
+
+
+def test_that_progress_rises_to_one_and_names_what_is_measured():
+    told = []
+    measure("report", on_progress=lambda text, fraction: told.append((text, fraction)))
+    fractions = [fraction for _, fraction in told]
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+    assert told[0][0] == "cpu-serial, 33 x 33, Gaussian 5 x 5, sigma 1"
+    assert "naive, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in dict(told)
+
+
+def test_that_it_can_be_stopped_between_samples():
+    def stop(text, fraction):
+        if fraction > 0.01:
+            raise Cancelled("Stopped")
+
+    with pytest.raises(Cancelled):
+        measure("report", on_progress=stop)
+
+
+def test_that_a_wrong_result_has_no_time_and_is_told_apart(monkeypatch):
+    class OneOff:
+        def __init__(self, prepared):
+            self._prepared = prepared
+
+        def launch(self, image, out, stream=None):
+            self._prepared.launch(image, out, stream)
+            out[0, 0, 0] += 1
+
+    serial = variant("cpu-serial")
+    broken = replace(serial, prepare=lambda *given: OneOff(serial.prepare(*given)))
+    monkeypatch.setattr(engine.course.bench, "variant", lambda key: broken)
+    found = Bench("cpu", NO_SAMPLES).take(SERIAL)
+    assert found.values == {}
+    assert found.not_verified
+    assert found.reason.startswith("not verified: row 0, column 0")
+    times, *_ = measure("report")
+    assert times.rows[0][2].not_verified
+
+
+def test_that_a_variant_that_is_not_known_and_a_lack_of_memory_are_reasons(monkeypatch):
+    bench = Bench("cpu", NO_SAMPLES)
+    assert "no variant is called that" in bench.take(replace(SERIAL, variant="nave")).reason
+
+    def too_much(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Bench, "_picture", too_much)
+    assert bench.take(SERIAL).reason == "Not enough memory: the system gave no more."
+
+
+def test_that_a_lost_device_ends_everything(monkeypatch):
+    def lose(*_, **__):
+        raise DeviceFault("cuda:0", "illegal address", "Start again.")
+
+    monkeypatch.setattr(engine.course.bench, "measure", lose)
+    with pytest.raises(DeviceFault):
+        measure("report")
+
+
+def test_that_impossible_requests_are_refused_in_words():
+    with pytest.raises(UnknownName, match="Did you mean report"):
+        tables_of("raport")
+    with pytest.raises(DeviceUnavailable, match="no such device here"):
+        tables_of("report", "cuda:77")
+    with pytest.raises(BadValue, match="its times mean nothing"):
+        tables_of("report", "simulator")
+    for sizes in ((0,), (512, 16_385), ()):
+        with pytest.raises(BadValue, match="a side has 1 to 16,384 pixels"):
+            tables_of("report", "cpu", sizes=sizes)
+    with pytest.raises(DeviceUnavailable, match="This needs a CUDA device: the device chosen is the CPU"):
+        cuda_device("cpu")
+
+
+# The runs that only a GPU can do, on Numba's simulator, which has a process of its own; it has no times.
+IN_SIMULATOR = """
+from engine.course.bench import NO_SPEED, Bench
+from engine.course.runs import BankRun, BusRun, FilterRun, ProductRun
+from engine.layout import Layout
+from engine.mask.mask import Mask
+from engine.timing.plan import NO_SAMPLES
+bench = Bench("simulator", NO_SAMPLES)
+for run in (
+    FilterRun("copy", Mask([[1.0]]), 13, 5),
+    FilterRun("copy", Mask([[1.0]]), 13, 5, layout=Layout.PACKED),
+    BankRun(3, 3, 9),
+    ProductRun("matmul-tiled", 7, 4),
+):
+    found = bench.take(run)
+    assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
+assert "a simulated device has none" in bench.take(BusRun()).reason
+assert "A copy has the mask of one cell" in bench.take(FilterRun("copy", Mask([[2.0]]), 13, 5)).reason
+"""
+
+
+def test_that_copies_banks_and_products_are_verified_in_the_simulator():
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-c", IN_SIMULATOR]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr

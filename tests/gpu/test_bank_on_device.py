@@ -1,0 +1,131 @@
+"""A bank of masks on a real device: every border, type and number of masks against the oracle; real sizes, timed."""
+
+import numpy as np
+import pytest
+from numba import types
+
+import engine
+from engine import reference
+from engine.block import Block
+from engine.border import Border
+from engine.device.backend import Backend
+from engine.layout import Layout
+from engine.mask.bank import Bank
+from engine.mask.mask import Mask
+from engine.metrics.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
+from engine.timing.bank import measure_bank
+from engine.timing.plan import NO_SAMPLES, SamplingPlan
+from engine.timing.request import as_samples, describe_problem
+from engine.variants.cuda.implicit_gemm import for_bank
+from engine.variants.planner import Choice
+from engine.variants.registry import variant
+
+
+def random_bank(masks: int, shape: tuple[int, int], anchor: tuple[int, int] | None = None) -> Bank:
+    random = np.random.default_rng([masks, *shape])
+    return Bank(tuple(Mask(random.standard_normal(shape), anchor, 3.0 * number) for number in range(masks)))
+
+
+def picture(height: int, width: int, channels: int, dtype: str) -> np.ndarray:
+    random = np.random.default_rng([height, width, channels])
+    if dtype == "float32":
+        return random.standard_normal((height, width, channels), np.float32)
+    return random.integers(0, np.iinfo(dtype).max, (height, width, channels), dtype, endpoint=True)
+
+
+def check(gpu: Backend, bank: Bank, image: np.ndarray, border: Border, block: Block, layout: Layout) -> None:
+    """Apply a bank and compare every sample of every result with the oracle."""
+    samples = as_samples(image)
+    problem = describe_problem(samples, bank.masks[0], border, 12.5)
+    choice = Choice(for_bank(bank), block)
+    outcome = measure_bank(choice, problem, bank, samples, gpu, NO_SAMPLES, layout=layout)
+    assert outcome.result.failure == ""
+    assert outcome.values is not None
+    for mask, values in zip(bank.masks, outcome.values, strict=True):
+        wanted = reference.correlate(samples, mask, border, 12.5)
+        bound = rounding_bound(reference.magnitudes(samples, mask, border, 12.5), mask.taps)
+        assert np.all(np.abs(values - wanted) <= bound)
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize("border", list(Border))
+def test_that_every_result_of_a_bank_agrees_with_the_oracle(
+    gpu: Backend, border: Border, dtype: str, layout: Layout
+) -> None:
+    for masks, shape, anchor, channels in (
+        (1, (5, 5), None, 1),
+        (5, (4, 7), (3, 0), 3),
+        (17, (1, 1), None, 4),
+    ):
+        bank = random_bank(masks, shape, anchor)
+        block = for_bank(bank).default_block
+        check(gpu, bank, picture(37, 1001 // channels, channels, dtype), border, block, layout)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 97), (89, 1), (31, 33), (3, 2)], ids=str)
+@pytest.mark.parametrize(
+    "block", [Block(1, 1), Block(7, 3), Block(33, 9), Block(32, 32), Block(1, 480), Block(480, 1), Block(100, 10)], ids=str
+)  # fmt: skip
+def test_that_every_block_and_size_agrees_with_the_oracle(
+    gpu: Backend, block: Block, size: tuple[int, int]
+) -> None:
+    for shape in ((5, 5), (9, 6), (1, 26)):
+        check(gpu, random_bank(11, shape), picture(*size, 2, "float32"), Border.MIRROR, block, Layout.PITCHED)
+
+
+def test_that_a_bank_gives_bit_for_bit_what_each_mask_gives_alone(device: str) -> None:
+    image = picture(300, 401, 1, "float32")
+    bank = random_bank(8, (7, 7))
+    together = engine.apply_bank(image, bank.masks, device=device, border="wrap", budget_s=0.01)
+    for mask, values in zip(bank.masks, together.values, strict=True):
+        alone = engine.correlate(
+            image, mask, device=device, border="wrap", variant="implicit-gemm", block=(64, 8)
+        )
+        assert np.array_equal(values, alone)
+
+
+def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_one_after_another(
+    gpu: Backend, device: str
+) -> None:
+    image = picture(2048, 2048, 1, "float32")
+    bank = random_bank(16, (5, 5))
+    problem = describe_problem(image, bank.masks[0], Border.ZERO, 0.0)
+    plan = SamplingPlan(warm_up_s=0.05, budget_s=0.1, fewest=5, most=50, fewest_copies=2)
+    at_once = for_bank(bank)
+    result = measure_bank(
+        Choice(at_once, at_once.default_block),
+        problem,
+        bank,
+        image,
+        gpu,
+        plan,
+        affordable=AFFORDABLE_MULTIPLY_ADDS // 4,
+    ).result
+    alone = engine.apply(image, bank.masks[0], device=device, variant="implicit-gemm", budget_s=0.1).result
+    assert result.verification is not None
+    assert result.verification.passed, result.verification.reason
+    assert result.kernel_ms is not None
+    assert alone.kernel_ms is not None
+    assert 0 < result.kernel_ms < len(bank) * alone.kernel_ms
+    print(f"bank of 16: {result.kernel_ms / 16:.4f} ms a filter, alone {alone.kernel_ms:.4f} ms")  # noqa: T201
+
+
+def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu: Backend) -> None:
+    for masks, shape in ((8, (5, 5)), (9, (15, 15)), (3, (3, 3))):
+        bank = random_bank(masks, shape)
+        problem = describe_problem(picture(9, 9, 1, "float32"), bank.masks[0], Border.WRAP, 0.0)
+        for block in (for_bank(bank).default_block, Block(100, 10)):
+            for_bank(bank).prepare(problem, bank.masks[0], block)
+            (step,) = for_bank(bank).passes(problem, bank.masks[0], block)
+            signature = types.void(*step.signature)
+            assert step.kernel.get_local_mem_per_thread(signature) == 0
+            assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
+            assert step.kernel.get_max_threads_per_block(signature) >= block.threads
+
+
+def test_that_a_bank_too_large_for_the_device_is_refused_and_the_device_is_well(device: str) -> None:
+    image = np.zeros((64, 64), np.float32)
+    with pytest.raises(engine.UnsupportedVariant, match="1,025 threads"):
+        engine.apply_bank(image, [[[1.0]]] * 3, device=device, block=(205, 5))
+    assert engine.correlate(image, [[1.0]], device=device, variant=variant("tiled").key).shape == (64, 64)

@@ -1,0 +1,101 @@
+"""Products of matrices on a real device: every tile and shape, real sizes, what the compiler made of the kernels."""
+
+import numpy as np
+import pytest
+from numba import types
+
+import engine
+from engine.device.backend import Backend
+from engine.errors import BadValue
+from engine.matrices.contract import MatmulVariant
+from engine.matrices.operands import random_matrices
+from engine.matrices.problem import MatrixProduct
+from engine.matrices.registry import MATMUL_VARIANTS, matmul_variant
+from engine.matrices.runner import measure
+from engine.timing.plan import SamplingPlan
+from engine.variants.contract import DeviceKind
+from tests.engine.matrices.cases import CASES, Case, check
+
+CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
+TILES = (2, 7, 16, 32)
+SHAPES = ((1, 1, 1), (17, 33, 5), (1000, 777, 513), (1, 1000, 1), (257, 1, 255), (32, 32, 32))
+QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
+
+every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@every_cuda_variant
+def test_that_a_variant_agrees_with_the_oracle_on_the_device(
+    variant: MatmulVariant, case: Case, device: str
+) -> None:
+    check(variant, case, device)
+
+
+@pytest.mark.parametrize("numbers", ["even", "whole"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("tile", TILES)
+@every_cuda_variant
+def test_that_every_tile_multiplies_every_shape(
+    variant: MatmulVariant, tile: int, shape: tuple[int, int, int], numbers: str, device: str
+) -> None:
+    check(variant, Case(*shape, tile, numbers), device)
+
+
+@pytest.mark.parametrize("tile", TILES)
+@every_cuda_variant
+def test_that_a_product_of_real_size_is_verified_and_timed(
+    variant: MatmulVariant, tile: int, gpu: Backend
+) -> None:
+    a, b = random_matrices(MatrixProduct(1000, 777, 513), 5)
+    result = measure(variant, tile, a, b, gpu, QUICK, seed=5).result
+    assert result.is_proven, result.status
+    assert result.verification is not None
+    assert result.verification.checked_pixels == 513_000
+    assert result.timing is not None
+    assert result.timing.clock == "device events around a replayed graph"
+    assert result.timing.host_to_device is not None
+    assert result.gflops is not None
+    assert result.gflops > 0
+    assert result.bandwidth_gb_s is not None
+    assert result.limited_gflops is not None
+    print(f"{variant.key} {tile}: {result.kernel_ms:.4f} ms, {result.gflops:.0f} GFLOPS, {result.status}")  # noqa: T201
+
+
+def test_that_tiles_pay_and_two_runs_take_the_same_time(gpu: Backend) -> None:
+    a, b = random_matrices(MatrixProduct(2048, 2048, 2048), 1)
+    plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
+    naive, tiled, again = (
+        measure(matmul_variant(key), 16, a, b, gpu, plan).result
+        for key in ("matmul-naive", "matmul-tiled", "matmul-tiled")
+    )
+    assert naive.is_proven, naive.status
+    assert tiled.is_proven, tiled.status
+    assert naive.kernel_ms is not None
+    assert tiled.kernel_ms is not None
+    assert again.kernel_ms is not None
+    assert tiled.kernel_ms < naive.kernel_ms
+    assert abs(tiled.kernel_ms - again.kernel_ms) <= 0.1 * tiled.kernel_ms
+
+
+@pytest.mark.parametrize("tile", TILES)
+@every_cuda_variant
+def test_that_the_device_spills_nothing_and_shares_what_was_planned(
+    variant: MatmulVariant, tile: int, gpu: Backend
+) -> None:
+    product = MatrixProduct(500, 300, 700)
+    variant.prepare(product, tile)
+    (step,) = variant.passes(product, tile)
+    signature = types.void(*step.signature)
+    assert step.kernel.get_local_mem_per_thread(signature) == 0
+    assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
+    assert step.kernel.get_max_threads_per_block(signature) >= tile * tile
+
+
+def test_that_the_python_call_uses_the_device(device: str) -> None:
+    random = np.random.default_rng(2)
+    a, b = random.integers(-9, 10, (70, 50)), random.integers(-9, 10, (50, 40))
+    for options in ({}, {"variant": "matmul-naive", "tile": 32}, {"variant": "matmul-tiled", "tile": 2}):
+        assert np.array_equal(engine.matmul(a, b, device=device, **options), a @ b)
+    with pytest.raises(BadValue, match="these two must be equal"):
+        engine.matmul(a, a, device=device)

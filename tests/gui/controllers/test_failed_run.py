@@ -1,0 +1,20 @@
+import pytest
+
+from engine.errors import HostLost
+from engine.host.protocol import FilterJob
+from engine.layout import Layout
+from engine.mask.mask import Mask
+from gui.controllers.failed_run import failed_run
+from tests.gui.made_results import VARIANTS, make_picture
+
+ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
+
+
+@pytest.mark.parametrize(("key", "layout"), [("cpu-serial", ""), ("naive", "packed"), ("auto", "")])
+def test_that_a_failed_run_keeps_who_it_was_why_it_failed_and_its_layout(key: str, layout: str) -> None:
+    job = FilterJob(make_picture(), Mask([[1]]), variant=key, layout=Layout.PACKED)
+    variant = next((variant for variant in VARIANTS if variant.key == key), None)
+    result = failed_run(job, variant, ERROR)
+    assert (result.variant, result.title) == (key, variant.title if variant else key)
+    assert (result.failure, result.layout) == (str(ERROR), layout)
+    assert result.kernel_ms is None

@@ -1,0 +1,105 @@
+import math
+from dataclasses import replace
+
+import pyqtgraph as pg
+import pytest
+from pytestqt.qtbot import QtBot
+
+from engine.course.paper import Figure, Series
+from gui.plots.figure_plot import FigurePlot
+from gui.style.series import series_at, series_for
+from gui.style.theme import DARK, apply_theme
+
+SIZES = (256.0, 512.0, 1024.0, 2048.0, 3072.0, 4096.0, 5120.0, 10240.0)
+FIGURE = Figure(
+    "Time by size",
+    "size, pixels",
+    "time, ms",
+    (
+        Series("serial", SIZES, (*(size / 10 for size in SIZES[:-1]), None), "cpu-serial"),
+        Series("L0", SIZES, SIZES),
+    ),
+    (Series("L0", SIZES, SIZES),),
+)
+
+
+@pytest.fixture
+def plot(qtbot: QtBot) -> FigurePlot:
+    plot = FigurePlot()
+    qtbot.addWidget(plot)
+    plot.resize(480, 280)
+    plot.show()
+    return plot
+
+
+def drawn(plot: FigurePlot) -> list[pg.PlotDataItem]:
+    return [item for item in plot.plot.getPlotItem().items if isinstance(item, pg.PlotDataItem)]
+
+
+def test_that_curves_stand_where_their_numbers_are_and_skip_what_was_not_measured(plot: FigurePlot) -> None:
+    plot.show_figure(replace(FIGURE, log_y=True))
+    printed, serial, here = drawn(plot)
+    assert list(serial.xData) == [math.log10(size) for size in SIZES[:-1]]
+    assert list(serial.yData) == [math.log10(size / 10) for size in SIZES[:-1]]
+    assert list(printed.yData) == list(here.yData)
+
+
+def test_that_a_linear_axis_begins_at_zero(plot: FigurePlot) -> None:
+    plot.show_figure(FIGURE)
+    (_, (low, high)) = plot.plot.getViewBox().viewRange()
+    assert low == 0
+    assert high > SIZES[-1]
+    assert list(drawn(plot)[1].yData) == [size / 10 for size in SIZES[:-1]]
+
+
+def test_that_a_curve_of_a_variant_has_its_colour_and_the_printed_one_that_of_its_name(
+    plot: FigurePlot,
+) -> None:
+    plot.show_figure(FIGURE)
+    printed, serial, here = drawn(plot)
+    assert serial.opts["pen"].color().name() == series_for("cpu-serial").colour
+    assert here.opts["pen"].color() == printed.opts["pen"].color()
+    assert here.opts["pen"].color().name() == series_at(1).colour
+    assert printed.opts["pen"].style() != here.opts["pen"].style()
+
+
+def test_that_sizes_under_the_axis_do_not_touch(plot: FigurePlot) -> None:
+    plot.show_figure(FIGURE)
+    few = plot._bottom._tickLevels[0]
+    plot.resize(1200, 280)
+    assert plot.plot.getViewBox().width() > 600
+    many = plot._bottom._tickLevels[0]
+    assert 2 <= len(few) <= len(many)
+    assert many[0][1] == "256"
+
+
+def test_that_numbers_can_be_heard(plot: FigurePlot) -> None:
+    plot.show_figure(FIGURE)
+    assert plot.accessibleName() == "Time by size"
+    assert "serial here: 256: 25.6" in plot.accessibleDescription()
+    assert "L0 as printed: 256: 256" in plot.accessibleDescription()
+
+
+def test_that_a_figure_without_numbers_says_how_to_get_them(plot: FigurePlot) -> None:
+    nothing = tuple(replace(curve, y=(None,) * len(SIZES)) for curve in FIGURE.series)
+    plot.show_figure(replace(FIGURE, series=nothing, printed=()))
+    assert drawn(plot) == []
+    assert plot.empty_text.isVisible()
+    assert "measure" in plot.empty_text.text()
+    plot.show_figure(FIGURE)
+    assert not plot.empty_text.isVisible()
+
+
+def test_that_a_figure_without_a_value_to_draw_on_a_logarithm_does_not_break(plot: FigurePlot) -> None:
+    plot.show_figure(replace(FIGURE, series=(Series("zero", (1.0,), (0.0,)),), printed=(), log_y=True))
+    assert not any(len(item.xData) for item in drawn(plot) if item.xData is not None)
+
+
+def test_that_colours_follow_the_theme(plot: FigurePlot, qapp) -> None:
+    plot.show_figure(FIGURE)
+    try:
+        apply_theme(qapp, "dark")
+        assert drawn(plot)[1].opts["pen"].color().name() == series_for("cpu-serial", DARK).colour
+        assert plot.plot.backgroundBrush().color().name() == DARK.base
+    finally:
+        apply_theme(qapp, "light")
