@@ -12,6 +12,8 @@ COMMANDS = """commands:
   devices                       what runs here, and why a device cannot
   variants                      the ladder of kernels
   masks                         the presets
+  matmul --size 1024            multiply matrices, naively and with tiles
+  course [PAPER]                the course papers and their tables
   screenshot OUT.png [IMAGE]    a picture of the window
   `python main.py COMMAND --help` tells more of each.
 

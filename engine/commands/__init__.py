@@ -1,4 +1,4 @@
-"""The command line of the engine: `filter`, `bench`, `devices`, `variants`, `masks`, `course`. No Qt in here.
+"""The command line of the engine: `filter`, `bench`, `devices`, `variants`, `masks`, `matmul`, `course`. No Qt in here.
 
 Importing this costs nothing; a command loads what it needs when it is called.
 """

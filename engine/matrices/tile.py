@@ -60,12 +60,12 @@ def as_tile(value: object) -> int:
         number = math.nan if isinstance(value, bool) else _number(value)
     if not (number == math.floor(number) if math.isfinite(number) else False):
         raise BadValue(
-            f"tile {value!s}", f"it is not {_RANGE}", f"The nearest legal tile is {_nearest(number)}."
+            f"tile {value!s}", f"its side is not {_RANGE}", f"The nearest legal tile is {_nearest(number)}."
         )
     if not SMALLEST_TILE <= number <= LARGEST_TILE:
         raise BadValue(
             f"tile {value!s}",
-            f"a tile's side is {_RANGE}: a block of 32 x 32 threads is the largest that CUDA allows",
+            f"a tile's side is {_RANGE}",
             f"The nearest legal tile is {_nearest(number)}.",
         )
     return int(number)

@@ -27,6 +27,8 @@ verified has no speed. <b>Run all</b> (Ctrl+Shift+R) does so for every variant t
 </ol>
 <p><b>Course material</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
 and their tables with the figures of this machine beside the printed ones.</p>
+<p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles, then
+<b>Multiply</b> (F5). Loads and CGMA are counted at once, also without a GPU.</p>
 <h3>Words</h3>
 <p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the mask that lies on
 the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart. <b>Block</b>: the threads that share

@@ -13,7 +13,7 @@ from gui.style.metrics import GRID
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
 _RIGHT_WIDTH = 39 * GRID
-_LOWER_HEIGHT = 38 * GRID
+_LOWER_HEIGHT = 41 * GRID
 
 
 class MatricesPage(Page):

@@ -241,4 +241,5 @@ def _heard(curve: Curve, _series: Series, is_printed: bool, dashed: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.4g}"
+    # Never 1e+04.
+    return f"{value:,.0f}" if abs(value) >= 9999.5 else f"{value:.4g}"

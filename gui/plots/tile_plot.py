@@ -17,6 +17,7 @@ class TilePlot(FigurePlot):
 
     def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
         super().__init__(parent, empty=_EMPTY)
+        self.setObjectName("tile plot")
         self._matmul = matmul
         matmul.rows_changed.connect(self._follow)
         self._follow()

@@ -44,7 +44,7 @@ def name_of(result: MatmulResult) -> str:
 def status_text(result: MatmulResult) -> str:
     """Return the proof, or why there is none, short enough for a cell; the tooltip has the whole."""
     if result.failure:
-        return result.failure
+        return short_reason(result.failure)
     proof = result.verification
     if proof is None:
         return "not run yet"
@@ -52,6 +52,11 @@ def status_text(result: MatmulResult) -> str:
         return proof.reason
     words = "verified, exact" if proof.exact else "verified"
     return words if result.timing else f"{words}, simulated"
+
+
+def short_reason(failure: str) -> str:
+    """Return why something failed, without what failed and what would do: both are beside it."""
+    return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure
 
 
 def row_tooltip(result: MatmulResult) -> str:

@@ -33,7 +33,7 @@ def tile_figure(rows: Sequence[MatmulResult]) -> Figure:
 def limit_words(rows: Sequence[MatmulResult]) -> str:
     """Return what the dashed lines are."""
     here = next((row.bandwidth_gb_s for row in rows if row.bandwidth_gb_s is not None), None)
-    return f"what {here or LECTURE_BANDWIDTH_GB_S:,.4g} GB/s allow{'' if here else ', as in the lecture'}"
+    return f"limit at {here or LECTURE_BANDWIDTH_GB_S:,.4g} GB/s"
 
 
 def _curve(

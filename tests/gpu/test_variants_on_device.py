@@ -76,6 +76,7 @@ def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.
     print(f"{variant.key} {large.dtype} x {large.shape[2]}: {result.kernel_ms:.3f} ms, {result.status}")  # noqa: T201
 
 
+@pytest.mark.alone
 @every_cuda_variant
 def test_that_two_runs_of_the_same_take_the_same_time(variant: Variant, gpu: Backend) -> None:
     image = np.random.default_rng(1).random((2048, 2048, 1), np.float32)

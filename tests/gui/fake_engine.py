@@ -16,6 +16,7 @@ from engine.block import Block
 from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
 from engine.host import shared
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
+from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -39,6 +40,7 @@ from engine.problem import Problem
 from engine.results import Environment, RunResult, Spread, Timing, Verification
 from engine.work import filter_work
 from tests.gui.made_course import made_tables
+from tests.gui.made_products import made_product, made_rows
 
 NO_GPU = "there is no NVIDIA driver. Install one, or choose the simulator."
 
@@ -204,6 +206,11 @@ class FakeEngineClient:
             return Saved(request.folder, ("1 files: report.md.",))
         if isinstance(request, CountCourse | MeasureCourse):
             return made_tables(measured=isinstance(request, MeasureCourse))
+        if isinstance(request, CountMatmul):
+            return made_rows(request.product, request.tiles, request.device)
+        if isinstance(request, RunMatmul):
+            rows = made_rows(request.product, (request.tile,) if request.tile else (), request.device)
+            return made_product(next(row for row in rows if row.variant == request.variant))
         result = _run_result(request.job) if isinstance(request, Run) else None
         return self._filtered(request.job, result)
 

@@ -68,19 +68,20 @@ def _lecture_html(theme: Theme, device: str, bandwidth_gb_s: float | None) -> st
         bandwidths.append((device, bandwidth_gb_s))
     rows = "".join(_row(name, bandwidth) for name, bandwidth in bandwidths)
     formula = f"GFLOPS ≤ bandwidth ÷ {BYTES_PER_ACCESS} bytes × CGMA"
+    close = f"margin-top: {GRID}px; margin-bottom: {GRID}px;"
     return f"""
-<p><b>CGMA</b>, compute to global memory access: operations for each load from global memory.</p>
-<p><b>matmul-naive</b> loads an element of A and one of B for a multiplication and an addition: CGMA 1.</p>
-<p><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of its T × T block: CGMA T.</p>
-<p>Memory feeds no more operations than</p>
-<p style="background:{theme.raised}"><b>&nbsp;{formula.replace(" ", "&nbsp;")}</b></p>
-<table cellspacing="0" cellpadding="2">
+<p style="{close}"><b>CGMA</b>, compute to global memory access: operations for each load from global memory.</p>
+<p style="{close}"><b>matmul-naive</b> loads an element of A and one of B for a multiplication and an addition: CGMA&nbsp;1.</p>
+<p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of its T&nbsp;×&nbsp;T block: CGMA&nbsp;T.</p>
+<p style="{close}">Memory feeds no more operations than</p>
+<p style="{close} background:{theme.raised}"><b>&nbsp;{formula.replace(" ", "&nbsp;")}</b></p>
+<table cellspacing="0" cellpadding="3">
 <tr style="color:{theme.muted}"><td></td><td align="right">&nbsp;GB/s</td><td align="right">&nbsp;naive</td>
 <td align="right">&nbsp;T = {_LECTURE_TILE}</td></tr>{rows}</table>
-<p>The lecture prints {PRINTED_GFLOPS_TILE_16:g} for T = {_LECTURE_TILE}, a misprint.</p>
-<p>The count leaves out the caches: where L1 and L2 serve most loads, a kernel reaches more than its limit. And it
-leaves out everything but memory: with large tiles shared memory and the arithmetic set the limit.</p>
-<p style="color:{theme.muted}">COSC 407, CUDA Memories and Performance Revisited.</p>"""
+<p style="{close}">The lecture prints {PRINTED_GFLOPS_TILE_16:g} for T = {_LECTURE_TILE}, a misprint.</p>
+<p style="{close}">Caches are left out: where L1 and L2 serve most loads, a kernel reaches more. With large tiles it is shared memory and
+arithmetic that limit it.</p>
+<p style="{close} color:{theme.muted}">COSC 407, CUDA Memories and Performance Revisited.</p>"""
 
 
 def _row(name: str, bandwidth_gb_s: float) -> str:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.image.budget import bytes_text
 from engine.matrices.problem import MatrixProduct
 from gui.actions import Actions
 from gui.panels.device_box import DeviceBox
@@ -21,7 +22,6 @@ from gui.panels.elided_label import ElidedLabel
 from gui.panels.matrices.tiles_field import TilesField
 from gui.state.engine_state import EngineState
 from gui.state.matmul_state import LARGEST_SIDE, MatmulState
-from gui.state.quantities import digits_text
 from gui.style.metrics import GRID, HALF_GRID, number_font
 
 _SIMULATOR_NOTE = "Matrices up to 64 × 64; its times mean nothing."
@@ -156,11 +156,8 @@ class _SideBox(QSpinBox):
 
 
 def _facts(product: MatrixProduct) -> str:
-    a, b = f"{product.rows} × {product.inner}", f"{product.inner} × {product.columns}"
-    return (
-        f"C = A B, float32: A is {a}, B is {b}.\n"
-        f"{digits_text(product.flops / 1e9, 4)} billion operations, {digits_text(product.bytes / 1e6, 3)} MB."
-    )
+    a, b = f"A {product.rows} × {product.inner}", f"B {product.inner} × {product.columns}"
+    return f"{a} · {b}\n{product.flops:,} operations · {bytes_text(product.bytes)}"
 
 
 def _button(actions: Actions, name: str) -> QToolButton:

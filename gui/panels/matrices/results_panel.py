@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from gui.panels.elided_label import ElidedLabel
 from gui.panels.matrices.cells import MatmulCells
-from gui.state.matmul_columns import COLUMNS, Key
+from gui.state.matmul_columns import COLUMNS, Key, short_reason
 from gui.state.matmul_model import MatmulModel
 from gui.state.matmul_state import SMALL_SIDE, MatmulState
 from gui.style.metrics import GRID, HALF_GRID, number_font
@@ -65,12 +65,12 @@ class MatmulResultsPanel(QWidget):
         reasons: dict[str, dict[str, None]] = {}
         for row in rows:
             if row.failure:
-                reasons.setdefault(_why(row.failure), {})[row.variant] = None
+                reasons.setdefault(short_reason(row.failure), {})[row.variant] = None
         self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
         self.reasons.setVisible(bool(reasons))
-        cannot = bool(reasons) and not self._matmul.running
-        self.try_small.setVisible(cannot)
-        self.try_small.setEnabled(cannot)
+        kernels = [row for row in rows if row.tile is not None]
+        none_runs = bool(kernels) and all(row.failure for row in kernels)
+        self.try_small.setVisible(none_runs and not self._matmul.running)
 
     def _build(self) -> None:
         empty = QLabel(_EMPTY)
@@ -119,8 +119,3 @@ class MatmulResultsPanel(QWidget):
             width = table.fontMetrics().horizontalAdvance(_TYPICAL[column.key])
             table.setColumnWidth(position, width + 3 * GRID)
         return table
-
-
-def _why(failure: str) -> str:
-    """Return the reason of a failure in a line: what and what would do are beside it."""
-    return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure

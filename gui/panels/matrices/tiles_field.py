@@ -67,6 +67,8 @@ class TilesField(QWidget):
 
     def _show(self) -> None:
         self.field.setText(", ".join(str(tile) for tile in self._matmul.settings.tiles))
+        # Of a long list the first ones are seen.
+        self.field.setCursorPosition(0)
         self._refuse("")
 
     def _judge(self) -> None:

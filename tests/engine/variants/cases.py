@@ -341,9 +341,17 @@ _BARRIER_CASES = (
 )  # fmt: skip
 
 
-def simulator_cases(has_barrier: bool) -> tuple[Case, ...]:
-    """Return what is affordable in the simulator: nearly all without a barrier, few with one."""
-    if not has_barrier:
+def simulator_cases(*, whole: bool, has_barrier: bool) -> tuple[Case, ...]:
+    """Return what is affordable in the simulator.
+
+    Parameters
+    ----------
+    whole : bool
+        Nearly every case, for the one variant that all others build on (the others cost 13 to 26 s each).
+    has_barrier : bool
+        A block with a barrier costs the simulator 30 ms: those variants get the borders with their pairs only.
+    """
+    if whole:
         small = (
             case
             for case in full_cases()
@@ -357,4 +365,5 @@ def simulator_cases(has_barrier: bool) -> tuple[Case, ...]:
         for case in _masks()
         if case.mask_shape[0] == case.mask_shape[1] <= 15
     )
-    return _BARRIER_CASES + anchors + squares
+    borders = () if has_barrier else tuple(_borders())
+    return _BARRIER_CASES + anchors + squares + borders

@@ -47,7 +47,7 @@ def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
     """Return the cases of a CUDA variant that are affordable in the simulator; threads and barriers cost there."""
     problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
     has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
-    return suited_cases(variant, simulator_cases(has_barrier))
+    return suited_cases(variant, simulator_cases(whole=variant.key == "naive", has_barrier=has_barrier))
 
 
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:

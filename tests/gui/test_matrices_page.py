@@ -1,0 +1,214 @@
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QDockWidget,
+    QLabel,
+    QScrollArea,
+    QWidget,
+)
+
+from engine.course.papers import PAPERS
+from engine.matrices.problem import MatrixProduct
+from gui.pages import PAGES
+from gui.style.theme import apply_theme
+from tests.gui.made_products import made_product, made_rows
+from tests.gui.test_main_window import shown, width_of_words
+
+POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
+
+
+@pytest.fixture(autouse=True)
+def _light_again(qapp):
+    yield
+    apply_theme(qapp, "light")
+
+
+@pytest.fixture
+def open_page(open_window, qtbot):
+    """Make the window with the page Matrices in front; returns Haloscope and the page."""
+
+    def make(*arguments, **options):
+        haloscope = open_window(*arguments, **options)
+        haloscope.window.show_page("matrices")
+        qtbot.waitUntil(lambda: bool(haloscope.matmul.rows))
+        page = haloscope.window.pages.currentWidget().findChild(QWidget, "matrices")
+        return haloscope, page
+
+    return make
+
+
+def test_that_the_page_is_built_when_it_is_first_shown_by_its_keys(open_window, qtbot):
+    haloscope = open_window()
+    assert haloscope.window.findChild(QWidget, "matrices") is None
+    assert haloscope.matmul.rows == ()
+    qtbot.keyClick(haloscope.window, Qt.Key(Qt.Key.Key_1 + POSITION), Qt.KeyboardModifier.AltModifier)
+    # A button that is pressed by its keys is seen to go down, for a tenth of a second.
+    qtbot.waitUntil(lambda: haloscope.window.pages.currentIndex() == POSITION)
+    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 9)
+    qtbot.keyClick(haloscope.window, Qt.Key.Key_1, Qt.KeyboardModifier.AltModifier)
+    qtbot.waitUntil(lambda: haloscope.window.pages.currentIndex() == 0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("state", ["counted", "measured", "simulated", "refused"])
+def test_that_the_page_fits_a_small_screen_and_no_word_is_cut(open_page, qtbot, theme, state):
+    haloscope, page = open_page((1280, 800), theme)
+    if state == "measured":
+        rows = made_rows(haloscope.matmul.settings.product, haloscope.matmul.settings.tiles, cuda=True)
+        haloscope.matmul.set_counted(rows)
+        for number, row in enumerate(rows, start=1):
+            haloscope.matmul.add(made_product(row, 0.0123 * number))
+    if state == "simulated":
+        page.results_panel.try_small.click()
+        qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 7)
+    if state == "refused":
+        page.product_panel.tiles.field.setText("4, 40")
+        page.product_panel.tiles.field.editingFinished.emit()
+    QApplication.processEvents()
+    assert (haloscope.window.width(), haloscope.window.height()) == (1280, 800)
+    for kind in (QAbstractButton, QComboBox, QLabel):
+        for widget in shown(page, kind):
+            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
+            assert widget.width() >= width_of_words(widget), text
+    for panel in (page.product_panel, page.lecture_panel):
+        for area in panel.findChildren(QScrollArea):
+            assert area.verticalScrollBar().maximum() == 0
+    header = page.results_panel.table.horizontalHeader()
+    assert header.length() <= header.width()
+    assert page.results_panel.table.verticalScrollBar().maximum() == 0
+
+
+def test_that_every_control_has_a_tooltip_and_a_name(open_page):
+    _, page = open_page()
+    panel = page.product_panel
+    for control in (panel.rows, panel.inner, panel.columns, panel.device, panel.tiles.field):
+        assert control.toolTip()
+        assert control.accessibleName()
+    for button in (*shown(page.product_panel, QAbstractButton), page.results_panel.try_small):
+        assert button.toolTip(), button.text()
+
+
+def test_that_f5_multiplies_and_fills_table_and_plot(open_page, qtbot):
+    haloscope, page = open_page()
+    assert page.product_panel.run_button.isEnabled()
+    qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
+    qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven and not haloscope.state.running)
+    assert "numpy (BLAS) here" in page.findChild(QWidget, "tile plot").accessibleDescription()
+    assert (
+        "matmul-tiled limit at 86.4 GB/s: 4: 86.4"
+        in page.findChild(QWidget, "tile plot").accessibleDescription()
+    )
+
+
+def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out(open_page, qtbot):
+    haloscope, page = open_page()
+    results = page.results_panel
+    assert results.reasons.text() == "matmul-naive, matmul-tiled: No NVIDIA driver was found"
+    assert results.try_small.isVisible()
+    results.try_small.click()
+    qtbot.waitUntil(lambda: len(haloscope.matmul.runnable) == 7)
+    assert haloscope.matmul.settings.product == MatrixProduct(16, 16, 16)
+    assert not results.try_small.isVisible()
+    assert not results.reasons.isVisible()
+    assert page.product_panel.device_note.text() == "Matrices up to 64 × 64; its times mean nothing."
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("4, 40", "tile 40: a tile's side is a whole number from 2 to 32. The nearest legal tile is 32."),
+        ("x", "The nearest legal tile is 16."),
+        ("2.5", "The nearest legal tile is 2."),
+        (" , ", "Write at least one tile, 2 to 32."),
+    ],
+)
+def test_that_what_is_no_tile_is_refused_in_words_and_nothing_changes(open_page, text, says):
+    haloscope, page = open_page()
+    tiles = page.product_panel.tiles
+    tiles.field.setText(text)
+    tiles.field.editingFinished.emit()
+    assert says in tiles.refusal.text()
+    assert tiles.refusal.isVisible()
+    assert haloscope.matmul.settings.tiles == (4, 8, 16, 32)
+    tiles.field.setText("16, 4;4")
+    tiles.field.editingFinished.emit()
+    assert not tiles.refusal.isVisible()
+    assert haloscope.matmul.settings.tiles == (4, 16)
+    assert tiles.field.text() == "4, 16"
+
+
+def test_that_sizes_can_differ_once_the_product_is_not_square(open_page):
+    haloscope, page = open_page()
+    panel = page.product_panel
+    assert not panel.inner.isEnabled()
+    panel.square.click()
+    panel.rows.setValue(17)
+    panel.inner.setValue(33)
+    panel.columns.setValue(5)
+    assert haloscope.matmul.settings.product == MatrixProduct(17, 33, 5)
+    assert panel.facts.text().startswith("A 17 × 33 · B 33 × 5\n5,610 operations")
+    panel.rows.stepUp()
+    assert panel.rows.value() == 34
+
+
+def test_that_the_settings_wait_while_a_run_goes_on(open_page, qtbot):
+    haloscope, page = open_page()
+    haloscope.link._client.automatic = False
+    haloscope.actions["multiply"].trigger()
+    panel = page.product_panel
+    assert not panel.rows.isEnabled()
+    assert not panel.tiles.isEnabled()
+    assert panel.cancel_button.isEnabled()
+    haloscope.actions["cancel"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running)
+    assert panel.rows.isEnabled()
+
+
+def test_that_multiply_says_why_it_cannot_be_chosen(open_window):
+    haloscope = open_window()
+    action = haloscope.actions["multiply"]
+    assert not action.isEnabled()
+    assert "Look at the page Matrices first" in action.toolTip()
+
+
+def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_page, open_window, tmp_path):
+    path = tmp_path / "preferences.json"
+    haloscope, page = open_page(preferences_path=path)
+    page.findChild(QDockWidget, "lecture").close()
+    haloscope.window.close()
+    kept = json.loads(path.read_text())["layouts"]["matrices"]
+    second = open_window(theme="", preferences_path=path)
+    second.window.close()
+    assert json.loads(path.read_text())["layouts"]["matrices"] == kept
+    _, page = open_page(theme="", preferences_path=path)
+    assert not page.findChild(QDockWidget, "lecture").isVisible()
+    page.restore_default()
+    assert page.findChild(QDockWidget, "lecture").isVisible()
+
+
+def test_that_the_lectures_numbers_stand_beside_those_of_the_device(open_page):
+    _, page = open_page()
+    text = page.lecture_panel.text.text()
+    for words in ("86.4", "21.6", "345.6", "347.6", "misprint", "bandwidth", "CGMA"):
+        assert words in text
+
+
+def test_that_a_papers_product_is_loaded_with_its_tile(open_window, qtbot):
+    haloscope = open_window()
+    haloscope.actions["course"].trigger()
+    kernel = next(
+        kernel
+        for paper in PAPERS
+        for kernel in paper.kernels
+        if kernel.here.variant == "matmul-tiled" and kernel.here.block
+    )
+    haloscope.matmul.change(tiles=(2,))
+    haloscope.courses.load(kernel)
+    assert haloscope.window.pages.currentIndex() == POSITION
+    assert haloscope.matmul.settings.tiles == (2, kernel.here.block.x)
+    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 5)
