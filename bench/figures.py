@@ -1,4 +1,4 @@
-"""Figures of every CUDA variant on one device, and their place in docs/variants.md.
+"""Figures of every CUDA variant and of every way to multiply matrices on one device, and their place in docs/variants.md.
 
 python -m bench.figures --json bench/results/figures-DEVICE.json     measures (needs a CUDA device)
 python -m bench.figures --write bench/results/figures-DEVICE.json    writes them between the markers of each variant
@@ -6,14 +6,20 @@ python -m bench.figures --write bench/results/figures-DEVICE.json    writes them
 
 import argparse
 import json
-import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bench.document import VARIANTS_DOCUMENT, put
 from bench.representative import mask_for
 from engine.device.devices import backend
+from engine.matrices.operands import random_matrices
+from engine.matrices.problem import MatrixProduct
+from engine.matrices.registry import MATMUL_VARIANTS
+from engine.matrices.runner import measure as multiply
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import as_samples, describe_problem
 from engine.timing.runner import measure
@@ -24,8 +30,8 @@ from engine.variants.registry import VARIANTS
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)
 PLAN = SamplingPlan(warm_up_s=0.05, budget_s=0.15, patience_s=2.0)
-DOCUMENT = Path("docs/variants.md")
-END = "<!-- end of figures -->"
+PRODUCT_SIDES = (512, 1024, 4096)
+TILES = (4, 8, 16, 32)
 
 
 def pictures() -> dict[str, np.ndarray]:
@@ -37,7 +43,17 @@ def pictures() -> dict[str, np.ndarray]:
     }
 
 
-def measured() -> dict[str, Any]:
+def measured(parts: Sequence[str]) -> dict[str, Any]:
+    """Measure some of the parts."""
+    environment = backend("cuda:0").environment()
+    versions = ", ".join(
+        f"{k} {environment.versions[k]}" for k in ("numba", "numba-cuda") if k in environment.versions
+    )
+    about = {"device": environment.device, "driver": environment.driver, "versions": versions}
+    return about | {part: PARTS[part].measure() for part in parts}
+
+
+def measured_filters() -> dict[str, Any]:
     """Measure every CUDA variant; a variant that refuses a mask says why."""
     machine = backend("cuda:0")
     found: dict[str, Any] = {}
@@ -68,20 +84,30 @@ def measured() -> dict[str, Any]:
                     f"{variant.key:18} {name:20} {mask.name:18} {cell.get('kernel_us', 0):10.1f} us  {result.status}",
                     flush=True,
                 )
-    environment = machine.environment()
-    versions = ", ".join(
-        f"{k} {environment.versions[k]}" for k in ("numba", "numba-cuda") if k in environment.versions
-    )
-    return {
-        "device": environment.device,
-        "driver": environment.driver,
-        "versions": versions,
-        "variants": found,
-    }
+    return found
 
 
-def table(data: dict[str, Any], key: str) -> str:
-    """Return the Markdown of one variant's figures, with its markers."""
+def measured_products() -> dict[str, Any]:
+    """Measure every CUDA way to multiply square matrices, with each tile."""
+    machine = backend("cuda:0")
+    found: dict[str, Any] = {}
+    for side in PRODUCT_SIDES:
+        a, b = random_matrices(MatrixProduct(side, side, side), seed=0)
+        for variant in (known for known in MATMUL_VARIANTS if known.device is DeviceKind.CUDA):
+            for tile in TILES:
+                result = multiply(variant, tile, a, b, machine, PLAN).result
+                cell: dict[str, Any] = {"status": result.status, "cgma": result.cgma}
+                if result.kernel_ms is not None:
+                    cell |= {"kernel_us": result.kernel_ms * 1e3, "gflops": result.gflops}
+                found.setdefault(variant.key, {}).setdefault(str(side), {})[str(tile)] = cell
+                print(
+                    f"{variant.key:14} {side:5} tile {tile:2} {cell.get('kernel_us', 0):10.1f} us", flush=True
+                )
+    return found
+
+
+def filter_table(data: dict[str, Any], key: str) -> list[str]:
+    """Return the Markdown of one variant's figures."""
     rows = data["variants"][key]
     first = next(iter(rows.values()))
     sides = list(first)
@@ -93,8 +119,7 @@ def table(data: dict[str, Any], key: str) -> str:
 
     name = next(iter(rows))
     block = first[sides[0]]["block"]
-    lines = [
-        f"<!-- figures of {key}, written by python -m bench.figures -->",
+    return [
         f"{SIDE} x {SIDE}, zero border, block {block}, {data['device']}; kernel time, microseconds (median):",
         "",
         f"| | {' | '.join(shown)} |",
@@ -102,21 +127,49 @@ def table(data: dict[str, Any], key: str) -> str:
         *(f"| {row} | {cells(row, 'kernel_us', '.0f')} |" for row in rows),
         f"| global loads a result (model) | {cells(name, 'loads_a_result', '.2f')} |",
         f"| operations a global load, CGMA (model) | {cells(name, 'cgma', '.2f')} |",
-        END,
     ]
-    return "\n".join(lines)
+
+
+def product_table(data: dict[str, Any], key: str) -> list[str]:
+    """Return the Markdown of the figures of one way to multiply."""
+    rows = data["products"][key]
+
+    def cells(side: str, value: str, form: str) -> str:
+        cells = rows[side].values()
+        return " | ".join(format(cell[value], form) if value in cell else "failed" for cell in cells)
+
+    tiles = list(next(iter(rows.values())))
+    first = next(iter(rows))
+    return [
+        f"Square matrices, {data['device']}; kernel time, microseconds (median), and GFLOPS:",
+        "",
+        f"| | {' | '.join(f'tile {tile}' for tile in tiles)} |",
+        f"|---|{'---|' * len(tiles)}",
+        *(f"| {side} x {side}, us | {cells(side, 'kernel_us', '.0f')} |" for side in rows),
+        *(f"| {side} x {side}, GFLOPS | {cells(side, 'gflops', '.0f')} |" for side in rows),
+        f"| operations a global load, CGMA (model) | {cells(first, 'cgma', '.2f')} |",
+    ]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Figures of one kind: how they are measured, and the table of one key of them."""
+
+    measure: Callable[[], dict[str, Any]]
+    table: Callable[[dict[str, Any], str], list[str]]
+
+
+PARTS = {
+    "variants": Part(measured_filters, filter_table),
+    "products": Part(measured_products, product_table),
+}
 
 
 def write(data: dict[str, Any]) -> None:
-    """Put each variant's table between its markers, at the end of its section where there are none yet."""
-    sections = re.split(r"(?m)^(?=## )", DOCUMENT.read_text(encoding="utf-8"))
-    for number, section in enumerate(sections):
-        heading = re.match(r"## `([a-z0-9-]+)`", section)
-        if heading is None or heading.group(1) not in data["variants"]:
-            continue
-        text = re.sub(rf"\n*<!-- figures of .*?{END}\n*", "\n\n", section, flags=re.DOTALL)
-        sections[number] = f"{text.rstrip()}\n\n{table(data, heading.group(1))}\n\n"
-    DOCUMENT.write_text("".join(sections).rstrip() + "\n", encoding="utf-8")
+    """Put each table into its variant's section."""
+    for name, part in PARTS.items():
+        for key in data.get(name, {}):
+            put(VARIANTS_DOCUMENT, f"`{key}`", f"figures of {key}", "bench.figures", part.table(data, key))
 
 
 def main() -> None:
@@ -125,10 +178,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", choices=PARTS, help="measure this; what else the file has stays")
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
     if arguments.json:
-        arguments.json.write_text(json.dumps(measured(), indent=1) + "\n", encoding="utf-8")
+        kept = json.loads(arguments.json.read_text(encoding="utf-8")) if arguments.only else {}
+        data = kept | measured([arguments.only] if arguments.only else list(PARTS))
+        arguments.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if arguments.write:
         write(json.loads(arguments.write.read_text(encoding="utf-8")))
 

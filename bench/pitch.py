@@ -1,6 +1,7 @@
 """Pitched beside packed rows: every 2-D CUDA variant on widths that are no multiple of anything, samples interleaved.
 
 python -m bench.pitch [--sizes 1001,2001,3001,4001] [--mask 5] [--rounds 40] [--device cuda:0] [--json FILE]
+python -m bench.pitch --write FILE     writes the tables of such a file into docs/variants.md
 
 For each variant, size and type the same filter is made ready twice, once on rows that begin on 128-byte boundaries and
 once on dense rows. The pitched result is compared with the float64 oracle (in part where it is large), the packed one
@@ -9,6 +10,7 @@ clocks and temperature favour neither. A ratio above 1 says that packed rows are
 """
 
 import argparse
+import json
 import math
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.document import VARIANTS_DOCUMENT, put
 from bench.representative import mask_for
 from engine.device.backend import Backend, Buffers, LaunchClock
 from engine.device.devices import backend
@@ -150,6 +153,31 @@ def summary(cells: list[dict[str, Any]]) -> str:
     return "packed/pitched, mean: " + ", ".join(f"{key} {mean:.3f}" for key, mean in means.items())
 
 
+def table(data: dict[str, Any], side: int) -> list[str]:
+    """Return the Markdown of the pictures of one size."""
+    cells = [cell for cell in data["cells"] if cell["side"] == side and "failure" not in cell]
+    rows: dict[str, list[str]] = {}
+    for cell in cells:
+        times = [f"{cell[layout]['median_ms'] * 1e3:.1f}" for layout in Layout]
+        rows.setdefault(cell["variant"], []).extend([*times, f"{cell['packed_over_pitched']:.3f}"])
+    types = dict.fromkeys(cell["type"] for cell in cells)
+    headings = [f"{kind}: {name}" for kind in types for name in (*Layout, "packed / pitched")]
+    return [
+        f"{side} x {side}, 5 x 5, {data['border']} border, default blocks, {data['device']}; microseconds (median):",
+        "",
+        f"| | {' | '.join(headings)} |",
+        f"|---|{'---|' * len(headings)}",
+        *(f"| `{key}` | {' | '.join(texts)} |" for key, texts in rows.items()),
+    ]
+
+
+def write(data: dict[str, Any]) -> None:
+    """Put the tables of the smallest and of the largest pictures into docs/variants.md."""
+    sides = [cell["side"] for cell in data["cells"]]
+    lines = [*table(data, min(sides)), "", *table(data, max(sides))]
+    put(VARIANTS_DOCUMENT, "Rows in memory", "pitched and packed rows", "bench.pitch", lines)
+
+
 def main() -> int:
     """Measure, print, and write everything as JSON where a file is named."""
     parser = argparse.ArgumentParser(
@@ -160,7 +188,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--json", type=Path, help="for example bench/results/pitch-h200.json")
+    parser.add_argument("--write", type=Path, help="write the tables of such a file into docs/variants.md")
     arguments = parser.parse_args()
+    if arguments.write:
+        write(json.loads(arguments.write.read_text(encoding="utf-8")))
+        return 0
     try:
         machine = backend(arguments.device)
     except EngineError as error:

@@ -20,6 +20,10 @@ TOOLS = {
     "initcheck": "nothing is read from global memory that nobody has written",
     "synccheck": "every thread of a block meets every barrier",
 }
+TESTS = {
+    "tests/gpu": "every variant, every case",
+    "tests/gpu, times": "the tests that measure time, with nothing beside them",
+}
 BEGIN, END = "<!-- written by python -m bench.proof -->", "<!-- end of what bench.proof wrote -->"
 
 
@@ -103,7 +107,7 @@ def run_sanitizer(tool: str) -> tuple[Outcome, list[str]]:
 def document(outcomes: list[Outcome], launched: list[str], facts: list[tuple[str, str]]) -> str:
     """Return the Markdown between the markers."""
     rows = [
-        f"| `{o.name}` | {TOOLS.get(o.name, 'every variant, every case')} | {o.sentence} | {'yes' if o.passed else 'NO'} |"
+        f"| `{o.name}` | {(TESTS | TOOLS)[o.name]} | {o.sentence} | {'yes' if o.passed else 'NO'} |"
         for o in outcomes
     ]
     lines = [

@@ -10,6 +10,8 @@ from engine.block import Block, Limits
 
 SharedBytes = Callable[[Block], int]
 ONE_THREAD = Block(1, 1)
+MAX_GRID_Y = 65_535
+"""Blocks down that CUDA allows, on every device; across it is 2^31 - 1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,15 @@ from engine.simulator_process import (
 )
 from engine.timing.bank import measure_bank
 from engine.timing.plan import NO_SAMPLES
-from engine.timing.runner import Outcome, measure, refuse_unsuitable
+from engine.timing.runner import Outcome, expected_launch_s, measure, refuse_unsuitable
 from engine.variants.cuda.implicit_gemm import for_bank
 from engine.variants.planner import Choice
 from engine.variants.registry import variant
 
 SIMULATOR = "simulator"
 
-# The slowest kernels with barriers make 5e4 multiply-adds a second here; a machine may be five times as slow.
-MULTIPLY_ADDS_PER_SECOND = 1e4
+# A machine may be that many times as slow as the one that the estimate was made on.
+PATIENCE = 10.0
 
 
 def measure_in_simulator(
@@ -116,7 +116,8 @@ def _measure(
     is_bank: bool,
 ) -> Outcome:
     """Ask the child; one mask travels as a bank of one."""
-    refuse_unsuitable(choice.variant, problem, bank.masks[0], choice.block, device_named(SIMULATOR))
+    device = device_named(SIMULATOR)
+    refuse_unsuitable(choice.variant, problem, bank.masks[0], choice.block, device)
     request = pack(
         {
             "variant": choice.variant.key,
@@ -133,7 +134,7 @@ def _measure(
         },
         {"samples": samples, "weights": np.stack([mask.weights for mask in bank.masks])},
     )
-    timeout_s = STARTING_S + problem.multiply_adds * len(bank) / MULTIPLY_ADDS_PER_SECOND
+    timeout_s = STARTING_S + PATIENCE * len(bank) * expected_launch_s(choice, problem, device)
     header, arrays = unpack(io.BytesIO(ask_child(__name__, request, timeout_s)))
     return Outcome(arrays.get("values"), result_from_json(header["result"]), error_from_json(header["error"]))
 

@@ -119,8 +119,8 @@ class Haloscope:
     def _connect(self) -> None:
         actions, window = self.actions, self.window
         for name, slot in (
-            ("run", self.runs.run),
-            ("run_all", self.runs.run_every_variant),
+            ("run", lambda: self._run(self.runs.run)),
+            ("run_all", lambda: self._run(self.runs.run_every_variant)),
             ("multiply", self._multiply),
             ("cancel", self._cancel),
             ("retry_gpu", self.engine_messages.try_gpu_again),
@@ -145,6 +145,17 @@ class Haloscope:
         # The signal comes before the pixels are on the screen.
         window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         window.closing.connect(self._keep_preferences)
+
+    def _run(self, run: Callable[[], None]) -> None:
+        # Neither Ctrl+R nor a click on Run takes the focus, and a number that is being typed belongs to the run.
+        editor = self.window.focusWidget()
+        if editor is not None:
+            editor.clearFocus()
+        # Where the mask, the picture and the results of what is run are seen.
+        self.window.show_page("explore")
+        run()
+        if editor is not None and editor.isVisible():
+            editor.setFocus()
 
     def _multiply(self) -> None:
         self.window.show_page("matrices")

@@ -43,6 +43,7 @@ def run_variants(arguments: list[str]) -> int:
     options = parser.read(arguments)
     if options is None:
         return 0
+    from engine.matrices.registry import MATMUL_VARIANTS
     from engine.variants.registry import VARIANTS
 
     if options.json:
@@ -69,6 +70,8 @@ def run_variants(arguments: list[str]) -> int:
     if remarks:
         say("\nWhat to know before using them:")
         say("\n".join(remarks))
+    say("\nMatrix products (`python main.py matmul`):")
+    say("\n".join(f"{known.key}: {known.idea}" for known in MATMUL_VARIANTS))
     return 0
 
 

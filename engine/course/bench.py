@@ -96,7 +96,7 @@ class Bench:
             if isinstance(run, FilterRun):
                 return self._filter(run, checkpoint)
             if isinstance(run, BankRun):
-                return self._filter_by_bank(run)
+                return self._filter_by_bank(run, checkpoint)
             if isinstance(run, TimerRun):
                 return self._time_twice(run, checkpoint)
             if isinstance(run, BusRun):
@@ -138,7 +138,7 @@ class Bench:
         )
         return measured_of(outcome.result)
 
-    def _filter_by_bank(self, run: BankRun) -> Measured:
+    def _filter_by_bank(self, run: BankRun, checkpoint: Checkpoint) -> Measured:
         device = cuda_device(self.device)
         bank = Bank(tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks)))
         chosen = implicit_gemm.for_bank(bank)
@@ -150,6 +150,7 @@ class Bench:
             samples,
             backend(device.key),
             self.plan,
+            checkpoint=checkpoint,
             seed=SEED,
         )
         return measured_of(outcome.result)

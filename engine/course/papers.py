@@ -41,8 +41,8 @@ REPORT = Paper(
             "ConvolutionKernel_optimized",
             "2.) Device Function, optimized",
             Configuration("cached", REPORT_MASK, Block(16, 16)),
-            "The mask lies in global memory here, so that editing it needs no compiling; `constant` shows what "
-            f"constant memory gives. {_SUMS}.",
+            "The mask lies in global memory here, so that editing it needs no compiling; what constant memory gives is "
+            f"seen in the next kernel, `constant`. {_SUMS}.",
         ),
         CourseKernel(
             "kernel_c (cudaMemcpyToSymbol)",

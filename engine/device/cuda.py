@@ -11,7 +11,7 @@ from engine.block import Limits
 from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
-from engine.device.cuda_rows import copy_in, copy_out
+from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.memory_bus import MemoryBus
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.versions import commit, versions
@@ -21,7 +21,6 @@ from engine.results import Environment
 from engine.variants.contract import Prepared
 
 SIMULATOR_SIDE = 64
-SIMULATOR_REASON = "its times mean nothing: Python threads play the GPU's"
 
 
 def simulator_info() -> DeviceInfo:
@@ -133,8 +132,12 @@ class CudaBackend:
         )
         needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * 4
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
+            on_device = cuda.device_array(image_shape, image.dtype)
+            if image_shape != image.shape:
+                # 16 bytes at once may be read past a row's end; what is there is never used, but it is written.
+                fill_bytes(on_device, 0)
             return Buffers(
-                cuda.device_array(image_shape, image.dtype),
+                on_device,
                 cuda.device_array(out_shape, np.float32),
                 np.empty(image.shape, np.float32) if host_out is None else host_out,
             )

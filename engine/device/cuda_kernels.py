@@ -9,21 +9,30 @@ from numba.np.numpy_support import from_dtype
 
 from engine.block import Block
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_rows import fill_bytes
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import Pass, Place
 
 float32 = types.float32
+int64 = types.int64
+
+
+RESULTS = types.Array(types.float32, 3, "C")
+"""The type of a result, and of the values between two passes."""
+
+
+def image_type(problem: Problem) -> Any:
+    """Return the type of the picture as an argument of a kernel."""
+    return types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
 
 
 def filter_signature(problem: Problem) -> tuple[Any, ...]:
     """Return the argument types of a filter kernel, those of `filter_arguments`."""
-    image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
     weights = types.Array(types.float32, 2, "C")
-    out = types.Array(types.float32, 3, "C")
     numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
-    return (image, weights, *numbers, out)
+    return (image_type(problem), weights, *numbers, RESULTS)
 
 
 def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
@@ -85,6 +94,8 @@ class PreparedPasses:
         if self._needs_scratch and (self._scratch is None or self._scratch.shape != out.shape):
             with cuda_errors_in_words("allocating the values between two passes"):
                 self._scratch = cuda.device_array(out.shape, np.float32)
+                # NaN: a first pass that skips a cell must not pass with what an earlier run left there.
+                fill_bytes(self._scratch, 255)
         self._enqueue({Place.IMAGE: image, Place.SCRATCH: self._scratch, Place.OUT: out}, stream)
 
     def _enqueue(self, arrays: dict[Place, Any], stream: Any) -> None:

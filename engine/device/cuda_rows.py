@@ -61,3 +61,16 @@ def _copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool) -
         )
         copy.dstMemoryType, copy.dstHost, copy.dstPitch = on_host, host.ctypes.data, row_bytes
     check(driver.cuMemcpy2DAsync(copy, driver.CUstream(int(stream.handle))))
+
+
+def fill_bytes(device: Any, byte: int) -> None:
+    """Fill a device array with one byte and wait: 0, or 255, which makes every float32 a NaN."""
+    if SIMULATED:
+        values = np.full(device.size * device.dtype.itemsize, byte, np.uint8).view(device.dtype)
+        device.copy_to_device(values.reshape(device.shape))
+        return
+    from cuda.bindings import driver
+
+    address = driver.CUdeviceptr(device.__cuda_array_interface__["data"][0])
+    check(driver.cuMemsetD8(address, byte, device.size * device.dtype.itemsize))
+    check(driver.cuCtxSynchronize())

@@ -16,7 +16,12 @@ os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
 from numba import cuda  # noqa: E402 - Numba reads the environment when it is first imported
 
-__all__ = ["SIMULATED", "cuda", "missing"]
+__all__ = ["SIMULATED", "cuda", "intrinsic", "missing"]
+
+try:
+    from numba.cuda.extending import intrinsic
+except ImportError:  # Numba's own CUDA target, without the package: nothing is compiled for it
+    from numba.extending import intrinsic
 
 missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
 

@@ -97,7 +97,9 @@ def preview(request: Preview, report: Report) -> Filtered:
     """Filter once and make the result ready for the screen."""
     begin = time.perf_counter()
     work = _Work(request.job)
-    report(Progress("filtering", 0.0, 2.0 + expected_launch_s(work.problem, work.backend.info)))
+    device = work.backend.info
+    refuse_unsuitable(work.choice.variant, work.problem, request.job.mask, work.choice.block, device)
+    report(Progress("filtering", 0.0, 2.0 + expected_launch_s(work.choice, work.problem, device)))
     with work.place_for_result() as place:
         filter_once(
             work.choice,

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 
 from engine.errors import BadValue
+from engine.work import FLOAT_BYTES
 
 MAX_SIDE = 1 << 20
-FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)

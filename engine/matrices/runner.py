@@ -22,12 +22,13 @@ from engine.machine import DeviceInfo
 from engine.matrices.agreement import verify
 from engine.matrices.contract import MatmulVariant
 from engine.matrices.operands import Matrix, product_of
-from engine.matrices.problem import FLOAT_BYTES, MatrixProduct
+from engine.matrices.problem import MatrixProduct
 from engine.matrices.results import MatmulResult
 from engine.results import Environment
 from engine.timing.plan import SamplingPlan
 from engine.timing.sampling import Checkpoint, Sampler, Step, timed
 from engine.variants.contract import DeviceKind
+from engine.work import FLOAT_BYTES
 
 AUTO = "auto"
 

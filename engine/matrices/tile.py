@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.block import Limits
+from engine.block_rules import MAX_GRID_Y
 from engine.errors import BadValue
 from engine.matrices.problem import MatrixProduct
 
 SMALLEST_TILE, LARGEST_TILE = 2, 32
 # The lecture's example: 16 x 16 = 256 threads.
 DEFAULT_TILE = 16
-MAX_GRID_Y = 65_535
 
 _RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
 

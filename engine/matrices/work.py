@@ -1,7 +1,7 @@
 """The model of work of products of matrices: what a kernel asks of the machine, counted by construction."""
 
-from engine.matrices.problem import FLOAT_BYTES, MatrixProduct
-from engine.work import Work
+from engine.matrices.problem import MatrixProduct
+from engine.work import FLOAT_BYTES, Work
 
 
 def product_work(

@@ -15,6 +15,7 @@ from engine.problem import Problem
 from engine.results import Verification
 from engine.timing.plan import SamplingPlan
 from engine.timing.runner import Outcome, Verifier, measure
+from engine.timing.sampling import Checkpoint
 from engine.variants.planner import Choice
 
 
@@ -26,6 +27,7 @@ def measure_bank(
     backend: Backend,
     plan: SamplingPlan,
     *,
+    checkpoint: Checkpoint = lambda step: None,
     seed: int = 0,
     layout: Layout = Layout.PITCHED,
     affordable: int | None = None,
@@ -43,6 +45,8 @@ def measure_bank(
     samples : ndarray of shape (H, W, C), of the problem's dtype
     backend : Backend
     plan : SamplingPlan
+    checkpoint : callable of Step
+        Called before each step.
     seed : int
         Of the rectangles that are verified where the whole picture is too much.
     layout : Layout
@@ -59,6 +63,8 @@ def measure_bank(
 
     Raises
     ------
+    Cancelled
+        By the checkpoint.
     DeviceFault
         As `engine.timing.runner.measure`.
     """
@@ -71,6 +77,7 @@ def measure_bank(
         samples,
         backend,
         plan,
+        checkpoint=checkpoint,
         seed=seed,
         host_out=host_out,
         layout=layout,

@@ -3,6 +3,7 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -91,21 +92,29 @@ def refuse_unsuitable(
         )
     refusal = variant.unsupported(problem, mask, block, device.limits)
     if refusal is not None:
+        # Where no other block would do, the block is not the reason.
+        asked = f" with a block of {block}" if refusal.nearest_block else ""
         raise UnsupportedVariant(
-            f"variant '{variant.key}' with a block of {block}",
+            f"variant '{variant.key}'{asked}",
             refusal.reason,
             refusal.remedy,
             refusal.nearest_block,
         )
 
 
-def expected_launch_s(problem: Problem, device: DeviceInfo) -> float:
-    """Estimate one launch before any was seen, seconds.
+def expected_launch_s(choice: Choice, problem: Problem, device: DeviceInfo) -> float:
+    """Estimate one launch before any was seen, seconds; the choice is one that the device can do.
 
-    The plain loops on one core make about 0.3 G multiply-adds a second, the simulator 0.1 M.
+    The plain loops on one core make about 0.3 G multiply-adds a second, the simulator 0.1 M. There, a thread that only
+    loads costs as much as one that computes (its start and its barriers take about 1 ms), and a block may have twenty
+    such threads for each result: `implicit-gemm` with one mask in a block of 20 x 20 takes ten times as long as `tiled`.
     """
-    per_second = 1e5 if device.key == "simulator" else 3e8
-    return 0.5 + problem.multiply_adds / per_second
+    if device.key != "simulator":
+        return 0.5 + problem.multiply_adds / 3e8
+    launches = choice.variant.plan(problem, choice.block)
+    threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
+    rows, columns = problem.mask_shape
+    return 0.5 + max(problem.multiply_adds, threads * rows * columns) / 1e5 + threads / 1e3
 
 
 def filter_once(
@@ -243,7 +252,7 @@ class _Run:
         buffers, allocate_ms = timed(lambda: backend.allocate(self.samples, self.host_out, self.layout))
         backend.upload(self.samples, buffers)
         backend.poison(buffers)
-        self._step("first launch", 0.1, expected_launch_s(self.problem, backend.info))
+        self._step("first launch", 0.1, expected_launch_s(self.choice, self.problem, backend.info))
         _, launch_ms = timed(lambda: backend.run(prepared, buffers))
         values = backend.download(buffers)
         verification = self._verify(values)

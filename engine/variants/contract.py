@@ -48,7 +48,7 @@ class Prepared(Protocol):
         ----------
         image : array of shape (H, W or more, C)
             On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: what lies past the
-            problem's width is undefined and not to be read.
+            problem's width means nothing and must not change a result.
         out : array of shape (H, W or more, C), float32
             On the same device; every sample of the result is written.
         stream : device stream, optional

@@ -45,6 +45,7 @@ class MatmulController(QObject):
         self._messages = messages
         self._is_looked_at = False
         self._counting: CountMatmul | None = None
+        self._is_waiting_for_count = False
         self._queue: deque[MatmulResult] = deque()
         self._planned = 0
         self._current: Ask | None = None
@@ -54,20 +55,25 @@ class MatmulController(QObject):
         link.ready.connect(self._count)
 
     def run(self) -> None:
-        """Run every cell that can run here, one after the other."""
-        cells = self._matmul.runnable
-        if self._state.running or not cells:
+        """Run every cell that can run here, one after the other; what changed just now is counted before."""
+        if self._state.running or not self._matmul.settle():
+            return
+        if self._counting is None and not self._matmul.runnable:
             return
         self._messages.clear(SOURCE)
-        self._queue.extend(cells)
-        self._planned = len(cells)
         self._state.set_running(True)
         self._matmul.set_running(True)
-        self._next()
+        if self._counting is None:
+            self._begin()
+        else:
+            self._is_waiting_for_count = True
+            self._state.set_task(SOURCE, "counting what can run here")
 
     def cancel(self) -> None:
         """Stop the cell that goes on and those that wait; results that are finished stay."""
-        if self._current is not None:
+        if self._is_waiting_for_count:
+            self._finish()
+        elif self._current is not None:
             self._queue.clear()
             self._state.set_running(True, cancelling=True)
             self._link.cancel(self._current)
@@ -95,13 +101,27 @@ class MatmulController(QObject):
 
         def replied(rows: tuple[MatmulResult, ...]) -> None:
             if self._counting is request:
+                self._counting = None
                 self._matmul.set_counted(rows)
+                if self._is_waiting_for_count:
+                    self._begin()
 
         def failed(error: EngineError) -> None:
-            if self._counting is request and not isinstance(error, Cancelled | HostLost):
+            if self._counting is not request:
+                return
+            self._counting = None
+            if not isinstance(error, Cancelled | HostLost):
                 self._messages.show_error(SOURCE, error)
+            if self._is_waiting_for_count:
+                self._finish()
 
         self._link.ask(Ask(request, replied, failed))
+
+    def _begin(self) -> None:
+        self._is_waiting_for_count = False
+        self._queue.extend(self._matmul.runnable)
+        self._planned = len(self._queue)
+        self._next()
 
     def _next(self) -> None:
         if not self._queue:
@@ -144,6 +164,7 @@ class MatmulController(QObject):
 
     def _finish(self) -> None:
         self._current = None
+        self._is_waiting_for_count = False
         self._queue.clear()
         self._state.end_task(SOURCE)
         self._state.set_running(False)

@@ -8,12 +8,13 @@ import math
 from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from engine.results import RunResult
 from gui.panels.elided_label import ElidedLabel
+from gui.plots.row_scroll import RowScroll
 from gui.state.comparison import ProblemKey, kernel_speed_ms, layout_suffix, no_speed_word, problem_key
 from gui.state.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID, number_font
@@ -22,7 +23,8 @@ from gui.style.theme import Theme, current_theme, theme_notifier
 
 _MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
 _MOST_TICKS = 7
-_FEWEST_ROWS = 4
+# Half of the longest word of a tick, which may be written to the left of where the axis begins.
+_WORD_ROOM = 3 * GRID
 # Of log10: a factor of 4, so that at least two ticks are words.
 _SMALLEST_SPAN = 0.6
 _LEFT_ROOM = 0.05
@@ -47,6 +49,12 @@ class LogAxis(pg.AxisItem):
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         return [self._text(10**value) for value in values]
+
+    def boundingRect(self) -> QRectF:
+        # Otherwise the first tick has no word where half of it would lie outside; with a grid, pyqtgraph's own style
+        # `hideOverlappingLabels` changes nothing.
+        rect: QRectF = super().boundingRect()
+        return rect.adjusted(-_WORD_ROOM, 0, 0, 0) if self.orientation == "bottom" else rect
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
@@ -94,6 +102,7 @@ class VariantPlot(QWidget):
         self.caption = ElidedLabel()
         self.omitted = ElidedLabel()
         self.plot = pg.PlotWidget(axisItems={"bottom": LogAxis(tick_text)})
+        self.rows = RowScroll(self.plot)
         self.empty_text = QLabel(self.plot)
         self._build()
         self.plot.getViewBox().sigResized.connect(self._fit_values)
@@ -117,6 +126,8 @@ class VariantPlot(QWidget):
         before, self._numbers = self._numbers, []
         self._spare_numbers = before[::-1]
         numbers = self.draw(runs, theme)
+        if not numbers:
+            self.rows.set_rows(0)
         for spare in self._spare_numbers:
             self.plot.removeItem(spare)
         self.caption.setText(self.caption_text(key) if key else "")
@@ -152,8 +163,7 @@ class VariantPlot(QWidget):
         """Name the rows, the first on top."""
         axis = self.plot.getAxis("left")
         axis.setTicks([[(-float(row), name) for row, name in enumerate(names)]])
-        # One row alone stays on top instead of growing over the whole height.
-        self.plot.setYRange(-max(len(names), _FEWEST_ROWS) + 0.4, 0.6, padding=0)
+        self.rows.set_rows(len(names))
 
     def set_values(self, low: float, high: float, numbers: Sequence[str]) -> None:
         """Show log10 values from `low` to `high`, with room on the right for the longest of `numbers`."""
@@ -244,7 +254,11 @@ class VariantPlot(QWidget):
         layout.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
         layout.setSpacing(HALF_GRID)
         layout.addWidget(self.caption)
-        layout.addWidget(self.plot, 1)
+        beside = QHBoxLayout()
+        beside.setSpacing(0)
+        beside.addWidget(self.plot, 1)
+        beside.addWidget(self.rows)
+        layout.addLayout(beside, 1)
         layout.addWidget(self.omitted)
 
     def _place_empty_text(self) -> None:

@@ -242,4 +242,4 @@ def _heard(curve: Curve, _series: Series, is_printed: bool, dashed: str) -> str:
 
 def _number(value: float) -> str:
     # Never 1e+04.
-    return f"{value:,.0f}" if abs(value) >= 9999.5 else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.4g}"

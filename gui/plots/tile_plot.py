@@ -8,7 +8,7 @@ from gui.state.matmul_state import MatmulState
 
 _EMPTY = (
     "GFLOPS of each way to multiply over the side of its tile.\n"
-    "Choose sizes and tiles, then press Multiply (F5)."
+    "Choose sizes and tiles, then press Multiply matrices (F5)."
 )
 
 

@@ -13,6 +13,8 @@ Index = QModelIndex | QPersistentModelIndex
 IS_QUIET_ROLE = Qt.ItemDataRole.UserRole
 
 EMPTY = "–"
+# Figures are shorter, "1048576 of 2097152" too; what is longer is read as a sentence.
+_LONGEST_FIGURE = 24
 _NO_PARENT = QModelIndex()
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -93,6 +95,13 @@ class CourseTableModel(QAbstractTableModel):
         assert self._table is not None
         return self._table.headings[self._columns[column].heading]
 
+    def is_words(self, column: int) -> bool:
+        """Return whether a column holds names or sentences, which are read from the left, and not figures."""
+        assert self._table is not None
+        place = self._columns[column]
+        texts = (_text(row[place.heading], place.side) for row in self._table.rows)
+        return place.side is Side.NAME or any(len(text) > _LONGEST_FIGURE for text in texts)
+
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
         return 0 if parent.isValid() or self._table is None else len(self._table.rows)
 
@@ -109,7 +118,7 @@ class CourseTableModel(QAbstractTableModel):
         if role == IS_QUIET_ROLE:
             return column.side is Side.PRINTED or (column.side is Side.HERE and not cell.here)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _LEFT if column.side is Side.NAME else _RIGHT
+            return _LEFT if self.is_words(index.column()) else _RIGHT
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tooltip(cell, column, index.row())
         if role == Qt.ItemDataRole.AccessibleTextRole:
@@ -128,7 +137,7 @@ class CourseTableModel(QAbstractTableModel):
             told = {Side.PRINTED: "as the paper printed it", Side.HERE: "on this machine"}.get(side)
             return f"{self.heading(section)}, {told}" if told else self.heading(section)
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _LEFT if side is Side.NAME else _RIGHT
+            return _LEFT if self.is_words(section) else _RIGHT
         return None
 
     def _tooltip(self, cell: Cell, column: Column, row: int) -> str:
@@ -143,7 +152,7 @@ class CourseTableModel(QAbstractTableModel):
                 else f"{where}: not in the paper."
             )
         if cell.here:
-            return f"{where}: {cell.here} on this machine."
+            return f"{where}: {_text(cell, column.side)} on this machine."
         return f"{where}: empty. {cell.reason}".rstrip()
 
     def _row_name(self, row: int) -> str:
@@ -156,5 +165,6 @@ class CourseTableModel(QAbstractTableModel):
 
 def _text(cell: Cell, side: Side) -> str:
     if side is Side.HERE:
-        return cell.here or EMPTY
+        # The same words stand in Markdown, where a key has its ticks.
+        return cell.here.replace("`", "") or EMPTY
     return cell.printed

@@ -1,11 +1,12 @@
 """The columns of the table of products: header, what the header teaches, text of a cell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.matrices.lecture import LECTURE_BANDWIDTH_GB_S, LECTURE_DEVICE
 from engine.matrices.results import MatmulResult
+from engine.spreadsheet import harmless
 from gui.state.quantities import MISSING, digits_text, error_text, ms_cell, ms_text
 
 
@@ -166,3 +167,10 @@ COLUMNS: tuple[Column, ...] = (
         numeric=False,
     ),
 )
+
+
+def clipboard_text(rows: Sequence[MatmulResult]) -> str:
+    """Return the table as lines with tabs, as a spreadsheet takes them."""
+    lines = [[column.header for column in COLUMNS]]
+    lines += [[str(harmless(column.text(row))) for column in COLUMNS] for row in rows]
+    return "".join("\t".join(" ".join(text.split()) for text in line) + "\n" for line in lines)

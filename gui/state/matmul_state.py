@@ -52,12 +52,15 @@ class MatmulState(QObject):
         `running` changed.
     count_wanted()
         Somebody looks at the rows: they are to be counted.
+    settling(object)
+        Editors are to take what was typed but not entered; one that cannot appends why to this list.
     """
 
     settings_changed = Signal(object)
     rows_changed = Signal()
     running_changed = Signal()
     count_wanted = Signal()
+    settling = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -94,6 +97,12 @@ class MatmulState(QObject):
             self._counted, self._measured = (), {}
             self.rows_changed.emit()
         self.settings_changed.emit(settings)
+
+    def settle(self) -> bool:
+        """Have what was typed but not entered taken: nobody wants a run without it. False where it was refused."""
+        refusals: list[str] = []
+        self.settling.emit(refusals)
+        return not refusals
 
     def try_small(self) -> None:
         """Choose a product that the simulator does within seconds."""

@@ -119,3 +119,11 @@ def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_
     second = open_window(preferences_path=path)
     second.window.close()
     assert second.preferences.preferences.layouts["course"] == kept
+
+
+@pytest.mark.parametrize("name", ["run", "run_all"])
+def test_that_a_run_is_seen_where_its_results_are(open_course, qtbot, name):
+    haloscope, _ = open_course()
+    haloscope.actions[name].trigger()
+    assert haloscope.window.first_page.isVisible()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() > 0 and not haloscope.state.running)

@@ -280,3 +280,17 @@ def test_that_run_says_why_it_cannot_be_chosen(open_window, qtbot):
     qtbot.waitUntil(lambda: not haloscope.state.running)
     assert "oracle" in haloscope.actions["run"].toolTip()
     assert "Esc" not in haloscope.actions["run"].toolTip()
+
+
+def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot):
+    haloscope = open_window(unavailable={})
+    haloscope.workspace.change(variant="naive", device="simulator", block=Block(16, 16))
+    box = haloscope.window.first_page.kernel_panel.block.width_box
+    haloscope.window.activateWindow()
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "8")
+    qtbot.keyClick(haloscope.window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
+    assert haloscope.results.results()[0].block == Block(8, 16)
+    assert haloscope.window.focusWidget() is box

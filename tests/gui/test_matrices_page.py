@@ -2,6 +2,7 @@ import json
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -105,6 +106,35 @@ def test_that_f5_multiplies_and_fills_table_and_plot(open_page, qtbot):
     )
 
 
+@pytest.mark.parametrize("by", ["key", "click"])
+def test_that_what_is_typed_is_multiplied_without_enter(open_page, qtbot, by):
+    haloscope, page = open_page()
+    panel = page.product_panel
+    for field, text in ((panel.rows, "300"), (panel.tiles.field, "5, 6")):
+        # Focus stays where it is: nothing but the run itself has the text taken.
+        field.selectAll()
+        qtbot.keyClicks(field, text)
+    if by == "key":
+        qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
+    else:
+        qtbot.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and haloscope.matmul.rows[-1].is_proven)
+    assert haloscope.matmul.settings.product == MatrixProduct(300, 300, 300)
+    assert [row.tile for row in haloscope.matmul.rows] == [5, 6, 5, 6, None]
+
+
+def test_that_nothing_is_multiplied_while_a_tile_is_refused(open_page, qtbot):
+    haloscope, page = open_page()
+    tiles = page.product_panel.tiles
+    tiles.field.setFocus()
+    tiles.field.selectAll()
+    qtbot.keyClicks(tiles.field, "4, 40")
+    qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
+    assert not haloscope.state.running
+    assert tiles.refusal.isVisible()
+    assert tiles.field.text() == "4, 40"
+
+
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out(open_page, qtbot):
     haloscope, page = open_page()
     results = page.results_panel
@@ -154,6 +184,18 @@ def test_that_sizes_can_differ_once_the_product_is_not_square(open_page):
     assert panel.facts.text().startswith("A 17 × 33 · B 33 × 5\n5,610 operations")
     panel.rows.stepUp()
     assert panel.rows.value() == 34
+
+
+def test_that_the_table_can_be_copied(open_page, qtbot):
+    haloscope, page = open_page()
+    haloscope.actions["multiply"].trigger()
+    qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven)
+    page.results_panel.copy_button.click()
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0].startswith("Variant\tTile\tKernel, ms\tGFLOPS\tCGMA")
+    assert len(lines) == 10
+    assert lines[-1].startswith("numpy (BLAS)\t–\t2.000\t")
+    assert lines[-1].endswith("verified")
 
 
 def test_that_the_settings_wait_while_a_run_goes_on(open_page, qtbot):

@@ -109,3 +109,14 @@ def test_that_subnormal_numbers_are_not_flushed_to_zero(variant: Variant) -> Non
 def test_that_a_device_of_the_oldest_capability_can_read_the_code(variant: Variant) -> None:
     for ptx in ptx_of(variant, (7, 5), "float32", Border.WRAP):
         assert re.search(r"^\.target sm_75\b", ptx, re.MULTILINE)
+
+
+@every_variant
+def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(variant: Variant) -> None:
+    for ptx in ptx_of(variant, (9, 0), "float32", Border.WRAP):
+        blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
+        assert blocks
+        narrow = [
+            line for line in ptx.splitlines() if re.search(r"\b(?:mul\.lo|mad\.lo|shl)\.[sbu]32\b", line)
+        ]
+        assert [line for line in narrow if blocks & set(re.findall(r"%r\d+\b", line))] == []

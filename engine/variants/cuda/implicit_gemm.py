@@ -28,7 +28,7 @@ from functools import lru_cache
 from numba import types
 
 from engine.block import Block, Limits
-from engine.block_rules import Refusal, refuse_block
+from engine.block_rules import MAX_GRID_Y, Refusal, refuse_block
 from engine.border import Border
 from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
 from engine.device.index_rules import cuda_rule
@@ -38,7 +38,7 @@ from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Variant
-from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
+from engine.variants.cuda.geometry import blocks_along
 from engine.work import Work, filter_work
 
 # Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a warp that

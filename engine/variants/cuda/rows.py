@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.numpy_support import from_dtype
 
 from engine.block_rules import Refusal
+from engine.device.cuda_kernels import RESULTS, image_type
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import Place
@@ -14,10 +14,9 @@ from engine.variants.contract import Place
 
 def row_signature(problem: Problem) -> tuple[Any, ...]:
     """Return the argument types of a 1-D kernel, those of `row_arguments`."""
-    image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
     weights = types.Array(types.float32, 1, "C")
-    out = types.Array(types.float32, 3, "C")
-    return (image, weights, types.int64, types.int64, types.float32, types.float32, out)
+    numbers = (types.int64, types.int64, types.float32, types.float32)
+    return (image_type(problem), weights, *numbers, RESULTS)
 
 
 def row_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:

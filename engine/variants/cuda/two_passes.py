@@ -31,11 +31,10 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.numpy_support import from_dtype
 
 from engine.block import Block, Limits
 from engine.block_rules import Refusal, SharedBytes
-from engine.device.cuda_kernels import float32
+from engine.device.cuda_kernels import RESULTS, float32, image_type
 from engine.errors import UnsupportedVariant
 from engine.mask.analysis import analyse, why_not_separable
 from engine.mask.factors import Factors, factor
@@ -119,22 +118,21 @@ def two_passes(
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
     factors = factor(mask)
-    image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
-    results, weights = types.Array(float32, 3, "C"), types.Array(float32, 1, "C")
+    weights = types.Array(float32, 1, "C")
     anchor_row, anchor_column = problem.anchor
     ghost_value = np.float32(problem.ghost_value)
     return (
         Pass(
             horizontal.py_func.__name__,
             horizontal,
-            (image, weights, types.int64, types.int64, float32, results),
+            (image_type(problem), weights, types.int64, types.int64, float32, RESULTS),
             launches[0],
             (Place.IMAGE, factors.row, problem.width, anchor_column, ghost_value, Place.SCRATCH),
         ),
         Pass(
             vertical.py_func.__name__,
             vertical,
-            (results, weights, types.int64, types.int64, float32, float32, results),
+            (RESULTS, weights, types.int64, types.int64, float32, float32, RESULTS),
             launches[1],
             (
                 Place.SCRATCH,

@@ -25,12 +25,12 @@ from engine.block import Limits
 from engine.device.cuda_kernels import PreparedProduct, float32, jit_for
 from engine.device.numba_cuda import cuda
 from engine.matrices.contract import MatmulVariant
-from engine.matrices.problem import FLOAT_BYTES, MatrixProduct
+from engine.matrices.problem import MatrixProduct
 from engine.matrices.tile import TileRefusal, refuse_tile, tiles_along
 from engine.matrices.work import product_work
 from engine.variants.contract import DeviceKind, Launch, Pass
 from engine.variants.matmul.grid import ARGUMENTS, SIGNATURE, one_launch
-from engine.work import Work
+from engine.work import FLOAT_BYTES, Work
 
 
 def shared_bytes(tile: int) -> int:

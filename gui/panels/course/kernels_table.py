@@ -96,8 +96,12 @@ class KernelsTable(QTableView):
         header.setSectionsClickable(False)
 
     def _show_kernels(self) -> None:
+        before: QWidget = self
         for row in range(self.kernels.rowCount()):
             self.setIndexWidget(self.kernels.index(row, Column.LOAD), self._load_button(row))
+            # Made after what stands below, they would come last.
+            self.setTabOrder(before, self.button(row))
+            before = self.button(row)
         self.resizeRowsToContents()
         if self.kernels.rowCount():
             first = self.kernels.index(0, 0)

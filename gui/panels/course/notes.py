@@ -23,6 +23,7 @@ class Notes(QScrollArea):
         self._label.setForegroundRole(self._label.foregroundRole().PlaceholderText)
         self._label.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self._label.setAccessibleName("Notes")
+        self.setAccessibleName("Notes")
         self.setWidget(self._label)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)

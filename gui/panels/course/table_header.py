@@ -55,16 +55,16 @@ class PairedHeader(QHeaderView):
         place = self._span(columns, rect, logical).adjusted(GRID, HALF_GRID, -GRID, -HALF_GRID)
         if has_lower:
             place.setBottom(place.bottom() - self._lower_height())
-        align = Qt.AlignmentFlag.AlignLeft if side is Side.NAME else Qt.AlignmentFlag.AlignRight
+        is_words = self._table.is_words(logical)
+        align = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
         if len(columns) > 1:
             align = Qt.AlignmentFlag.AlignHCenter
         painter.drawText(place, _WRAPPED | int(align), self._table.heading(logical))
         if has_lower:
             painter.setPen(QColor(theme.muted if side is Side.PRINTED else theme.text))
             lower = rect.adjusted(GRID, 0, -GRID, -HALF_GRID)
-            painter.drawText(
-                lower, int(Qt.AlignmentFlag.AlignRight) | int(Qt.AlignmentFlag.AlignBottom), side.value
-            )
+            below = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
+            painter.drawText(lower, int(below) | int(Qt.AlignmentFlag.AlignBottom), side.value)
 
     def _pair(self, column: int) -> list[int]:
         """Return the columns that stand under the same heading of the paper's."""

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.course.paper import CourseTable
+from engine.course.runs import NOT_YET
 from gui.panels.course.course_table import CourseTableView
 from gui.panels.course.measure_bar import MeasureBar
 from gui.panels.course.notes import Notes
@@ -181,7 +182,9 @@ class TablesPanel(QWidget):
 def _told(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     """Return what stands under a table: why cells are empty, what would fill them, and the table's notes."""
     reasons = reasons_of(table)
-    remedy = (_MEASURE_FIRST,) if reasons and not is_measured else ()
+    # Of other cells it is known already why nothing can fill them.
+    can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)
+    remedy = (_MEASURE_FIRST,) if can_fill else ()
     return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))
 
 

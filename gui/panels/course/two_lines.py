@@ -1,7 +1,7 @@
 """Cells of two lines: what it is, and under it, quietly, more about it. Both are wrapped, so that nothing is cut."""
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from gui.state.course_kernels import REASON_ROLE, SECOND_ROLE, VARIANT_ROLE
@@ -67,7 +67,18 @@ class TwoLines(QStyledItemDelegate):
         painter.setPen(QColor(theme.muted))
         painter.setFont(small_font())
         painter.drawText(second, _WRAP, _breakable(index.data(SECOND_ROLE)))
+        if option.state & QStyle.StateFlag.State_Selected and self._view.hasFocus():
+            self._draw_focus(painter, rect, index)
         painter.restore()
+
+    def _draw_focus(self, painter: QPainter, rect: QRect, index: Index) -> None:
+        """Draw a dotted line around a row, over all of its columns: the bar is there without the focus, too."""
+        left = rect.left() + 1 if index.column() == 0 else rect.left() - 2
+        goes_on = index.sibling(index.row(), index.column() + 1).isValid()
+        right = rect.right() + 2 if goes_on else rect.right() - 1
+        painter.setClipRect(rect)
+        painter.setPen(QPen(QColor(current_theme().muted), 1, Qt.PenStyle.DotLine))
+        painter.drawRect(QRect(QPoint(left, rect.top() + 1), QPoint(right - 1, rect.bottom() - 2)))
 
     def _places(self, index: Index, rect: QRect) -> tuple[QRect, QRect]:
         left = GRID + (_SHAPE_WIDTH if index.data(VARIANT_ROLE) else 0)

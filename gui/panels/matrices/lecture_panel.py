@@ -35,6 +35,7 @@ class LecturePanel(QWidget):
         self.text.setContentsMargins(GRID, 0, GRID, GRID)
         self.text.setAccessibleName("What the lecture says")
         scroll = QScrollArea()
+        scroll.setAccessibleName("What the lecture says")
         scroll.setWidget(self.text)
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QFrame.Shape.NoFrame)

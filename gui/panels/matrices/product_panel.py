@@ -62,6 +62,7 @@ class ProductPanel(QWidget):
         for box in (self.rows, self.inner, self.columns):
             box.valueChanged.connect(self._take)
         self.square.toggled.connect(lambda on: matmul.change(square=on))
+        matmul.settling.connect(self._settle)
         matmul.settings_changed.connect(self._show)
         matmul.running_changed.connect(self._show)
         engine_state.ready_changed.connect(self._show)
@@ -111,6 +112,10 @@ class ProductPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scroll)
 
+    def _settle(self) -> None:
+        for box in (self.rows, self.inner, self.columns):
+            box.interpretText()
+
     def _take(self) -> None:
         sides = self.rows.value(), self.inner.value(), self.columns.value()
         self._matmul.change(product=MatrixProduct(*sides))
@@ -123,8 +128,10 @@ class ProductPanel(QWidget):
             (self.inner, product.inner),
             (self.columns, product.columns),
         ):
-            with QSignalBlocker(box):
-                box.setValue(side)
+            # Setting the same value would throw away what is being typed.
+            if box.value() != side:
+                with QSignalBlocker(box):
+                    box.setValue(side)
             box.setEnabled(is_idle and (box is self.rows or not settings.square))
         with QSignalBlocker(self.square):
             self.square.setChecked(settings.square)

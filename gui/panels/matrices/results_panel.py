@@ -1,6 +1,7 @@
 """The table of products, and in a line above it what cannot run here, why, and what to try instead."""
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -9,15 +10,17 @@ from PySide6.QtWidgets import (
     QPushButton,
     QStackedWidget,
     QTableView,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from gui.panels.elided_label import ElidedLabel
 from gui.panels.matrices.cells import MatmulCells
-from gui.state.matmul_columns import COLUMNS, Key, short_reason
+from gui.state.matmul_columns import COLUMNS, Key, clipboard_text, short_reason
 from gui.state.matmul_model import MatmulModel
 from gui.state.matmul_state import SMALL_SIDE, MatmulState
+from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, number_font
 
 _EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
@@ -49,8 +52,10 @@ class MatmulResultsPanel(QWidget):
         self.table = self._make_table()
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)
+        self.copy_button = QToolButton()
         self._stack = QStackedWidget()
         self._build()
+        self.copy_button.clicked.connect(self.copy)
         self.try_small.clicked.connect(matmul.try_small)
         matmul.rows_changed.connect(self._refresh)
         matmul.running_changed.connect(self._refresh)
@@ -59,8 +64,13 @@ class MatmulResultsPanel(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(120 * GRID, 36 * GRID)
 
+    def copy(self) -> None:
+        """Put the table on the clipboard, as lines with tabs."""
+        QGuiApplication.clipboard().setText(clipboard_text(self._matmul.rows))
+
     def _refresh(self) -> None:
         rows = self._matmul.rows
+        self.copy_button.setEnabled(bool(rows))
         self._stack.setCurrentIndex(1 if rows else 0)
         reasons: dict[str, dict[str, None]] = {}
         for row in rows:
@@ -83,10 +93,20 @@ class MatmulResultsPanel(QWidget):
             "The simulator runs the very kernels in Python, to check them without a GPU. It takes sides up to 64; its "
             "times mean nothing."
         )
+        self.copy_button.setText("Copy")
+        self.copy_button.setIcon(icon("copy"))
+        self.copy_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.copy_button.setAutoRaise(True)
+        self.copy_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.copy_button.setToolTip("Copy the table, to paste it into a spreadsheet.")
+        self.copy_button.setAccessibleName("Copy the products")
         line = QHBoxLayout()
         line.setSpacing(GRID)
-        line.addWidget(self.reasons, 1)
+        # Empty, the reasons are hidden; the buttons stay on the right.
+        line.addWidget(self.reasons, 1, Qt.AlignmentFlag.AlignVCenter)
+        line.addStretch()
         line.addWidget(self.try_small)
+        line.addWidget(self.copy_button)
         column = QVBoxLayout(self)
         column.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
         column.setSpacing(HALF_GRID)

@@ -24,13 +24,15 @@ class TilesField(QWidget):
     def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._matmul = matmul
+        self._shown: tuple[int, ...] = ()
         self.field = QLineEdit()
         self.menu_button = QToolButton()
         self.refusal = QLabel()
         self._build()
         self.field.editingFinished.connect(self._take)
         self.field.textEdited.connect(self._judge)
-        matmul.settings_changed.connect(self._show)
+        matmul.settings_changed.connect(self._follow)
+        matmul.settling.connect(self._settle)
         theme_notifier().changed.connect(self._paint)
         self._show()
 
@@ -65,8 +67,14 @@ class TilesField(QWidget):
         column.addWidget(self.refusal)
         self._paint()
 
+    def _follow(self) -> None:
+        # Another setting changed: what is being typed here stays.
+        if self._matmul.settings.tiles != self._shown:
+            self._show()
+
     def _show(self) -> None:
-        self.field.setText(", ".join(str(tile) for tile in self._matmul.settings.tiles))
+        self._shown = self._matmul.settings.tiles
+        self.field.setText(", ".join(str(tile) for tile in self._shown))
         # Of a long list the first ones are seen.
         self.field.setCursorPosition(0)
         self._refuse("")
@@ -87,6 +95,11 @@ class TilesField(QWidget):
             return
         self._matmul.change(tiles=tiles)
         self._show()
+
+    def _settle(self, refusals: list[str]) -> None:
+        self._take()
+        if self.refusal.text():
+            refusals.append(self.refusal.text())
 
     def _refuse(self, words: str) -> None:
         self.refusal.setText(words)

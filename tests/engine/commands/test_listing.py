@@ -5,6 +5,7 @@ import numpy as np
 from engine.device import devices as device_module
 from engine.machine import DeviceInfo
 from engine.mask.presets import presets
+from engine.matrices.registry import MATMUL_VARIANTS
 from engine.variants.registry import VARIANTS
 
 
@@ -27,12 +28,13 @@ def test_that_devices_are_listed_with_the_reason_where_one_cannot_be_used(comman
 
 def test_that_the_ladder_is_listed_in_teaching_order(command):
     answer = command("variants")
-    ladder, _, remarks = answer.out.partition("\n\n")
+    ladder, remarks, products = answer.out.split("\n\n")
     keys = [line.split()[0] for line in ladder.splitlines()[1:]]
     assert keys == [variant.key for variant in VARIANTS]
     for variant in VARIANTS:
         assert variant.idea in ladder
         assert f"{variant.key}: {variant.remark}" in remarks or not variant.remark
+    assert [line.partition(":")[0] for line in products.splitlines()[1:]] == [v.key for v in MATMUL_VARIANTS]
     entries = json.loads(command("variants", "--json").out)["variants"]
     assert [entry["key"] for entry in entries] == keys
     for entry, variant in zip(entries, VARIANTS, strict=True):

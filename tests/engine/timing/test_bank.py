@@ -9,12 +9,14 @@ import pytest
 from engine import reference
 from engine.border import Border
 from engine.device.devices import backend
+from engine.errors import Cancelled
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.results import Verification
 from engine.timing.bank import measure_bank, together
 from engine.timing.plan import NO_SAMPLES
 from engine.timing.request import describe_problem
+from engine.timing.sampling import Step
 from engine.variants.contract import Variant
 from engine.variants.planner import Choice
 from engine.variants.registry import variant
@@ -83,3 +85,25 @@ def test_that_an_error_without_any_bound_is_the_worst() -> None:
     assert together([near, wrong, replace(wrong, reason="later")]) == Verification(
         False, 0.1, 0.0, 30, 60, False, "mask 2 of 3: off"
     )
+
+
+def test_that_a_person_can_stop_a_bank_while_it_is_verified() -> None:
+    seen: list[Step] = []
+
+    def stop_at_the_second_mask(step: Step) -> None:
+        seen.append(step)
+        if sum(one.stage.startswith("verifying") for one in seen) == 2:
+            raise Cancelled("The run was stopped")
+
+    choice = Choice(stand_in(None), SERIAL.default_block)
+    with pytest.raises(Cancelled):
+        measure_bank(
+            choice,
+            PROBLEM,
+            BANK,
+            IMAGE,
+            backend("cpu"),
+            NO_SAMPLES,
+            checkpoint=stop_at_the_second_mask,
+        )
+    assert [step.stage for step in seen[:2]] == ["compiling", "first launch"]

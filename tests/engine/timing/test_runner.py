@@ -20,10 +20,18 @@ from engine.errors import (
     OutOfDeviceMemory,
     UnsupportedVariant,
 )
+from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.timing.plan import NO_SAMPLES, SamplingPlan
 from engine.timing.request import describe_problem
-from engine.timing.runner import Outcome, device_for, filter_once, measure, refuse_unsuitable
+from engine.timing.runner import (
+    Outcome,
+    device_for,
+    expected_launch_s,
+    filter_once,
+    measure,
+    refuse_unsuitable,
+)
 from engine.timing.sampling import Step
 from engine.variants.planner import Choice
 from engine.variants.registry import variant
@@ -119,10 +127,17 @@ def test_that_an_illegal_block_is_a_result_that_names_the_nearest_legal_one() ->
     assert isinstance(outcome.error, UnsupportedVariant)
     simulated = replace(simulator_info())
     with pytest.raises(
-        UnsupportedVariant, match=r"64 x 32.*The nearest legal block is 32 x 32|64 x 16"
+        UnsupportedVariant, match=r"with a block of 64 x 32.*The nearest legal block is (32 x 32|64 x 16)"
     ) as caught:
         refuse_unsuitable(variant("tiled"), PROBLEM, MASK, Block(64, 32), simulated)
     assert caught.value.nearest_block in (Block(32, 32), Block(64, 16))
+
+
+def test_that_a_refused_mask_is_not_told_as_a_matter_of_the_block() -> None:
+    mask = Mask([[1, 2, 3], [3, 2, 1]])
+    problem = describe_problem(np.zeros((4, 5, 1), np.float32), mask, Border.ZERO, 0.0)
+    with pytest.raises(UnsupportedVariant, match=r"^variant 'separable-l0': Not separable: its rank is 2"):
+        refuse_unsuitable(variant("separable-l0"), problem, mask, Block(8, 8), simulator_info())
 
 
 def test_that_a_device_fault_is_passed_on_because_the_process_is_lost() -> None:
@@ -275,3 +290,17 @@ def test_that_a_launch_past_all_patience_is_sampled_once() -> None:
     timing = measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, device, plan).result.timing
     assert timing is not None
     assert timing.kernel.samples_ms == (2.0,)
+
+
+def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_given() -> None:
+    mask = box(5)
+    problem = describe_problem(np.zeros((24, 29, 3), np.uint8), mask, Border.ZERO, 0.0)
+
+    def expected_s(key: str, block: Block) -> float:
+        return expected_launch_s(Choice(variant(key), block), problem, simulator_info())
+
+    # Loaded, 2 cores: 40 s and 3 s.
+    assert expected_s("implicit-gemm", Block(20, 20)) > 40
+    assert expected_s("tiled", Block(20, 20)) < 10
+    cpu = replace(simulator_info(), key="cpu")
+    assert expected_launch_s(Choice(variant("naive"), Block(8, 8)), problem, cpu) < 1

@@ -172,11 +172,13 @@ class _Axes:
 def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleNamespace:
     block = step.launch.block
 
-    def shared_array(shape: Any, dtype: object) -> CountingArray:
+    def shared_array(shape: Any, dtype: object, alignment: int | None = None) -> CountingArray:
         # The first of a block's threads makes each array; the others, asking in the same order, get the same.
         number = place.asked[place.thread] = place.asked.get(place.thread, -1) + 1
         if number == len(place.shared):
-            place.shared.append(CountingArray(np.full(shape, np.nan, np.float32), counts, "shared"))
+            kind = np.int64 if str(dtype) == "int64" else np.float32
+            empty = np.full(shape, np.nan if kind is np.float32 else -(2**62), kind)
+            place.shared.append(CountingArray(empty, counts, "shared"))
         return place.shared[number]
 
     def grid(dimensions: int) -> Any:

@@ -18,7 +18,7 @@ LIMITS = Limits()
 
 
 def suited(variant: Variant, case: Case) -> Case | None:
-    """Return the case as the variant can take it; None where no block of a device can hold its tile."""
+    """Return the case as the variant can take it; None where it takes no such mask."""
     if variant.key.startswith("separable"):
         case = replace(case, weights=f"rank one {case.weights}")
     if variant.key.startswith("row"):
@@ -30,6 +30,8 @@ def suited(variant: Variant, case: Case) -> Case | None:
         # Its block covers the input tile: made so much larger, its output tile is what the case calls the block.
         rows, columns = case.mask_shape
         case = replace(case, block=Block(case.block.x + columns - 1, case.block.y + rows - 1))
+    if variant.key == "register-blocked" and max(case.mask_shape) > 31:
+        return None
     problem = describe_problem(as_samples(case.picture()), case.mask(), case.border, case.cval)
     refusal = variant.unsupported(problem, case.mask(), case.block, LIMITS)
     if refusal is None:

@@ -5,6 +5,7 @@ import pytest
 
 from engine import reference
 from engine.block import Block, Limits
+from engine.block_rules import MAX_GRID_Y
 from engine.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
@@ -13,7 +14,6 @@ from engine.problem import Problem
 from engine.timing.request import describe_problem
 from engine.variants.contract import Place
 from engine.variants.cuda import implicit_gemm
-from engine.variants.cuda.geometry import MAX_GRID_Y
 from engine.variants.cuda.implicit_gemm import MAX_GRID_X, TILE_K, VARIANT, bank_block, for_bank
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from engine.block import Block, Limits
-from engine.block_rules import nearest_legal
+from engine.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
-from engine.variants.cuda.geometry import MAX_GRID_Y
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import mask_for
 

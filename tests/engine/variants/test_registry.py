@@ -1,11 +1,14 @@
 import importlib
 import pkgutil
+import re
+from pathlib import Path
 
 import pytest
 
 import engine.variants.cpu
 import engine.variants.cuda
 from engine.errors import UnknownName
+from engine.matrices.registry import MATMUL_VARIANTS
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS, variant
 
@@ -51,6 +54,16 @@ def test_that_a_variant_lives_in_the_package_of_its_device(known: Variant) -> No
     package = "cpu" if known.device is DeviceKind.CPU else "cuda"
     assert known.plan.__module__.startswith(f"engine.variants.{package}.")
     assert variant(known.key) is known
+
+
+def test_that_the_document_tells_of_every_variant_in_teaching_order() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "variants.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"(?ms)^#{2,3} `([a-z0-9-]+)`(.*?)(?=^#{2,3} |\Z)", text))
+    assert list(sections) == [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
+    for known in VARIANTS:
+        section = sections[known.key]
+        assert "```" in section, f"{known.key}: no drawing"
+        assert re.search(r"(?m)^Work\b", section), f"{known.key}: no work formula"
 
 
 def test_that_an_unknown_key_is_refused_with_the_nearest_one() -> None:

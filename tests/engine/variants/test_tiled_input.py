@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from engine.block import Block, Limits
+from engine.block_rules import MAX_GRID_Y
 from engine.border import Border
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.cuda import tiled_input
-from engine.variants.cuda.geometry import MAX_GRID_Y
 from engine.variants.registry import variant
 
 LIMITS = Limits()

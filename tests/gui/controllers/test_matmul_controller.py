@@ -126,6 +126,50 @@ def test_that_a_lost_host_is_counted_anew_by_its_successor(make):
     assert len(bench.fake.waiting(CountMatmul)) == 1
 
 
+def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(make):
+    bench = make(automatic=False)
+    bench.matmul.count_wanted.emit()
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
+    bench.matmul.settling.connect(lambda _: bench.matmul.change(product=MatrixProduct(300, 300, 300)))
+    bench.products.run()
+    assert bench.state.running
+    assert bench.fake.waiting(RunMatmul) == []
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
+    assert [asked.request.product.rows for asked in bench.fake.waiting(RunMatmul)] == [300]
+
+
+@pytest.mark.parametrize("end", ["cancel", "fail", "lose"])
+def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(make, qtbot, end):
+    bench = make(automatic=False)
+    bench.matmul.count_wanted.emit()
+    with qtbot.waitSignal(bench.products.finished):
+        bench.products.run()
+        assert bench.matmul.running
+        if end == "cancel":
+            bench.products.cancel()
+        elif end == "fail":
+            bench.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
+        else:
+            bench.fake.lose()
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
+    assert not bench.state.running
+    assert not bench.matmul.running
+    assert asked(bench, RunMatmul) == []
+
+
+def test_that_nothing_runs_when_an_editor_refuses_what_was_typed(make):
+    bench = make()
+    bench.matmul.count_wanted.emit()
+    bench.settle()
+    bench.matmul.settling.connect(lambda refusals: refusals.append("no tile"))
+    bench.products.run()
+    assert not bench.state.running
+    assert asked(bench, RunMatmul) == []
+
+
 def test_that_a_run_waits_for_another(make):
     bench = make()
     bench.matmul.set_counted(made_rows(bench.matmul.settings.product, (4,)))

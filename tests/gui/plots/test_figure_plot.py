@@ -103,3 +103,10 @@ def test_that_colours_follow_the_theme(plot: FigurePlot, qapp) -> None:
         assert plot.plot.backgroundBrush().color().name() == DARK.base
     finally:
         apply_theme(qapp, "light")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "0.5"), (999.0, "999"), (1000.0, "1,000"), (1234.5, "1,234"), (1e5, "100,000")]
+)
+def test_that_thousands_have_their_comma_on_every_tick(plot: FigurePlot, value: float, text: str) -> None:
+    assert plot.plot.getAxis("left").tickStrings([value], 1.0, 1.0) == [text]

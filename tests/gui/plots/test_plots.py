@@ -3,6 +3,8 @@ from dataclasses import replace
 
 import pyqtgraph as pg
 import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QFontMetrics, QImage, QPainter, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -12,6 +14,7 @@ from gui.plots.speedup_plot import SpeedupPlot
 from gui.plots.time_plot import TimePlot
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
+from gui.style.metrics import number_font
 from gui.style.series import series_for
 from gui.style.theme import DARK, apply_theme
 from tests.gui.made_results import (
@@ -227,3 +230,67 @@ def test_that_ticks_are_few_round_and_inside(low: float, high: float) -> None:
         f"{10**tick:.6e}"[:8] in ("1.000000", "1.500000", "2.000000", "3.000000", "5.000000", "7.000000")
         for tick in ticks
     )
+
+
+LADDER = [f"variant-{number}" for number in range(14)]
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_rows_of_many_variants_never_stand_closer_than_their_words(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    plot.show()
+    for number, variant in enumerate(["cpu-serial", *LADDER], start=1):
+        results.add(make_result(variant, 20.0 / number))
+    QApplication.processEvents()
+    box = plot.plot.getViewBox()
+    qtbot.waitUntil(plot.rows.isVisible)
+    (_, (low, high)), height = box.viewRange(), QFontMetrics(number_font()).height()
+    assert box.height() / (high - low) >= height - 0.5
+    assert high == pytest.approx(0.6)
+    plot.rows.setValue(plot.rows.maximum())
+    assert box.viewRange()[1][0] == pytest.approx(-14.6)
+    plot.resize(480, 900)
+    qtbot.waitUntil(lambda: not plot.rows.isVisible())
+    assert box.viewRange()[1] == pytest.approx([-14.6, 0.6])
+
+
+def test_that_the_wheel_over_a_plot_scrolls_its_rows(qtbot: QtBot) -> None:
+    plot, results, _ = make_plot(qtbot, TimePlot)
+    plot.show()
+    for variant in LADDER:
+        results.add(make_result(variant))
+    qtbot.waitUntil(plot.rows.isVisible)
+    down = QWheelEvent(
+        QPointF(50, 50),
+        plot.plot.viewport().mapToGlobal(QPointF(50, 50)),
+        QPoint(),
+        QPoint(0, -120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(plot.plot.viewport(), down)
+    assert plot.rows.value() > 0
+    results.clear()
+    qtbot.waitUntil(lambda: not plot.rows.isVisible())
+
+
+def test_that_the_first_tick_of_a_scale_is_written(qtbot: QtBot) -> None:
+    plot, results, _ = make_plot(qtbot, SpeedupPlot)
+    plot.resize(260, 200)
+    results.add(make_result("cpu-serial", 200.0))
+    results.add(make_result("tiled", 1.0))
+    with qtbot.waitExposed(plot):
+        plot.show()
+    QApplication.processEvents()
+    plot.grab()
+    axis = plot.plot.getAxis("bottom")
+    painter = QPainter(image := QImage(10, 10, QImage.Format.Format_ARGB32))
+    painter.setFont(number_font())
+    words = [text for _, _, text in axis.generateDrawSpecs(painter)[2]]
+    painter.end()
+    assert not image.isNull()
+    assert words == ["1×", "100×"]

@@ -1,11 +1,11 @@
 import pytest
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
 from gui.panels.course.kernels_table import KernelsTable
 from gui.state.course_kernels import Column
 from gui.state.course_model import CourseModel
-from tests.gui.made_course import PAPER, PAPERS
+from tests.gui.made_course import OTHER_PAPER, PAPER, PAPERS
 from tests.gui.made_results import make_engine_state
 
 
@@ -72,3 +72,30 @@ def test_that_a_row_can_be_heard(table):
         "naive, gaussian:5:1, 32 × 8, border replicate",
     ]
     assert table.button(1).accessibleName() == "Load ConvolutionKernel"
+
+
+def test_that_tab_goes_from_the_table_through_its_buttons_to_what_is_below(course, qtbot):
+    whole = QWidget()
+    qtbot.addWidget(whole)
+    column = QVBoxLayout(whole)
+    table, below = KernelsTable(course, make_engine_state()), QLineEdit()
+    column.addWidget(table)
+    column.addWidget(below)
+    course.choose(OTHER_PAPER.key)
+    course.choose(PAPER.key)
+    # The buttons of the paper before.
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    order = [table.nextInFocusChain()]
+    while order[-1] is not below:
+        order.append(order[-1].nextInFocusChain())
+    buttons = [widget for widget in order if isinstance(widget, QToolButton)]
+    assert buttons == [table.button(row) for row in range(len(PAPER.kernels))]
+
+
+def test_that_the_row_shows_whether_the_keys_are_in_the_table(table, qtbot):
+    table.window().activateWindow()
+    table.setFocus()
+    qtbot.waitUntil(table.hasFocus)
+    with_focus = table.grab().toImage()
+    table.clearFocus()
+    assert table.grab().toImage() != with_focus

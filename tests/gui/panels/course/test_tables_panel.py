@@ -1,7 +1,9 @@
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from engine.course.paper import Cell, CourseTable
 from gui.panels.course.tables_panel import TablesPanel
 from gui.plots.figure_plot import FigurePlot
 from gui.state.course_model import CourseModel, Measuring
@@ -121,3 +123,39 @@ def test_that_saving_asks_for_the_paper_that_is_shown(panel, course, qtbot):
     with qtbot.waitSignal(course.save_wanted) as asked:
         panel.save_button.click()
     assert asked.args == [PAPER.key]
+
+
+GUIDELINES = CourseTable(
+    "Guidelines",
+    ("Guideline", "Where it is seen here"),
+    (
+        (
+            Cell("Reduce global memory traffic by copying frequently accessed data to faster memory"),
+            Cell("", "24.9 loads a result with `naive`, 1.55 with `tiled`; the halo is loaded by the block"),
+        ),
+        (Cell("Use many threads"), Cell("", reason="The network comes later.")),
+    ),
+)
+
+
+def test_that_sentences_are_wrapped_from_the_left_and_not_cut(panel, course, qtbot):
+    course.choose(PAPER.key)
+    course.set_counted(PAPER.key, (GUIDELINES,))
+    table = panel.table
+    assert table.width_of_columns <= table.viewport().width()
+    assert table.rowHeight(0) > table.rowHeight(1)
+    words = table.cells.index(0, 1)
+    assert words.data() == GUIDELINES.rows[0][1].here.replace("`", "")
+    for item in (words, table.cells.index(0, 0)):
+        assert Qt.AlignmentFlag(item.data(Qt.ItemDataRole.TextAlignmentRole)) & Qt.AlignmentFlag.AlignLeft
+    panel.resize(2400, 400)
+    qtbot.waitUntil(lambda: table.rowHeight(0) == table.rowHeight(1))
+
+
+def test_that_measuring_is_offered_only_for_cells_that_it_can_fill(panel, course):
+    course.choose(PAPER.key)
+    course.set_counted(PAPER.key, (GUIDELINES, *made_tables(measured=False)))
+    assert "The network comes later." in panel.notes.text
+    assert "Press Measure" not in panel.notes.text
+    panel.choice.setCurrentIndex(1)
+    assert "Press Measure" in panel.notes.text
