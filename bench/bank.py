@@ -10,7 +10,6 @@ blocks, in one captured graph. Every result is compared with the float64 oracle 
 
 import argparse
 import json
-import statistics
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from bench.document import VARIANTS_DOCUMENT, put
+from bench.spreads import summarised
 from engine.block import Block
 from engine.device.backend import Backend
 from engine.device.devices import backend
@@ -119,7 +119,7 @@ def write(found: list[dict[str, Any]]) -> None:
     rows: dict[int, dict[str, str]] = {}
     for one in found:
         # Of several blocks the first is the default one.
-        kernel_ms = statistics.median(one["timing"]["kernel"]["samples_ms"])
+        kernel_ms = one["timing"]["kernel"]["median_ms"]
         rows.setdefault(one["masks"], {}).setdefault(one["variant"], f"{kernel_ms / one['masks'] * 1e3:.0f}")
     problem = found[0]["problem"]
     lines = [
@@ -167,7 +167,7 @@ def main() -> int:
         sizes = [int(text) for text in arguments.banks.split(",")]
         for masks, result in measure_all(arguments.side, arguments.mask, sizes, blocks, machine):
             print(describe(masks, result), flush=True)
-            found.append({"masks": masks} | result.as_json())
+            found.append({"masks": masks} | summarised(result))
             verified &= result.verification is not None and result.verification.passed
     except EngineError as error:
         print(error, file=sys.stderr)

@@ -20,6 +20,7 @@ import numpy as np
 
 from bench.document import VARIANTS_DOCUMENT, put
 from bench.representative import mask_for
+from bench.spreads import spread_summary
 from engine.device.backend import Backend, Buffers, LaunchClock
 from engine.device.devices import backend
 from engine.errors import EngineError
@@ -101,15 +102,7 @@ def _in_turn(clocks: dict[Layout, LaunchClock], rounds: int) -> dict[str, Any]:
             if number >= WARM_UP_ROUNDS:
                 samples[layout].append(sample_ms)
     spreads = {layout: Spread(tuple(taken)) for layout, taken in samples.items()}
-    cell: dict[str, Any] = {
-        str(layout): {
-            "median_ms": spread.median_ms,
-            "p20_ms": spread.p20_ms,
-            "p80_ms": spread.p80_ms,
-            "samples_ms": spread.samples_ms,
-        }
-        for layout, spread in spreads.items()
-    }
+    cell: dict[str, Any] = {str(layout): spread_summary(spread) for layout, spread in spreads.items()}
     return cell | {
         "packed_over_pitched": spreads[Layout.PACKED].median_ms / spreads[Layout.PITCHED].median_ms
     }

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from engine.errors import BadValue
 
+# Characters; no device comes near such numbers, and Python refuses to read those of thousands of digits.
+_LONGEST_SIDE = 9
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -28,13 +31,19 @@ class Block:
         Raises
         ------
         BadValue
-            The text is not two whole numbers with an x between them. Whether a device allows the block is not
-            decided here.
+            The text is not two whole numbers with an x between them, or these have more than nine digits. Whether a
+            device allows the block is not decided here.
         """
-        match = re.fullmatch(r"\s*(-?\d{1,9})\s*[xX×*,]\s*(-?\d{1,9})\s*", text)
+        match = re.fullmatch(r"\s*(-?\d+)\s*[xX×*,]\s*(-?\d+)\s*", text)
         if not match:
             raise BadValue(
                 f"block '{text}'", "it is not two whole numbers with an x between them", "Write it as 16x16."
+            )
+        if max(map(len, match.groups())) > _LONGEST_SIDE:
+            raise BadValue(
+                f"block '{text}'",
+                f"it is too large; CUDA allows at most {Limits().max_threads:,} threads a block",
+                "Write it as 16x16.",
             )
         return cls(int(match[1]), int(match[2]))
 

@@ -35,6 +35,11 @@ class Refusal:
         return f"The nearest legal block is {self.nearest_block}." if self.nearest_block else ""
 
 
+def blocks_along(length: int, block_side: int) -> int:
+    """Return the blocks, or tiles of that side, that cover `length` results, rounded up."""
+    return -(-length // block_side)
+
+
 def refuse_block(
     block: Block,
     limits: Limits,

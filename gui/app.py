@@ -71,7 +71,15 @@ class Haloscope:
         self.actions.add_history(self.workspace)
         self.preferences = PreferencesController(app, self.actions, self.messages, preferences_path, theme)
         self.window = MainWindow(
-            PageContext(self.workspace, self.state, self.results, self.actions, self.course, self.matmul),
+            PageContext(
+                self.workspace,
+                self.state,
+                self.results,
+                self.actions,
+                self.course,
+                self.matmul,
+                self.messages,
+            ),
             self.messages,
         )
         self.window.take_layout(self.preferences.preferences)

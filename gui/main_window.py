@@ -55,6 +55,7 @@ class MainWindow(QMainWindow):
         self._was_painted = False
         self._is_finished = False
         self._context = context
+        self._messages = messages
         self._entered: dict[str, Page] = {}
         self._kept_layouts: dict[str, str] = {}
         self.pages = QStackedWidget()
@@ -117,6 +118,10 @@ class MainWindow(QMainWindow):
     def _show(self, number: int) -> None:
         page = self._page(number)
         self.pages.setCurrentIndex(number)
+        key = PAGES[number].key
+        self._messages.show_page(key)
+        # There is one main button a page: elsewhere it is that page's own.
+        self.top_bar.show_run_as_primary(key == PAGES[0].key)
         self._panels_menu.clear()
         self._panels_menu.addActions([dock.toggleViewAction() for dock in page.docks])
         self._panels_menu.setEnabled(bool(page.docks))

@@ -14,6 +14,7 @@ from engine.commands.output import say, say_json, table, tell
 from engine.commands.places import check_result_files
 from engine.commands.results_files import results_csv, results_document
 from engine.commands.sweep import Sweep, measured, speed_ups
+from engine.commands.variant_keys import key_of_filter
 from engine.device.devices import device_named
 from engine.errors import BadValue, UnknownName
 from engine.files import atomic_write
@@ -145,7 +146,7 @@ def _named(key: str) -> Variant:
     if key == AUTO:
         keys = ", ".join(candidate.key for candidate in VARIANTS)
         raise UnknownName("variant 'auto'", "a benchmark measures variants by name", f"Choose one of {keys}.")
-    return variant(key)
+    return variant(key_of_filter(key))
 
 
 def _sweep(options: argparse.Namespace) -> Sweep:

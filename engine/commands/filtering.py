@@ -13,6 +13,7 @@ from engine.commands.arguments import Parser, cell, number, one_of, size_in_byte
 from engine.commands.finishing import DEPTHS, channels_to_filter, depth_of_result
 from engine.commands.output import say, say_json, tell_notes
 from engine.commands.places import check_format, check_place
+from engine.commands.variant_keys import key_of_filter
 from engine.errors import BadValue
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES
@@ -100,6 +101,7 @@ def _parser() -> Parser:
     )
     add(
         "--variant",
+        type=key_of_filter,
         default="auto",
         metavar="KEY",
         help="how to compute it (`variants` lists them; default auto)",

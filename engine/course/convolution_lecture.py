@@ -119,7 +119,7 @@ def _square_tiles() -> CourseTable:
         basic = work_or_reason("naive", problem, Block(tile, tile))
         second = work_or_reason("tiled", problem, Block(tile, tile))
         first = work_or_reason("tiled-input", problem, Block(block_width, block_width))
-        share = f"{tile * tile / block_width**2:.0%}"
+        share = f"{100 * tile * tile / block_width**2:.0f} %"
         rows.append(
             (
                 *named(str(tile), str(width), str(block_width)),

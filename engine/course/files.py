@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
-from engine.course.spreadsheet import csv_of
+from engine.course.table_csv import csv_of
 from engine.errors import FileWriteError
 from engine.files import atomic_write
 

@@ -74,14 +74,16 @@ CNN = Paper(
             "1. Parallelize the convolution computation",
             Configuration("naive", "box:5", Block(16, 16)),
             "One picture and one filter instead of a batch of feature maps, and every pixel has a result: the "
-            "paper's output is smaller than its input by the mask.",
+            "paper's output is smaller than its input by the mask. The paper's loads are not coalesced; here the threads of "
+            "a warp go along a row.",
         ),
         CourseKernel(
             "matrix multiplication on the fly",
             "4 Build Matrix Multiplication on the fly",
             Configuration("implicit-gemm", "box:5"),
             "The paper takes blocks of 25 x 25 threads because a filter has 25 weights; here the block is free of the "
-            "mask. A bank of masks at once is what makes it worth while.",
+            "mask. A bank of masks at once is what makes it worth while: `engine.apply_bank` in Python; "
+            "`python -m bench.bank` measures it.",
         ),
     ),
     tables=(

@@ -230,7 +230,7 @@ def _guidelines() -> CourseTable:
     rows = (
         (
             "Use many threads on the GPU",
-            f"a 1024 x 1024 picture has {threads} threads with `naive`, one a result",
+            f"a 1024 x 1024 picture has {threads:,} threads with `naive`, one a result",
         ),
         (
             "Use # blocks > # SMs",

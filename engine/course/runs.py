@@ -53,7 +53,8 @@ class BankRun:
     @property
     def label(self) -> str:
         """What is measured, in a line."""
-        return f"implicit-gemm, {self.side} x {self.side}, {self.masks} masks of {self.mask_side} x {self.mask_side}"
+        masks = "1 mask" if self.masks == 1 else f"{self.masks} masks"
+        return f"implicit-gemm, {self.side} x {self.side}, {masks} of {self.mask_side} x {self.mask_side}"
 
     @property
     def expected_s(self) -> float:

@@ -23,12 +23,27 @@ def versions() -> dict[str, str]:
 
 @cache
 def commit() -> str:
-    """Return the short hash of the checkout's commit; empty outside a checkout or without git."""
-    root = Path(__file__).parents[2]
+    """Return what `commit_of` says of this checkout."""
+    return commit_of(Path(__file__).parents[2])
+
+
+def commit_of(root: Path) -> str:
+    """Return the short hash of a checkout's commit, "abc123def456 + changes" where tracked files differ from it.
+
+    Empty outside a checkout, without git, and where git does not answer in time.
+    """
     if not (root / ".git").exists():
         return ""
-    command = ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"]
+    # Without optional locks: a look must not get into the way of a git command of the person's own.
+    git = ["git", "--no-optional-locks", "-C", str(root)]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+        found = _output([*git, "rev-parse", "--short=12", "HEAD"])
+        is_changed = _output([*git, "status", "--porcelain", "--untracked-files=no"])
     except (OSError, subprocess.SubprocessError):
         return ""
+    return found.decode("ascii", "replace").strip() + (" + changes" if is_changed else "")
+
+
+def _output(command: list[str]) -> bytes:
+    # Bytes: names of files need not be text.
+    return subprocess.run(command, capture_output=True, check=True, timeout=5).stdout

@@ -37,7 +37,7 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
         ) from error
     if array.ndim != 2:
         raise BadValue(
-            f"matrix {name} has {array.ndim} axes",
+            f"matrix {name} has {array.ndim} {'axis' if array.ndim == 1 else 'axes'}",
             "a matrix has rows and columns",
             "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column.",
         )

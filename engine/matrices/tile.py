@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.block import Limits
-from engine.block_rules import MAX_GRID_Y
+from engine.block_rules import MAX_GRID_Y, blocks_along
 from engine.errors import BadValue
 from engine.matrices.problem import MatrixProduct
 
@@ -109,14 +109,9 @@ def _reason(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: Cal
             f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of A and B; "
             f"a block has {limits.shared_bytes:,}."
         )
-    if (down := tiles_along(product.rows, tile)) > MAX_GRID_Y:
+    if (down := blocks_along(product.rows, tile)) > MAX_GRID_Y:
         return f"{product.rows:,} rows need {down:,} tiles of {tile} down; CUDA allows {MAX_GRID_Y:,}."
     return ""
-
-
-def tiles_along(length: int, tile: int) -> int:
-    """Return the tiles that cover `length` elements, rounded up."""
-    return -(-length // tile)
 
 
 def _number(value: object) -> float:

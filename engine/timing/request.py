@@ -35,7 +35,7 @@ def as_samples(image: np.ndarray) -> np.ndarray:
         )
     if array.ndim not in (2, 3):
         raise BadValue(
-            f"an array of {array.ndim} axes",
+            f"an array of {array.ndim} {'axis' if array.ndim == 1 else 'axes'}",
             "a picture has rows and columns, and may have channels",
             "Pass an array of shape (H, W) or (H, W, C).",
         )

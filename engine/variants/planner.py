@@ -59,11 +59,12 @@ class _Preference:
 
 
 # Measured on an H200 (docs/performance.md): this order holds for masks from 3 x 3 to 15 x 15, float32 and 8-bit RGB,
-# and for every block from 8 x 8 to 128 x 2.
+# whatever the block of `tiled`.
 _PREFERENCE: dict[str, tuple[_Preference, ...]] = {
     "cpu": (_Preference("cpu-parallel", "the fastest on the CPU for every mask"),),
     "cuda": (
-        _Preference("tiled", "each input cell is loaded once a block, the fastest of the CUDA kernels here"),
+        _Preference("register-blocked", "results stay in registers, the fastest direct CUDA kernel here"),
+        _Preference("tiled", "the mask is too large for registers; each input cell is loaded once a block"),
         _Preference("naive", "the input tile of this mask and block does not fit shared memory"),
     ),
 }

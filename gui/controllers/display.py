@@ -1,6 +1,6 @@
 """What is on the screen now, and the shared memory that it lies in: held while it is shown, given back after."""
 
-from engine.host.protocol import Filtered, PictureHandle, blocks_of
+from engine.host.protocol import Filtered, FilterJob, PictureHandle, blocks_of
 from gui.controllers.block_keeper import BlockKeeper
 from gui.state.engine_state import EngineState
 from gui.state.workspace import Workspace
@@ -13,6 +13,12 @@ class Display:
         self._workspace = workspace
         self._state = state
         self._keeper = keeper
+        self._job: FilterJob | None = None
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether there is a result, and the job has changed since it was shown."""
+        return self._state.last_result is not None and self._job != self._workspace.job()
 
     def show_picture(self, picture: PictureHandle) -> None:
         """Make this the picture that is worked on; the result of the one before goes."""
@@ -24,8 +30,9 @@ class Display:
         self._keeper.drop(blocks_of(old_result))
 
     def show_filtered(self, filtered: Filtered) -> None:
-        """Show a result of the picture that is worked on."""
+        """Show a result of the job as it is now."""
         old = self._state.last_result
         self._keeper.hold(blocks_of(filtered))
+        self._job = self._workspace.job()
         self._state.show_filtered(filtered)
         self._keeper.drop(blocks_of(old))

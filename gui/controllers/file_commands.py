@@ -88,7 +88,9 @@ class FileCommands(QObject):
         self._ask_to_open("Open a picture", PICTURES, self._pictures.open_path)
 
     def save_result(self) -> None:
-        """Ask where, and save the result."""
+        """Ask where, and save the result, if there is one of the settings as they are."""
+        if not self._pictures.can_save_result():
+            return
 
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, "float32" if chosen == FLOAT_TIFF else "keep")

@@ -13,8 +13,8 @@ from engine.matrices.results import MatmulResult
 from gui.controllers.engine_link import Ask, EngineLink
 from gui.state.engine_state import EngineState
 from gui.state.matmul_columns import name_of
-from gui.state.matmul_state import MatmulState
-from gui.state.messages import Messages
+from gui.state.matmul_state import LoadedProduct, MatmulState
+from gui.state.messages import Message, Messages, Severity
 
 SOURCE = "matrices"
 
@@ -79,9 +79,19 @@ class MatmulController(QObject):
             self._link.cancel(self._current)
 
     def load(self, here: Configuration) -> None:
-        """Take over the tile of a course paper's kernel, beside those that are chosen."""
-        if here.block is not None and not self._matmul.running:
-            self._matmul.change(tiles=tuple(sorted({*self._matmul.settings.tiles, here.block.x})))
+        """Take over a course paper's kernel: its tile alone, its rows marked. A product that is being run stays."""
+        if self._matmul.running:
+            self._messages.show(
+                Message(
+                    SOURCE,
+                    Severity.WARNING,
+                    f"{here.variant} was not loaded",
+                    "a run goes on, and its settings stay as they are meanwhile",
+                    "Load it again when the run is over, or press Esc.",
+                )
+            )
+        elif here.block is not None:
+            self._matmul.load(LoadedProduct(here.variant, here.block.x))
 
     def _look(self) -> None:
         self._is_looked_at = True

@@ -71,19 +71,25 @@ class PictureController(QObject):
         self._state.set_task(OPEN_SOURCE, f"opening {name}")
         return ask
 
+    def can_save_result(self) -> bool:
+        """Whether there is a result of the settings as they are; says in words why not."""
+        result = self._state.last_result
+        if self._workspace.picture is None or result is None or result.values is None:
+            what, why, remedy = "There is no result to save yet", "", "Wait for the preview."
+        elif self._display.is_earlier:
+            what = "There is no result of these settings to save"
+            why = "The picture that is shown is an earlier result"
+            remedy = "Wait for the preview, or choose a kernel and a device that can run."
+        else:
+            return True
+        self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
+        return False
+
     def save_result(self, path: Path, depth: str = "keep") -> None:
-        """Save the result that is shown."""
+        """Save the result that is shown; one of settings that no longer hold is refused."""
         picture, result = self._workspace.picture, self._state.last_result
-        if picture is None or result is None or result.values is None:
-            self._messages.show(
-                Message(
-                    SAVE_SOURCE,
-                    Severity.WARNING,
-                    "There is no result to save yet",
-                    "",
-                    "Wait for the preview.",
-                )
-            )
+        # Asked first: the words are said there.
+        if not self.can_save_result() or picture is None or result is None or result.values is None:
             return
         self._messages.clear(SAVE_SOURCE)
         self._state.set_task(SAVE_SOURCE, f"saving {path.name}")

@@ -15,7 +15,7 @@ from engine.host.protocol import (
 from gui.controllers.display import Display
 from gui.controllers.engine_link import Ask, EngineLink
 from gui.state.comparison import SIMULATOR
-from gui.state.engine_state import EngineState
+from gui.state.engine_state import SLOW_MS, EngineState
 from gui.state.messages import Messages
 from gui.state.workspace import Workspace
 
@@ -67,6 +67,9 @@ class PreviewController(QObject):
         self._patience_ms = PATIENCE_MS
         self._patience = QTimer(self, singleShot=True)
         self._patience.timeout.connect(self._leave_stale)
+        # Most previews are here sooner, and a label that flickers with each edit says nothing.
+        self._aging = QTimer(self, singleShot=True, interval=SLOW_MS)
+        self._aging.timeout.connect(self._tell_age)
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._job_settled)
         workspace.job_changed.connect(self._soon.start)
@@ -85,6 +88,10 @@ class PreviewController(QObject):
 
     def _job_settled(self) -> None:
         job = self._workspace.job()
+        if not self._display.is_earlier:
+            self._tell_age()
+        elif not self._aging.isActive():
+            self._aging.start()
         # Stopping may have brought a new host, which is no reason to begin again.
         self._given_up = job if job == self._given_up else None
         self._wanted = job if job != self._given_up else None
@@ -150,6 +157,7 @@ class PreviewController(QObject):
             self._patience_ms = PATIENCE_MS
             self._messages.clear(SOURCE)
             self._display.show_filtered(filtered)
+            self._tell_age()
             self.shown.emit()
         else:
             self._link.keeper.discard(blocks_of(filtered))
@@ -162,10 +170,17 @@ class PreviewController(QObject):
         told = isinstance(error, Cancelled) or (
             isinstance(error, HostLost) and not wants_simulator(ask.request)
         )
+        if is_newest and self._wanted is None:
+            self._tell_age()
         if is_newest and self._wanted is None and not told:
             self._messages.show_error(SOURCE, error)
             self.failed.emit(error)
         self._send()
+
+    def _tell_age(self) -> None:
+        """Say whether what is shown is still the result of the job, of which no preview is awaited any more or yet."""
+        self._aging.stop()
+        self._state.set_result_earlier(self._display.is_earlier)
 
     def _landed(self, ask: Ask | None = None) -> None:
         """Wait no longer for what is in flight; of an ask that was left nothing is awaited already."""

@@ -37,4 +37,4 @@ class ResultsController(QObject):
         """Put all rows on the clipboard, as lines with tabs."""
         rows = self._results.rows()
         QGuiApplication.clipboard().setText(to_clipboard_text(rows, self._results.baseline))
-        self._messages.show(Message(SOURCE, Severity.INFO, f"{len(rows)} results copied"))
+        self._messages.tell_copied(len(rows))

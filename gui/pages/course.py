@@ -26,6 +26,7 @@ class CoursePage(Page):
         self.header = PaperHeader(self._course)
         self.kernels = KernelsTable(self._course, context.state)
         self.tables = TablesPanel(self._course, context.state)
+        self.tables.copied.connect(context.messages.tell_copied)
         self._sides = QSplitter(Qt.Orientation.Horizontal)
         self._halves = QSplitter(Qt.Orientation.Vertical)
         self._build()

@@ -85,6 +85,7 @@ class ExplorePage(Page):
         self.picture_view.sample_requested.connect(actions.samples[0].trigger)
         self.mask_panel.load_requested.connect(actions["load_mask"].trigger)
         self.mask_panel.save_requested.connect(actions["save_mask"].trigger)
+        self.results_panel.copied.connect(self._context.messages.tell_copied)
         self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         actions["zoom_fit"].triggered.connect(self.picture_view.fit_to_window)

@@ -25,6 +25,7 @@ class MatricesPage(Page):
         self.product_panel = ProductPanel(context.matmul, context.state, context.actions)
         self.lecture_panel = LecturePanel(context.matmul, context.state)
         self.results_panel = MatmulResultsPanel(context.matmul)
+        self.results_panel.copied.connect(context.messages.tell_copied)
         self._plot_place = QWidget()
         self._plot_column = QVBoxLayout(self._plot_place)
         self._plot_column.setContentsMargins(0, GRID, 0, 0)

@@ -11,6 +11,7 @@ from gui.actions import Actions
 from gui.state.course_model import CourseModel
 from gui.state.engine_state import EngineState
 from gui.state.matmul_state import MatmulState
+from gui.state.messages import Messages
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 
@@ -25,6 +26,7 @@ class PageContext:
     actions: Actions
     course: CourseModel
     matmul: MatmulState
+    messages: Messages
 
 
 class Page(QMainWindow):

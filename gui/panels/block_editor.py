@@ -103,7 +103,7 @@ class BlockEditor(QWidget):
         sides = QHBoxLayout()
         sides.setSpacing(HALF_GRID)
         sides.addWidget(self.width_box, 1)
-        sides.addWidget(QLabel("×"))
+        sides.addWidget(QLabel("x"))
         sides.addWidget(self.height_box, 1)
         sides.addWidget(self.menu_button)
         layout = QVBoxLayout(self)
@@ -209,7 +209,7 @@ class _SideBox(QSpinBox):
 
 
 def _sides(block: Block) -> str:
-    return f"{block.x} × {block.y}"
+    return f"{block.x} x {block.y}"
 
 
 def _count_text(block: Block | None, default: Block | None = None) -> str:

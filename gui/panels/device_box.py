@@ -10,9 +10,9 @@ from gui.state.engine_state import EngineState
 from gui.state.matmul_state import MatmulState
 from gui.state.workspace import AUTO, Workspace
 
-SIMULATOR_NOTE = "Pictures up to 64 × 64; its times mean nothing."
+SIMULATOR_NOTE = "Pictures up to 64 x 64; its times mean nothing."
 _SIMULATOR_TEACHES = (
-    "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to 64 × 64, "
+    "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to 64 x 64, "
     "such as the sample Impulse. Its times mean nothing and are never shown as speed."
 )
 _AUTO_NOTE = "A CUDA device if one works here, else the CPU."

@@ -17,7 +17,7 @@ from PySide6.QtGui import QColor, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from gui.state.variants_model import KEY_ROLE, REASON_ROLE, SUBTITLE_ROLE, TIME_ROLE, VariantsModel
-from gui.state.workspace import AUTO, Settings, Workspace
+from gui.state.workspace import AUTO, Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
@@ -25,8 +25,8 @@ from gui.style.theme import current_theme, theme_notifier
 Index = QModelIndex | QPersistentModelIndex
 
 _ROW_HEIGHT = 3 * GRID
-# Auto and fourteen variants: what lies below does not jump when the engine tells of them.
-_EXPECTED_ROWS = 15
+# Auto and fifteen variants: what lies below does not jump when the engine tells of them.
+_EXPECTED_ROWS = 16
 _FEWEST_ROWS_SHOWN = 5
 _SHAPE_WIDTH = 3 * GRID + HALF_GRID
 _BAR_WIDTH = 3
@@ -87,7 +87,8 @@ class KernelList(QListView):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.scrollTo(self.currentIndex())
+        # Not the current one: a greyed kernel, which a session or a paper may bring, is never that.
+        self.scrollTo(self._chosen())
 
     def leaveEvent(self, event: QEvent) -> None:
         self.hovered.emit("")
@@ -100,10 +101,13 @@ class KernelList(QListView):
     def _show_ladder(self) -> None:
         self.setMaximumHeight(self.sizeHint().height())
         self.updateGeometry()
-        self._show_choice(self._workspace.settings)
+        self._show_choice()
 
-    def _show_choice(self, settings: Settings) -> None:
-        index = self._variants.index(self._variants.position(settings.variant))
+    def _chosen(self) -> QModelIndex:
+        return self._variants.index(self._variants.position(self._workspace.settings.variant))
+
+    def _show_choice(self) -> None:
+        index = self._chosen()
         if index != self.currentIndex():
             # The state leads here; the person's own choice comes through `_choose`.
             with QSignalBlocker(self.selectionModel()):

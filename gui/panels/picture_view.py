@@ -38,6 +38,7 @@ class PictureView(QWidget):
         super().__init__(parent)
         self._picture: PictureHandle | None = None
         self._values: PixelValues | None = None
+        self._state = engine_state
         self._hovered: tuple[int, int] | None = None
         self.toolbar = PictureToolbar(workspace)
         self.canvas = PictureCanvas()
@@ -59,6 +60,7 @@ class PictureView(QWidget):
         self._show_picture(workspace.picture)
         if engine_state.last_result is not None:
             self._show_result(engine_state.last_result)
+        self._name_result()
 
     @property
     def mode(self) -> ViewMode:
@@ -117,6 +119,7 @@ class PictureView(QWidget):
     def _connect(self, workspace: Workspace, engine_state: EngineState) -> None:
         workspace.picture_changed.connect(self._show_picture)
         engine_state.filtered.connect(self._show_result)
+        engine_state.result_aged.connect(self._name_result)
         self.toolbar.mode_chosen.connect(self.set_mode)
         self.toolbar.zoom_in_clicked.connect(self.zoom_in)
         self.toolbar.zoom_out_clicked.connect(self.zoom_out)
@@ -124,7 +127,7 @@ class PictureView(QWidget):
         self.toolbar.actual_clicked.connect(self.zoom_to_actual)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
-        engine_state.progress_changed.connect(lambda: self.empty_state.show_stage(engine_state.stage))
+        engine_state.progress_changed.connect(self._show_stage)
         self.empty_state.open_requested.connect(self.open_requested)
         self.empty_state.sample_requested.connect(self.sample_requested)
 
@@ -152,6 +155,16 @@ class PictureView(QWidget):
         self.canvas.set_result(PictureLevels(filtered.screen))
         self._hover(self._hovered)
 
+    def _show_stage(self) -> None:
+        self.empty_state.show_stage(self._state.stage)
+
+    def _name_result(self) -> None:
+        name = "earlier result" if self._state.result_is_earlier else "result"
+        self.canvas.name_result(name)
+        self.readout.name_result(name)
+        self._hover(self._hovered)
+        self._describe()
+
     def _hover(self, pixel: tuple[int, int] | None) -> None:
         self._hovered = pixel
         reading = self._values.at(*pixel) if self._values is not None and pixel is not None else None
@@ -161,4 +174,6 @@ class PictureView(QWidget):
         zoom = self.canvas.view.transform.zoom
         self.toolbar.show_zoom(zoom if self._picture is not None else None)
         title = self._picture.description if self._picture is not None else "No picture yet"
-        self.canvas.setAccessibleDescription(f"{title}, {self.mode.value}, zoom {zoom:.0%}")
+        self.canvas.setAccessibleDescription(
+            f"{title}, {self.mode.value}, {self.canvas.result_name}, zoom {100 * zoom:.0f} %"
+        )

@@ -31,7 +31,7 @@ _EMPTY = (
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
 _TYPICAL = {
     Key.VARIANT: "●  register-blocked",
-    Key.BLOCK: "32 × 32",
+    Key.BLOCK: "32 x 32",
     Key.LAYOUT: "pitched",
     Key.KERNEL: "not verified",
     Key.SPEEDUP: "vs cpu-serial",
@@ -39,8 +39,8 @@ _TYPICAL = {
     Key.SPREAD: "0.01234 – 0.01234",
     Key.END_TO_END: "End to end, ms",
     Key.ERROR: "Max error",
-    Key.PICTURE: "4096 × 4096 RGB uint16",
-    Key.MASK: "Gaussian 15 × 15",
+    Key.PICTURE: "4096 x 4096 RGB uint16",
+    Key.MASK: "Gaussian 15 x 15",
     Key.BORDER: "replicate",
     Key.DEVICE: "simulator",
 }
@@ -78,10 +78,13 @@ class ResultsPanel(QWidget):
     -------
     save_csv_requested(), save_json_requested()
         The person wants the results as a file.
+    copied(int)
+        So many rows lie on the clipboard.
     """
 
     save_csv_requested = Signal()
     save_json_requested = Signal()
+    copied = Signal(int)
 
     def __init__(self, results: ResultsModel, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -118,6 +121,7 @@ class ResultsPanel(QWidget):
         rows = sorted({index.row() for index in chosen}) or range(self._order.rowCount())
         text = to_clipboard_text(map(self._row, rows), self._results.baseline)
         QGuiApplication.clipboard().setText(text)
+        self.copied.emit(len(rows))
 
     def sizeHint(self) -> QSize:
         return QSize(70 * GRID, 28 * GRID)

@@ -1,15 +1,18 @@
 """The line at the bottom: the engine and its device, what it is doing, the last run with its proof, the speed-up."""
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
 from engine.results import RunResult
+from gui.panels.elided_label import ElidedLabel
 from gui.state.comparison import SIMULATOR, layout_suffix
 from gui.state.engine_state import READY, EngineState
 from gui.state.quantities import ms_text, ratio_text
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import current_theme
 
 _STEPS = 1000
 
@@ -29,14 +32,14 @@ class StatusLine(QFrame):
         self._state = state
         self._results = results
         self._engine = _label("Engine", "The engine's process and the device that it works on.")
-        self._stage = _label("Progress", "What the engine is doing now.")
+        self._stage = _Sentence("Progress")
         self._bar = QProgressBar()
         self._bar.setRange(0, _STEPS)
         self._bar.setTextVisible(False)
         self._bar.setFixedSize(16 * GRID, GRID)
         self._bar.setAccessibleName("Progress")
         self._bar.setToolTip("How far the engine is. Esc stops it.")
-        self._last = _label("Last run", "Median kernel time of the last run, and whether it was verified.")
+        self._last = _Sentence("Last run")
         for long in (self._stage, self._last):
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._speed_up = _label("Speed-up", "How many times faster than the baseline, same problem.")
@@ -46,8 +49,8 @@ class StatusLine(QFrame):
         row.setSpacing(2 * GRID)
         row.addWidget(self._engine)
         row.addWidget(self._bar)
-        row.addWidget(self._stage, 1)
-        row.addWidget(self._last, 1)
+        row.addWidget(self._stage, 1, Qt.AlignmentFlag.AlignVCenter)
+        row.addWidget(self._last, 1, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self._speed_up)
         state.ready_changed.connect(self._show_engine)
         state.progress_changed.connect(self._show_progress)
@@ -88,9 +91,20 @@ class StatusLine(QFrame):
             return
         row = rows[-1]
         self._last.setText(_sentence(row.result))
-        self._last.setToolTip(row.result.status)
         shown = "" if row.speed_up is None else f"{ratio_text(row.speed_up)} {self._results.baseline}"
         self._speed_up.setText(shown)
+
+
+class _Sentence(ElidedLabel):
+    """A fact that may be long: cut with … where there is no room, and whole in its tooltip."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+
+    @property
+    def colour(self) -> QColor:
+        return QColor(current_theme().text)
 
 
 def _sentence(result: RunResult) -> str:

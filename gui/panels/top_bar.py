@@ -31,13 +31,22 @@ class TopBar(QFrame):
         row.addWidget(self._description, 1)
         for name in ("run", "run_all", "cancel"):
             button = _button(actions[name])
-            if name == "run":
-                # On the accent colour, where an icon in the colour of text would hardly be seen.
-                button.setObjectName("primary")
-                button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
             row.addWidget(button)
+            if name == "run":
+                self._run = button
+        self.show_run_as_primary(True)
         workspace.picture_changed.connect(self._show)
         self._show(workspace.picture)
+
+    def show_run_as_primary(self, is_primary: bool) -> None:
+        """Make Run the main button, or one like the others."""
+        self._run.setObjectName("primary" if is_primary else "")
+        # On the accent colour, an icon in the colour of text would hardly be seen.
+        beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        self._run.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly if is_primary else beside)
+        # A style sheet reads the name of an object once.
+        self._run.style().unpolish(self._run)
+        self._run.style().polish(self._run)
 
     def _show(self, picture: PictureHandle | None) -> None:
         self._description.show_text(picture.description if picture else "", picture.path if picture else "")

@@ -26,13 +26,13 @@ class ProblemKey(NamedTuple):
     def text(self) -> str:
         """The problem in words for people."""
         rows, columns = self.mask_shape
-        return f"{self.picture_text}, mask {rows} × {columns}, border {self.border}"
+        return f"{self.picture_text}, mask {rows} x {columns}, border {self.border}"
 
     @property
     def picture_text(self) -> str:
         """Size, colours and type of the picture."""
         colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
-        return f"{self.width} × {self.height} {colour} {self.dtype}"
+        return f"{self.width} x {self.height} {colour} {self.dtype}"
 
 
 def problem_key(problem: Problem) -> ProblemKey:

@@ -46,7 +46,7 @@ def why_not_loadable(here: Configuration, variants: Iterable[str], pages: Iterab
 
 def configuration_text(here: Configuration) -> str:
     """Return a configuration but for its variant, in a line."""
-    block = f"{here.block.x} × {here.block.y}" if here.block else ""
+    block = f"{here.block.x} x {here.block.y}" if here.block else ""
     if page_of(here) != EXPLORE:
         return f"tile {block}" if block else ""
     layout = "" if here.layout == "pitched" else f"rows {here.layout}"

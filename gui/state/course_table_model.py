@@ -1,5 +1,6 @@
 """A paper's table as a table model: under each of its headings what the paper printed and what this machine gives."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -15,6 +16,8 @@ IS_QUIET_ROLE = Qt.ItemDataRole.UserRole
 EMPTY = "–"
 # Figures are shorter, "1048576 of 2097152" too; what is longer is read as a sentence.
 _LONGEST_FIGURE = 24
+_BIG = re.compile(r"\d{4,}")
+_COUNTS = re.compile(r"\d+( of \d+)?")
 _NO_PARENT = QModelIndex()
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -165,6 +168,17 @@ class CourseTableModel(QAbstractTableModel):
 
 def _text(cell: Cell, side: Side) -> str:
     if side is Side.HERE:
-        # The same words stand in Markdown, where a key has its ticks.
-        return cell.here.replace("`", "") or EMPTY
+        return _with_separators(cell) or EMPTY
     return cell.printed
+
+
+def _with_separators(cell: Cell) -> str:
+    """Return this machine's side with big counts as 1,048,576, unless the paper printed this count without commas.
+
+    Only here: a spreadsheet takes the digits alone.
+    """
+    # The same words stand in Markdown, where a key has its ticks.
+    text = cell.here.replace("`", "")
+    if not _COUNTS.fullmatch(text) or _BIG.search(cell.printed):
+        return text
+    return _BIG.sub(lambda found: f"{int(found[0]):,}", text)

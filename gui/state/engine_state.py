@@ -32,6 +32,8 @@ class EngineState(QObject):
     filtered(object)
         A Filtered whose picture is to be shown arrived (of a preview or of a run). Views take it before they return:
         the memory of the one before is given back after the signal.
+    result_aged()
+        `result_is_earlier` changed: what is shown was made with other settings than those of now, or no longer.
     """
 
     ready_changed = Signal()
@@ -39,6 +41,7 @@ class EngineState(QObject):
     progress_changed = Signal()
     running_changed = Signal()
     filtered = Signal(object)
+    result_aged = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -51,6 +54,7 @@ class EngineState(QObject):
         self.stage = ""
         self.fraction = 0.0
         self.last_result: Filtered | None = None
+        self.result_is_earlier = False
         self._tasks: dict[object, Progress] = {}
         self._slow = False
         self._slow_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
@@ -129,10 +133,18 @@ class EngineState(QObject):
         """Show a filtered picture."""
         self.last_result = filtered
         self.filtered.emit(filtered)
+        self.set_result_earlier(False)
 
     def forget_filtered(self) -> None:
         """Forget the result: the picture is another one, and its result has yet to come."""
         self.last_result = None
+        self.set_result_earlier(False)
+
+    def set_result_earlier(self, earlier: bool) -> None:
+        """Say whether the result that is shown belongs to settings that no longer hold, and no newer one came."""
+        if earlier != self.result_is_earlier:
+            self.result_is_earlier = earlier
+            self.result_aged.emit()
 
     def _show_newest_task(self) -> None:
         newest = next(reversed(self._tasks.values()), None)

@@ -36,6 +36,14 @@ class MatmulSettings:
     device: str = AUTO
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedProduct:
+    """What a course paper's kernel is here: the key of a way to multiply, and its tile."""
+
+    variant: str
+    tile: int
+
+
 _Cell = tuple[str, int | None]
 
 
@@ -50,6 +58,8 @@ class MatmulState(QObject):
         `rows` are others.
     running_changed()
         `running` changed.
+    loaded_changed()
+        `loaded` changed.
     count_wanted()
         Somebody looks at the rows: they are to be counted.
     settling(object)
@@ -59,12 +69,14 @@ class MatmulState(QObject):
     settings_changed = Signal(object)
     rows_changed = Signal()
     running_changed = Signal()
+    loaded_changed = Signal()
     count_wanted = Signal()
     settling = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.running = False
+        self.loaded: LoadedProduct | None = None
         self._settings = MatmulSettings()
         self._counted: tuple[MatmulResult, ...] = ()
         self._measured: dict[_Cell, MatmulResult] = {}
@@ -92,11 +104,17 @@ class MatmulState(QObject):
         if settings == self._settings:
             return
         before, self._settings = self._settings, settings
+        self._mark(None)
         if (settings.product, settings.device) != (before.product, before.device):
             # Counted anew in a moment; what was measured is about another product or device.
             self._counted, self._measured = (), {}
             self.rows_changed.emit()
         self.settings_changed.emit(settings)
+
+    def load(self, loaded: LoadedProduct) -> None:
+        """Choose exactly the tile of a course paper's kernel, and mark that kernel until something else is chosen."""
+        self.change(tiles=(loaded.tile,))
+        self._mark(loaded)
 
     def settle(self) -> bool:
         """Have what was typed but not entered taken: nobody wants a run without it. False where it was refused."""
@@ -127,6 +145,11 @@ class MatmulState(QObject):
         if result.product == self._settings.product:
             self._measured[_cell(result)] = result
             self.rows_changed.emit()
+
+    def _mark(self, loaded: LoadedProduct | None) -> None:
+        if loaded != self.loaded:
+            self.loaded = loaded
+            self.loaded_changed.emit()
 
 
 def _cell(result: MatmulResult) -> _Cell:

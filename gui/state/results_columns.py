@@ -98,12 +98,12 @@ def _spread_text(row: Row) -> str:
 
 def _mask_text(row: Row) -> str:
     rows, columns = row.result.problem.mask_shape
-    size = f"{rows} × {columns}"
+    size = f"{rows} x {columns}"
     return f"{row.result.mask_name} {size}" if row.result.mask_name else size
 
 
 def _block_text(row: Row) -> str:
-    return str(row.result.block).replace("x", "×") if row.result.block else MISSING
+    return str(row.result.block) if row.result.block else MISSING
 
 
 COLUMNS: tuple[Column, ...] = (
@@ -117,7 +117,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         Key.BLOCK,
         "Block",
-        "Threads of a CUDA block, across × down. Kernels on the CPU have none.",
+        "Threads of a CUDA block, across x down. Kernels on the CPU have none.",
         _block_text,
         lambda row: float(row.result.block.threads) if row.result.block else None,
         numeric=True,
@@ -181,14 +181,14 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         Key.PICTURE,
         "Picture, px",
-        "Width × height, colours and sample type. Sorted by the number of samples.",
+        "Width x height, colours and sample type. Sorted by the number of samples.",
         lambda row: problem_key(row.result.problem).picture_text,
         lambda row: float(row.result.problem.samples),
     ),
     Column(
         Key.MASK,
         "Mask",
-        "Name and rows × columns of the mask. Sorted by the number of cells.",
+        "Name and rows x columns of the mask. Sorted by the number of cells.",
         _mask_text,
         lambda row: float(row.result.problem.taps),
     ),

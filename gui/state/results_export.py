@@ -5,6 +5,7 @@ import io
 from collections.abc import Callable, Iterable
 
 from engine.results import RunResult, Spread
+from engine.spreadsheet import harmless
 from engine.strict_json import NON_FINITE, json_text
 from engine.work import MODEL_OF_WORK, work_columns
 from gui.state.comparison import kernel_speed_ms
@@ -26,9 +27,6 @@ UNITS = {
     "numbers written as strings": NON_FINITE,
 }
 
-# What a spreadsheet would take for a formula, or strip to get at one.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
 # Columns of the table whose value to sort by is the number in the cell.
 _MEASURED = (Key.KERNEL, Key.SPEEDUP, Key.END_TO_END, Key.ERROR)
 
@@ -44,7 +42,7 @@ def to_csv(rows: Iterable[Row], baseline: str) -> str:
     writer.writerow([header for header, _ in _CSV_COLUMNS])
     for row in rows:
         cells = {header: value(row) for header, value in _CSV_COLUMNS} | {"baseline": baseline}
-        writer.writerow([_harmless(cell) for cell in cells.values()])
+        writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in cells.values()])
     return text.getvalue()
 
 
@@ -79,13 +77,7 @@ def to_clipboard_text(rows: Iterable[Row], baseline: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return str(_harmless(" ".join(text.split())))
-
-
-def _harmless(cell: Cell) -> Cell:
-    if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS):
-        return f"'{cell}"
-    return cell
+    return harmless(" ".join(text.split()))
 
 
 def _timed(value: Callable[[RunResult], Cell]) -> Callable[[Row], Cell]:

@@ -20,7 +20,13 @@ def test_that_a_block_of_no_threads_is_read_because_the_device_decides() -> None
     assert Block.parse("0x-4") == Block(0, -4)
 
 
-@pytest.mark.parametrize("text", ["", "16", "16x", "axb", "16x16x16", "1.5x2", "16 16", "9999999999x1"])
+@pytest.mark.parametrize("text", ["", "16", "16x", "axb", "16x16x16", "1.5x2", "16 16", "-x1"])
 def test_that_anything_else_is_refused_with_how_to_write_it(text: str) -> None:
     with pytest.raises(BadValue, match=r"not two whole numbers with an x between them\. Write it as 16x16\."):
+        Block.parse(text)
+
+
+@pytest.mark.parametrize("text", ["99999999999999999999x1", "1x9999999999", f"{'9' * 5000}x1"], ids=len)
+def test_that_more_digits_than_any_block_has_are_called_too_large(text: str) -> None:
+    with pytest.raises(BadValue, match=r"it is too large; CUDA allows at most 1,024 threads a block\. Write"):
         Block.parse(text)

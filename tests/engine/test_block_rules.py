@@ -1,7 +1,7 @@
 import pytest
 
 from engine.block import Block, Limits
-from engine.block_rules import refuse_block
+from engine.block_rules import blocks_along, refuse_block
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,8 @@ def test_that_a_block_is_not_refused(block: Block) -> None:
 )
 def test_that_every_limit_of_the_device_counts(limits: Limits) -> None:
     assert refuse_block(Block(32, 32), limits) is not None
+
+
+@pytest.mark.parametrize(("length", "blocks"), [(1, 1), (15, 1), (16, 1), (17, 2), (32, 2), (33, 3)])
+def test_that_the_last_block_may_hang_over(length: int, blocks: int) -> None:
+    assert blocks_along(length, 16) == blocks

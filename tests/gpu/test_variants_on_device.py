@@ -110,6 +110,8 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(
         step.kernel.compile(step.signature)
         assert step.kernel.get_local_mem_per_thread(signature) == 0
         assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
+        # What the driver reports may hold constants of the compiler's own besides the mask.
+        assert step.kernel.get_const_mem_size(signature) >= step.launch.constant_bytes
         assert step.kernel.get_max_threads_per_block(signature) >= math.prod(step.launch.block)
 
 

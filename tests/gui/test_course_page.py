@@ -127,3 +127,12 @@ def test_that_a_run_is_seen_where_its_results_are(open_course, qtbot, name):
     haloscope.actions[name].trigger()
     assert haloscope.window.first_page.isVisible()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() > 0 and not haloscope.state.running)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_that_copying_a_table_is_told(open_course, qtbot, way):
+    haloscope, page = open_course()
+    qtbot.waitUntil(lambda: page.tables.shown is not None)
+    page.tables.copy_button.menu().actions()[way].trigger()
+    count = len(page.tables.shown.rows)
+    assert haloscope.window.message_bar.text == f"{count} row{'s' if count != 1 else ''} copied."

@@ -294,3 +294,24 @@ def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot)
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
     assert haloscope.results.results()[0].block == Block(8, 16)
     assert haloscope.window.focusWidget() is box
+
+
+def test_that_no_name_is_asked_for_a_result_that_is_not_of_these_settings(open_window):
+    haloscope = open_window()
+    haloscope.link._client.automatic = False
+    haloscope.workspace.change(border=Border.WRAP)
+    haloscope.actions["save"].trigger()
+    assert haloscope.files.dialog is None
+    assert "earlier result" in haloscope.window.message_bar.text
+
+
+@pytest.mark.parametrize("by", ["button", "menu"])
+def test_that_copying_results_is_told(open_window, qtbot, by):
+    haloscope = open_window()
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
+    if by == "menu":
+        haloscope.actions["copy_results"].trigger()
+    else:
+        haloscope.window.first_page.results_panel.copy()
+    assert haloscope.window.message_bar.text == "1 row copied."

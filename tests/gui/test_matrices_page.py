@@ -13,9 +13,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.border import Border
 from engine.course.papers import PAPERS
+from engine.errors import BadValue
+from engine.host.protocol import Preview
 from engine.matrices.problem import MatrixProduct
 from gui.pages import PAGES
+from gui.panels.matrices.results_panel import MatmulResultsPanel
 from gui.style.theme import apply_theme
 from tests.gui.made_products import made_product, made_rows
 from tests.gui.test_main_window import shown, width_of_words
@@ -145,7 +149,7 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out(open_page,
     assert haloscope.matmul.settings.product == MatrixProduct(16, 16, 16)
     assert not results.try_small.isVisible()
     assert not results.reasons.isVisible()
-    assert page.product_panel.device_note.text() == "Matrices up to 64 × 64; its times mean nothing."
+    assert page.product_panel.device_note.text() == "Matrices up to 64 x 64; its times mean nothing."
 
 
 @pytest.mark.parametrize(
@@ -181,7 +185,7 @@ def test_that_sizes_can_differ_once_the_product_is_not_square(open_page):
     panel.inner.setValue(33)
     panel.columns.setValue(5)
     assert haloscope.matmul.settings.product == MatrixProduct(17, 33, 5)
-    assert panel.facts.text().startswith("A 17 × 33 · B 33 × 5\n5,610 operations")
+    assert panel.facts.text().startswith("A 17 x 33 · B 33 x 5\n5,610 operations")
     panel.rows.stepUp()
     assert panel.rows.value() == 34
 
@@ -240,17 +244,60 @@ def test_that_the_lectures_numbers_stand_beside_those_of_the_device(open_page):
         assert words in text
 
 
-def test_that_a_papers_product_is_loaded_with_its_tile(open_window, qtbot):
+@pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
+def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_marked(
+    open_window, qtbot, variant
+):
     haloscope = open_window()
     haloscope.actions["course"].trigger()
     kernel = next(
         kernel
         for paper in PAPERS
         for kernel in paper.kernels
-        if kernel.here.variant == "matmul-tiled" and kernel.here.block
+        if kernel.here.variant == variant and kernel.here.block
     )
     haloscope.matmul.change(tiles=(2,))
     haloscope.courses.load(kernel)
     assert haloscope.window.pages.currentIndex() == POSITION
-    assert haloscope.matmul.settings.tiles == (2, kernel.here.block.x)
-    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 5)
+    assert haloscope.matmul.settings.tiles == (kernel.here.block.x,)
+    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 3)
+    panel = haloscope.window.pages.currentWidget().findChild(MatmulResultsPanel)
+    marked = [index.row() for index in panel.table.selectionModel().selectedRows()]
+    assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
+
+
+def test_that_run_is_the_main_button_on_explore_alone(open_page):
+    haloscope, _ = open_page()
+
+    def primary():
+        buttons = shown(haloscope.window, QAbstractButton)
+        return [button.defaultAction().objectName() for button in buttons if button.objectName() == "primary"]
+
+    assert primary() == ["multiply"]
+    haloscope.window.show_page("course")
+    assert primary() == []
+    haloscope.window.show_page("explore")
+    assert primary() == ["run"]
+
+
+def test_that_copying_is_told_on_the_page_where_it_was_done(open_page):
+    haloscope, page = open_page()
+    page.results_panel.copy_button.click()
+    assert haloscope.window.message_bar.text == "9 rows copied."
+    haloscope.window.show_page("explore")
+    assert haloscope.window.message_bar.isHidden()
+
+
+def test_that_an_error_of_explore_is_not_shown_on_another_page(open_page, qtbot):
+    haloscope, _ = open_page()
+    haloscope.link._client.automatic = False
+    haloscope.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: bool(haloscope.link._client.waiting(Preview)))
+    asked = haloscope.link._client.waiting(Preview)[0]
+    haloscope.link._client.fail(BadValue("naive cannot run", "there is no GPU", "Choose another."), asked)
+    qtbot.waitUntil(lambda: haloscope.state.result_is_earlier)
+    assert haloscope.window.message_bar.isHidden()
+    haloscope.window.show_page("explore")
+    assert haloscope.window.message_bar.text.startswith("Naive cannot run.")
+    haloscope.window.show_page("course")
+    assert haloscope.window.message_bar.isHidden()

@@ -5,13 +5,9 @@ from collections.abc import Callable
 from engine.block import Block, Limits
 from engine.block_rules import MAX_GRID_Y as MAX_GRID_Y  # for variants too: grids are this module's subject
 from engine.block_rules import Refusal, SharedBytes, refuse_block
+from engine.block_rules import blocks_along as blocks_along
 from engine.problem import Problem
 from engine.variants.contract import Launch
-
-
-def blocks_along(length: int, block_side: int) -> int:
-    """Return the blocks that cover `length` results, rounded up."""
-    return -(-length // block_side)
 
 
 def one_launch(problem: Problem, block: Block, shared_bytes: int = 0) -> tuple[Launch, ...]:

@@ -38,10 +38,9 @@ from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
 from engine.variants.emit.cuda_register_tile import (
     VECTOR,
     TileShape,
+    accumulator,
     result_storer,
-    row_accumulator,
     tile_loader,
-    zero_sums,
 )
 from engine.work import Work, filter_work
 
@@ -49,17 +48,28 @@ MAX_SIDE = 31
 ROWS = 4
 WARPS = 4
 SHARED_BYTES = 48 * 1024
+# Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
+WINDOW_SAMPLES = 80
 
 
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> TileShape:
-    """Return the shape of a block's work: two vectors a row and thread where their windows fit the registers."""
+    """Return the shape of a block's work: the first that fits shared memory and registers, unrolled if one can be.
+
+    Two vectors a row and thread halve the loads of weights; one vector leaves half the code, which for 7 x 7 and 9 x 9
+    decides whether it can be unrolled (4096 x 4096 float32, H200: 64 instead of 68 us, 87 instead of 91).
+    """
     left = anchor_column * channels
     before = -(-left // VECTOR) * VECTOR
-    for groups, warps in ((2, WARPS), (1, WARPS), (1, WARPS // 2)):
-        shape = TileShape(*mask_shape, channels, before, before - left, groups, ROWS, warps)
-        if shape.shared_bytes <= SHARED_BYTES and shape.window * groups <= 80:
-            return shape
-    return shape
+    shapes = [
+        TileShape(*mask_shape, channels, before, before - left, groups, ROWS, warps)
+        for groups, warps in ((2, WARPS), (1, WARPS), (1, WARPS // 2))
+    ]
+    fitting = [
+        shape
+        for shape in shapes
+        if shape.shared_bytes <= SHARED_BYTES and shape.window * shape.groups <= WINDOW_SAMPLES
+    ]
+    return next((shape for shape in fitting if shape.unrolled), fitting[0] if fitting else shapes[-1])
 
 
 def _shape_of(problem: Problem) -> TileShape:
@@ -83,31 +93,33 @@ def work(problem: Problem, block: Block) -> Work:
     tile = shape.tile_rows * shape.tile_samples
     mended = _mended(problem, shape, launch)
     threads, pairs = launch.blocks * shape.threads, shape.rows * shape.mask_rows
+    tap_rows = shape.mask_rows if shape.unrolled else pairs
     walked = (shape.rows + shape.mask_rows - 1) * shape.groups * shape.window
     return filter_work(
         problem,
         picture_loads=launch.blocks * tile + (0 if problem.border.has_ghost_cells else mended),
         weight_loads=launch.blocks * problem.taps,
-        shared_loads=threads * (walked + pairs * shape.tap_pitch),
+        shared_loads=threads * (walked + tap_rows * shape.tap_pitch),
         shared_stores=launch.blocks * (tile + shape.mask_rows * shape.tap_pitch) + mended,
         multiply_adds=threads * pairs * shape.groups * VECTOR * shape.mask_columns,
     )
 
 
 def _mended(problem: Problem, shape: TileShape, launch: Launch) -> int:
-    """Return the cells of all tiles that are written once more: those outside the picture."""
-    samples, rows, across, down = problem.width * problem.channels, problem.height, *launch.grid[:2]
-    inside = sum(
-        cells_inside(left, left + shape.tile_samples, samples)
-        for left in (index * shape.out_samples - shape.before for index in range(across))
+    """Return the cells of all tiles that are written once more: those beside the picture, and rows of ghost cells."""
+    samples, across, down = problem.width * problem.channels, *launch.grid[:2]
+    lefts = (index * shape.out_samples - shape.before for index in range(across))
+    outside = sum(
+        shape.tile_samples - cells_inside(left, left + shape.tile_samples, samples) for left in lefts
     )
+    mended = down * shape.tile_rows * outside
     if not problem.border.has_ghost_cells:
-        return down * shape.tile_rows * (across * shape.tile_samples - inside)
-    inside_down = sum(
-        cells_inside(top, top + shape.tile_rows, rows)
-        for top in (index * shape.out_rows - problem.anchor[0] for index in range(down))
+        return mended
+    tops = (index * shape.out_rows - problem.anchor[0] for index in range(down))
+    ghost_rows = sum(
+        shape.tile_rows - cells_inside(top, top + shape.tile_rows, problem.height) for top in tops
     )
-    return down * shape.tile_rows * across * shape.tile_samples - inside * inside_down
+    return mended + ghost_rows * (across * shape.tile_samples - outside)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -139,14 +151,14 @@ def kernel(border: Border, mask_shape: tuple[int, int], anchor_column: int, chan
     rule = cuda_rule(border)
     shape = tile_shape(mask_shape, anchor_column, channels)
     load = tile_loader(shape, itemsize, border.rule)
-    accumulate, zeros, store = row_accumulator(shape), zero_sums(shape), result_storer(shape)
+    accumulate, store = accumulator(shape), result_storer(shape)
     CHANNELS, BEFORE, THREADS, WARPS_DOWN = channels, shape.before, shape.threads, shape.warps
+    HAS_GHOSTS = border.has_ghost_cells
     # Vectors of 16 bytes need it; the simulator knows no alignment.
     ALIGNMENT = None if SIMULATED else 16
     OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
     TILE_ROWS, TILE_SAMPLES = shape.tile_rows, shape.tile_samples
     MASK_ROWS, MASK_COLUMNS, TAP_PITCH = *mask_shape, shape.tap_pitch
-    WALKED_ROWS = ROWS + MASK_ROWS - 1
     TILE_CELLS, TAPS = TILE_ROWS * TILE_SAMPLES, MASK_ROWS * TAP_PITCH
 
     @cuda.jit
@@ -170,27 +182,33 @@ def kernel(border: Border, mask_shape: tuple[int, int], anchor_column: int, chan
             if n < MASK_COLUMNS:
                 weight = weights[m, n]
             taps[tap] = weight
-        if left < 0 or left + TILE_SAMPLES > samples or top < 0 or top + TILE_ROWS > height:
+        outside_left = min(max(-left, 0), TILE_SAMPLES)
+        first_outside_right = min(samples - left, TILE_SAMPLES)
+        outside = outside_left + TILE_SAMPLES - first_outside_right
+        has_ghost_rows = HAS_GHOSTS and (top < 0 or top + TILE_ROWS > height)
+        if outside > 0 or has_ghost_rows:
             # Whoever mends a cell must come after whoever loaded it.
             cuda.syncthreads()
-            for row in range(warp, TILE_ROWS, WARPS_DOWN):
-                source_row = rule(top + row, height)
-                for sample in range(lane, TILE_SAMPLES, 32):
-                    x = left + sample
-                    if x < 0 or x >= samples or source_row < 0:
-                        column = x // CHANNELS
-                        source_column = rule(column, width)
-                        value = ghost_value
-                        if source_row >= 0 and source_column >= 0:
-                            value = float32(image[source_row, source_column, x - column * CHANNELS])
-                        tile[row * TILE_SAMPLES + sample] = value
+            for number in range(thread, TILE_ROWS * outside, THREADS):
+                row = number // outside
+                place = number - row * outside
+                sample = place if place < outside_left else place + TILE_SAMPLES - outside
+                column = (left + sample) // CHANNELS
+                source_row, source_column = rule(top + row, height), rule(column, width)
+                value = ghost_value
+                if source_row >= 0 and source_column >= 0:
+                    value = float32(image[source_row, source_column, left + sample - column * CHANNELS])
+                tile[row * TILE_SAMPLES + sample] = value
+            if has_ghost_rows:
+                for row in range(warp, TILE_ROWS, WARPS_DOWN):
+                    if rule(top + row, height) < 0:
+                        for sample in range(outside_left + lane, first_outside_right, 32):
+                            tile[row * TILE_SAMPLES + sample] = ghost_value
         # Nobody may read a cell before whoever loads it has stored it.
         cuda.syncthreads()
 
         first = warp * ROWS
-        sums = zeros()
-        for row in range(WALKED_ROWS):
-            sums = accumulate(sums, tile, (first + row) * TILE_SAMPLES + lane * VECTOR, taps, row)
+        sums = accumulate(tile, first * TILE_SAMPLES + lane * VECTOR, taps)
         sample = cuda.blockIdx.x * OUT_SAMPLES + lane * VECTOR
         store(out, cuda.blockIdx.y * OUT_ROWS + first, sample, samples, sums, offset)
 

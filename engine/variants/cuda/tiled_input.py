@@ -87,8 +87,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         least_x=columns,
         idle_rows=rows - 1,
         too_small=lambda: (
-            f"A block of {block} is smaller than the mask: for its {rows} rows and {columns} columns the input tile, "
-            f"one cell a thread, needs at least {columns} threads across and {rows} down."
+            f"A block of {block} is smaller than the mask: for its {rows} x {columns} cells the block, a thread for "
+            f"each cell of the input tile, has to be at least {columns} wide and {rows} high."
         ),
     )
 

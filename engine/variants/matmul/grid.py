@@ -2,8 +2,8 @@
 
 from numba import types
 
+from engine.block_rules import blocks_along
 from engine.matrices.problem import MatrixProduct
-from engine.matrices.tile import tiles_along
 from engine.variants.contract import Launch, Place
 
 MATRIX = types.Array(types.float32, 2, "C")
@@ -13,5 +13,5 @@ ARGUMENTS = (Place.MATRIX_A, Place.MATRIX_B, Place.OUT)
 
 def one_launch(product: MatrixProduct, tile: int, shared_bytes: int = 0) -> tuple[Launch, ...]:
     """Return the launch of one thread an element of C: x along columns, y along rows."""
-    grid = (tiles_along(product.columns, tile), tiles_along(product.rows, tile), 1)
+    grid = (blocks_along(product.columns, tile), blocks_along(product.rows, tile), 1)
     return (Launch(grid, (tile, tile, 1), shared_bytes),)

@@ -22,11 +22,12 @@ slides ask for.
 from functools import lru_cache
 
 from engine.block import Limits
+from engine.block_rules import blocks_along
 from engine.device.cuda_kernels import PreparedProduct, float32, jit_for
 from engine.device.numba_cuda import cuda
 from engine.matrices.contract import MatmulVariant
 from engine.matrices.problem import MatrixProduct
-from engine.matrices.tile import TileRefusal, refuse_tile, tiles_along
+from engine.matrices.tile import TileRefusal, refuse_tile
 from engine.matrices.work import product_work
 from engine.variants.contract import DeviceKind, Launch, Pass
 from engine.variants.matmul.grid import ARGUMENTS, SIGNATURE, one_launch
@@ -49,8 +50,8 @@ def work(product: MatrixProduct, tile: int) -> Work:
     Every thread stores two elements a phase, filling zeros included; a thread with an element of C reads and
     multiplies all T places of each phase, zeros included.
     """
-    phases = tiles_along(product.inner, tile)
-    across, down = tiles_along(product.columns, tile), tiles_along(product.rows, tile)
+    phases = blocks_along(product.inner, tile)
+    across, down = blocks_along(product.columns, tile), blocks_along(product.rows, tile)
     multiply_adds = product.elements * phases * tile
     return product_work(
         product,
@@ -68,7 +69,7 @@ def unsupported(product: MatrixProduct, tile: int, limits: Limits) -> TileRefusa
 
 def roundings(product: MatrixProduct, tile: int) -> int:
     """Return the roundings of the first product: its own and its partial sum's, then one for each later phase."""
-    return min(tile, product.inner) + tiles_along(product.inner, tile) - 1
+    return min(tile, product.inner) + blocks_along(product.inner, tile) - 1
 
 
 @lru_cache

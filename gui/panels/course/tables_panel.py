@@ -1,6 +1,8 @@
 """The paper's tables: which one is shown, its figure, its notes, and what can be done with them."""
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -34,7 +36,15 @@ _TABLE, _WORDS = 0, 1
 
 
 class TablesPanel(QWidget):
-    """Shows one of the paper's tables at a time."""
+    """Shows one of the paper's tables at a time.
+
+    Signals
+    -------
+    copied(int)
+        So many rows lie on the clipboard.
+    """
+
+    copied = Signal(int)
 
     def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,16 +80,20 @@ class TablesPanel(QWidget):
     def copy_markdown(self) -> None:
         """Put the table on the clipboard as Markdown."""
         if self.shown:
-            QGuiApplication.clipboard().setText(to_markdown(self.shown))
+            self._copy(self.shown, to_markdown)
 
     def copy_tabs(self) -> None:
         """Put the table on the clipboard as lines with tabs."""
         if self.shown:
-            QGuiApplication.clipboard().setText(to_tabs(self.shown))
+            self._copy(self.shown, to_tabs)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share_width()
+
+    def _copy(self, table: CourseTable, text_of: Callable[[CourseTable], str]) -> None:
+        QGuiApplication.clipboard().setText(text_of(table))
+        self.copied.emit(len(table.rows))
 
     def _tables(self) -> tuple[CourseTable, ...]:
         paper = self._course.paper

@@ -42,7 +42,7 @@ class SizeControls(QWidget):
         self.square_button.setCheckable(True)
         label = QLabel("Size")
         label.setBuddy(self.rows_box)
-        times = QLabel("×")
+        times = QLabel("x")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(HALF_GRID)
@@ -82,7 +82,7 @@ class SizeControls(QWidget):
             self._show_mask(mask)
             self.refused.emit(str(error))
             return
-        self._workspace.set_mask(resized, f"Resize to {rows} × {columns}")
+        self._workspace.set_mask(resized, f"Resize to {rows} x {columns}")
 
     def _show_mask(self, mask: Mask) -> None:
         with (

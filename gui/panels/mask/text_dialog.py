@@ -115,7 +115,7 @@ class MaskTextDialog(QDialog):
             self.verdict.setStyleSheet(f"color: {theme.error}")
         else:
             self.verdict.setText(
-                f"{self._read.rows} × {self._read.columns} cells, sum {self._read.total:.6g}."
+                f"{self._read.rows} x {self._read.columns} cells, sum {self._read.total:.6g}."
             )
             self.verdict.setStyleSheet(f"color: {theme.muted}")
         self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(self._read is not None)

@@ -73,7 +73,7 @@ def _lecture_html(theme: Theme, device: str, bandwidth_gb_s: float | None) -> st
     return f"""
 <p style="{close}"><b>CGMA</b>, compute to global memory access: operations for each load from global memory.</p>
 <p style="{close}"><b>matmul-naive</b> loads an element of A and one of B for a multiplication and an addition: CGMA&nbsp;1.</p>
-<p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of its T&nbsp;×&nbsp;T block: CGMA&nbsp;T.</p>
+<p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of its T&nbsp;x&nbsp;T block: CGMA&nbsp;T.</p>
 <p style="{close}">Memory feeds no more operations than</p>
 <p style="{close} background:{theme.raised}"><b>&nbsp;{formula.replace(" ", "&nbsp;")}</b></p>
 <table cellspacing="0" cellpadding="3">

@@ -24,9 +24,9 @@ from gui.state.engine_state import EngineState
 from gui.state.matmul_state import LARGEST_SIDE, MatmulState
 from gui.style.metrics import GRID, HALF_GRID, number_font
 
-_SIMULATOR_NOTE = "Matrices up to 64 × 64; its times mean nothing."
+_SIMULATOR_NOTE = "Matrices up to 64 x 64; its times mean nothing."
 _SIMULATOR_TEACHES = (
-    "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to 64 × 64; small "
+    "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to 64 x 64; small "
     "tiles are slow there. Its times mean nothing and are never shown as speed."
 )
 _NOTE_LINES = 2
@@ -163,7 +163,7 @@ class _SideBox(QSpinBox):
 
 
 def _facts(product: MatrixProduct) -> str:
-    a, b = f"A {product.rows} × {product.inner}", f"B {product.inner} × {product.columns}"
+    a, b = f"A {product.rows} x {product.inner}", f"B {product.inner} x {product.columns}"
     return f"{a} · {b}\n{product.flops:,} operations · {bytes_text(product.bytes)}"
 
 

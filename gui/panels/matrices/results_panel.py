@@ -1,6 +1,6 @@
 """The table of products, and in a line above it what cannot run here, why, and what to try instead."""
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -24,7 +24,7 @@ from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, number_font
 
 _EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
-_TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
+_TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
 
 # The longest text that a column should show whole.
 _TYPICAL = {
@@ -43,7 +43,15 @@ _TYPICAL = {
 
 
 class MatmulResultsPanel(QWidget):
-    """Every way to multiply with every tile: counted, and measured where it has run."""
+    """Every way to multiply with every tile: counted, and measured where it has run.
+
+    Signals
+    -------
+    copied(int)
+        So many rows lie on the clipboard.
+    """
+
+    copied = Signal(int)
 
     def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -59,7 +67,10 @@ class MatmulResultsPanel(QWidget):
         self.try_small.clicked.connect(matmul.try_small)
         matmul.rows_changed.connect(self._refresh)
         matmul.running_changed.connect(self._refresh)
+        matmul.loaded_changed.connect(self._select_loaded)
+        self.model.modelReset.connect(self._select_loaded)
         self._refresh()
+        self._select_loaded()
 
     def sizeHint(self) -> QSize:
         return QSize(120 * GRID, 36 * GRID)
@@ -67,6 +78,22 @@ class MatmulResultsPanel(QWidget):
     def copy(self) -> None:
         """Put the table on the clipboard, as lines with tabs."""
         QGuiApplication.clipboard().setText(clipboard_text(self._matmul.rows))
+        self.copied.emit(len(self._matmul.rows))
+
+    def _select_loaded(self) -> None:
+        """Mark the rows of the kernel that a paper brought."""
+        loaded = self._matmul.loaded
+        rows = [
+            at
+            for at, row in enumerate(self.model.rows())
+            if loaded is not None and row.variant == loaded.variant and row.tile == loaded.tile
+        ]
+        chosen = QItemSelection()
+        for at in rows:
+            chosen.select(self.model.index(at, 0), self.model.index(at, self.model.columnCount() - 1))
+        self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if rows:
+            self.table.scrollTo(self.model.index(rows[0], 0))
 
     def _refresh(self) -> None:
         rows = self._matmul.rows

@@ -43,6 +43,7 @@ class PictureCanvas(QWidget):
         self.view = ViewState(self)
         self.handle = SplitHandle(self)
         self._mode = ViewMode.SPLIT
+        self._result_name = "result"
         self._original: PictureLevels | None = None
         self._result: PictureLevels | None = None
         self._values: PixelValues | None = None
@@ -81,6 +82,16 @@ class PictureCanvas(QWidget):
         """Show another result of the same picture, at the same place."""
         self._result = result
         self._place_handle()
+        self.update()
+
+    @property
+    def result_name(self) -> str:
+        """What the result is called on the picture."""
+        return self._result_name
+
+    def name_result(self, name: str) -> None:
+        """Call the result something else: one that is no longer of these settings says so."""
+        self._result_name = name
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -174,7 +185,7 @@ class PictureCanvas(QWidget):
         whole = QRectF(0, 0, self._device_width(), self._device_height())
         values = self._values
         original = Layer(self._original, "original", whole, whole, values.original_texts)
-        result = Layer(self._result, "result", whole, whole, values.result_texts, is_right=True)
+        result = Layer(self._result, self._result_name, whole, whole, values.result_texts, is_right=True)
         return arranged(self._mode, whole, self.handle.fraction, original, result)
 
     def _in_pane(self, position: QPointF) -> QPointF:

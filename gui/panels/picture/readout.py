@@ -19,6 +19,7 @@ class Readout(QWidget):
         super().__init__(parent)
         self._has_picture = False
         self._captions: list[QLabel] = []
+        self._result_name = "result"
         self._hint = QLabel(_HINT)
         self._row, self._column = _place(1), _place(1)
         self._original: list[QLabel] = []
@@ -55,6 +56,12 @@ class Readout(QWidget):
         self._colour()
         self.show_reading(None)
 
+    def name_result(self, name: str) -> None:
+        """Call the result something else."""
+        self._result_name = name
+        if self._captions:
+            self._captions[-1].setText(name)
+
     def show_reading(self, reading: Reading | None) -> None:
         """Show the numbers of a pixel, or the hint while the cursor is elsewhere."""
         self._hint.setVisible(reading is None and self._has_picture)
@@ -74,7 +81,7 @@ class Readout(QWidget):
             self._alpha.setText(reading.alpha or "")
         for label, text in zip(self._result, reading.result or ("–",) * len(self._result), strict=True):
             label.setText(text)
-        self.setAccessibleDescription(reading_text(reading))
+        self.setAccessibleDescription(reading_text(reading, self._result_name))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._strip.resize(max(self.width(), self._strip.sizeHint().width()), self.height())
@@ -99,7 +106,7 @@ class Readout(QWidget):
             self._add_caption("alpha")
             self._alpha = self._add_numbers(1, figures)[0]
         self._line.addSpacing(GRID)
-        self._add_caption("result")
+        self._add_caption(self._result_name)
         self._result = self._add_numbers(values.channels, 8 if figures == 8 else figures + 3)
 
     def _add_caption(self, text: str) -> None:
@@ -118,10 +125,10 @@ class Readout(QWidget):
             label.setStyleSheet(f"color: {current_theme().muted}")
 
 
-def reading_text(reading: Reading) -> str:
+def reading_text(reading: Reading, result_name: str = "result") -> str:
     """Return a reading as one line."""
     alpha = "" if reading.alpha is None else f"  alpha {reading.alpha}"
-    result = "" if reading.result is None else f"  result {' '.join(reading.result)}"
+    result = "" if reading.result is None else f"  {result_name} {' '.join(reading.result)}"
     return f"row {reading.row}  col {reading.column}  original {' '.join(reading.original)}{alpha}{result}"
 
 

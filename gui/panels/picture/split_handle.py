@@ -124,4 +124,6 @@ class SplitHandle(QWidget):
 
     def _describe(self) -> None:
         self.setAccessibleName("Split handle")
-        self.setAccessibleDescription(f"Original on the left {self._fraction:.0%}, result on the rest")
+        self.setAccessibleDescription(
+            f"Original on the left {100 * self._fraction:.0f} %, result on the rest"
+        )

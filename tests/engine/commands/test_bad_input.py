@@ -78,11 +78,16 @@ def test_that_a_bad_mask_is_refused(refused, tmp_path, mask, says):
         (("--block", "64x32"), ("2,048 threads", "1,024", "The nearest legal block is 64 x 16.")),
         (("--block", "16"), ("block '16'", "Write it as 16x16.")),
         (("--block", "big"), ("block 'big'", "Write it as 16x16.")),
+        (("--block", f"{10**20}x1"), ("it is too large", "1,024 threads a block")),
         (
             ("--block", "128x8", "--variant", "tiled", "--device", "simulator", "--mask", "gaussian:63:10"),
             ("of shared memory", "a block has 49,152", "The nearest legal block is"),
         ),
         (("--variant", "tield"), ("variant 'tield'", "Did you mean tiled?")),
+        (
+            ("--variant", "matmul-tiled"),
+            ("it multiplies matrices", "main.py matmul --variants matmul-tiled,"),
+        ),
         (("--variant", "tiled", "--device", "cpu"), ("written for CUDA devices", "Choose another variant")),
         (("--border", "sideways"), ("border 'sideways'", "Choose one of zero, constant")),
         (("--border", "constant", "--cval", "1e39"), ("constant border", "not a finite number of float32")),

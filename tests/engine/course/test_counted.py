@@ -45,7 +45,7 @@ def test_that_both_square_designs_load_the_same_and_a_block_too_large_says_why()
         else:
             assert f"{side * side:,} threads; this device allows 1,024" in cells[3].reason
             assert "nearest legal block" in cells[3].reason
-    assert here(rows["16", "5", "20"]) == ["6400", "400", "16", "400", "64%"]
+    assert here(rows["16", "5", "20"]) == ["6400", "400", "16", "400", "64 %"]
 
 
 def test_that_rows_of_1001_floats_begin_at_a_burst_once_in_32_and_always_with_a_pitch():

@@ -12,7 +12,7 @@ from engine.course.markdown import markdown_of
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import LAB, PAPERS, REPORT
 from engine.course.sheet import sheet_of
-from engine.course.spreadsheet import csv_of
+from engine.course.table_csv import csv_of
 from engine.errors import FileWriteError
 
 MACHINE = (("CPU", "a model, 2 cores"), ("CUDA device", "none: no driver"), ("Commit", "abc1234"))

@@ -35,7 +35,7 @@ def test_that_the_simulator_multiplies(variant: str) -> None:
         (B, {"variant": "tiled"}, UnknownName, "Did you mean matmul-tiled"),
         (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
         (B, {"device": 3}, BadValue, "a device is called by its key"),
-        (B[0], {}, BadValue, "matrix B has 1 axes"),
+        (B[0], {}, BadValue, "matrix B has 1 axis:"),
         (np.ones((5, 65)), {"device": "simulator"}, BadValue, "sides up to 64"),
     ],
 )

@@ -72,7 +72,7 @@ def test_that_inner_sizes_that_differ_are_refused_in_words() -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([1, 2], "matrix A has 1 axes"),
+        ([1, 2], "matrix A has 1 axis:"),
         (3, "matrix A has 0 axes"),
         (np.ones((2, 2, 2)), "matrix A has 3 axes"),
         (np.ones((0, 3)), "it has no elements"),

@@ -47,7 +47,7 @@ def test_that_a_number_too_large_for_float32_becomes_infinite() -> None:
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (np.zeros(5), "an array of 1 axes"),
+        (np.zeros(5), "an array of 1 axis:"),
         (np.zeros((2, 2, 2, 2)), "an array of 4 axes"),
         (np.zeros((0, 5)), "it has no pixels"),
         (np.zeros((2, 5, 0)), "it has no pixels"),

@@ -53,7 +53,7 @@ def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known: Variant
     assert not known.uses_block
 
 
-@every_cuda_variant
+@pytest.mark.parametrize("known", [v for v in CUDA if v.uses_block], ids=lambda known: known.key)
 @pytest.mark.parametrize(
     ("block", "words"),
     [

@@ -43,6 +43,7 @@ def test_that_the_stable_keys_are_there_in_teaching_order() -> None:
         "separable-l1",
         "separable-l2",
         "implicit-gemm",
+        "register-blocked",
         "row-naive",
         "row-tiled",
         "row-cached",

@@ -72,7 +72,8 @@ def test_that_a_block_smaller_than_the_mask_is_refused_with_the_nearest_that_hol
     problem = problem_for(mask)
     refusal = tiled_input.unsupported(problem, mask, block, LIMITS)
     assert refusal is not None
-    assert f"at least {mask.columns} threads across and {mask.rows} down" in refusal.reason
+    assert f"for its {mask.rows} x {mask.columns} cells the block" in refusal.reason
+    assert f"at least {mask.columns} wide and {mask.rows} high" in refusal.reason
     assert refusal.nearest_block == nearest
     assert tiled_input.unsupported(problem, mask, nearest, LIMITS) is None
     assert tiled_input.plan(problem, nearest)[0].blocks > 0

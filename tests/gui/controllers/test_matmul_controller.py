@@ -6,7 +6,7 @@ from engine.errors import EngineError
 from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.matrices.problem import MatrixProduct
 from gui.controllers.matmul_controller import MatmulController
-from gui.state.matmul_state import SMALL_TILES, MatmulState
+from gui.state.matmul_state import SMALL_TILES, LoadedProduct, MatmulState
 from tests.gui.made_products import made_rows
 
 
@@ -185,9 +185,22 @@ def test_that_cancel_without_a_run_of_its_own_stops_nothing(make):
     assert not bench.state.cancelling
 
 
-def test_that_a_kernel_of_a_paper_brings_its_tile(make):
+def test_that_a_kernel_of_a_paper_brings_its_tile_alone_and_is_marked_until_something_else_is_chosen(make):
     bench = make()
     bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
-    assert bench.matmul.settings.tiles == (4, 8, 12, 16, 32)
+    assert bench.matmul.settings.tiles == (12,)
+    assert bench.matmul.loaded == LoadedProduct("matmul-tiled", 12)
+    bench.products.load(Configuration("matmul-naive", block=Block(12, 12)))
+    assert bench.matmul.loaded == LoadedProduct("matmul-naive", 12)
+    bench.matmul.change(tiles=(4, 12))
+    assert bench.matmul.loaded is None
     bench.products.load(Configuration("matmul-naive"))
-    assert bench.matmul.settings.tiles == (4, 8, 12, 16, 32)
+    assert bench.matmul.settings.tiles == (4, 12)
+
+
+def test_that_nothing_is_loaded_into_a_product_that_is_being_run_and_that_is_told(make):
+    bench = make()
+    bench.matmul.set_running(True)
+    bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
+    assert bench.matmul.settings.tiles == (4, 8, 16, 32)
+    assert "matmul-tiled was not loaded" in bench.messages.newest.what

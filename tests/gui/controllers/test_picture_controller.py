@@ -108,3 +108,13 @@ def test_that_without_a_result_there_is_nothing_to_save(make_bench, tmp_path):
     bench.pictures.save_result(tmp_path / "out.png")
     assert "no result" in bench.messages.newest.what
     assert not bench.fake.seen
+
+
+def test_that_an_earlier_result_is_not_saved_as_the_one_of_these_settings(slow_bench, tmp_path):
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.pictures.save_result(tmp_path / "out.png")
+    assert not slow_bench.fake.waiting(SaveResult)
+    assert "earlier result" in slow_bench.messages.newest.why
+    slow_bench.workspace.change(border=Border.ZERO)
+    slow_bench.pictures.save_result(tmp_path / "out.png")
+    assert len(slow_bench.fake.waiting(SaveResult)) == 1

@@ -2,7 +2,7 @@ import pytest
 
 from engine.border import Border
 from engine.errors import BadValue
-from engine.host.protocol import CheckVariants, Preview
+from engine.host.protocol import CheckVariants, OpenPicture, Preview
 from gui.controllers import preview_controller
 
 
@@ -262,3 +262,63 @@ def test_that_a_preview_that_the_person_stopped_is_not_begun_again_by_a_new_host
     slow_bench.workspace.change(border=Border.MIRROR)
     slow_bench.settle()
     assert [asked.request.job.border for asked in previews(slow_bench)] == [Border.MIRROR]
+
+
+NO_DEVICE = BadValue("naive cannot run", "there is no GPU", "Choose the simulator.")
+
+
+def refuse(bench):
+    """Choose another border and have its preview refused."""
+    bench.workspace.change(border=Border.WRAP)
+    bench.settle()
+    bench.fake.fail(NO_DEVICE, previews(bench)[0])
+    bench.settle()
+
+
+def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_until_a_newer_one_came(slow_bench):
+    assert not slow_bench.state.result_is_earlier
+    refuse(slow_bench)
+    assert slow_bench.state.result_is_earlier
+    slow_bench.workspace.change(border=Border.MIRROR)
+    slow_bench.settle()
+    assert slow_bench.state.result_is_earlier
+    slow_bench.fake.answer(previews(slow_bench)[0])
+    slow_bench.settle()
+    assert not slow_bench.state.result_is_earlier
+
+
+def test_that_a_result_is_no_earlier_one_once_its_settings_hold_again(slow_bench):
+    refuse(slow_bench)
+    slow_bench.workspace.change(border=Border.ZERO)
+    slow_bench.settle()
+    assert not slow_bench.state.result_is_earlier
+
+
+def test_that_a_quick_preview_makes_nobody_read_of_an_earlier_result(bench):
+    told = []
+    bench.state.result_aged.connect(lambda: told.append(bench.state.result_is_earlier))
+    for border in (Border.WRAP, Border.MIRROR):
+        bench.workspace.change(border=border)
+        bench.settle()
+    assert told == []
+
+
+@pytest.mark.parametrize("why", ["slow", "run", "stopped", "lost"])
+def test_that_a_result_is_an_earlier_one_while_no_preview_comes(slow_bench, qtbot, why):
+    slow_bench.state.set_running(why == "run")
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.settle()
+    if why == "stopped":
+        slow_bench.previews.cancel()
+    if why == "lost":
+        slow_bench.fake.lose()
+    qtbot.waitUntil(lambda: slow_bench.state.result_is_earlier)
+
+
+def test_that_another_picture_has_no_earlier_result(slow_bench):
+    refuse(slow_bench)
+    slow_bench.pictures.open_sample("other.png")
+    slow_bench.fake.answer(slow_bench.fake.waiting(OpenPicture)[0])
+    slow_bench.settle()
+    assert slow_bench.state.last_result is None
+    assert not slow_bench.state.result_is_earlier

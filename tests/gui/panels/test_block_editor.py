@@ -54,7 +54,7 @@ def test_that_a_refused_block_is_told_in_words_and_the_offer_sets_the_nearest_le
     refuse(engine_state, Block(32, 32))
     assert editor.refusal.isVisible()
     assert editor.refusal.text() == TOO_MANY
-    assert editor.offer.text() == "Use 32 × 32"
+    assert editor.offer.text() == "Use 32 x 32"
     qtbot.mouseClick(editor.offer, Qt.MouseButton.LeftButton)
     assert workspace.settings.block == Block(32, 32)
     assert (editor.width_box.value(), editor.height_box.value()) == (32, 32)
@@ -75,7 +75,7 @@ def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_a
     engine_state.set_ready(Ready(VARIANTS, (narrow,)))
     workspace.change(block=Block(32, 8))
     assert "too wide; this device allows 16" in editor.refusal.text()
-    assert editor.offer.text() == "Use 16 × 8"
+    assert editor.offer.text() == "Use 16 x 8"
 
 
 def test_that_a_refusal_without_a_legal_block_is_not_told_as_one_of_the_block(qtbot: QtBot) -> None:
@@ -126,7 +126,7 @@ def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(q
     editor, workspace, _ = make_editor(qtbot)
     menu = editor.menu_button.menu()
     menu.aboutToShow.emit()
-    next(action for action in menu.actions() if action.text().startswith("32 × 32")).trigger()
+    next(action for action in menu.actions() if action.text().startswith("32 x 32")).trigger()
     assert workspace.settings.block == Block(32, 32)
     menu.aboutToShow.emit()
     menu.actions()[0].trigger()

@@ -36,7 +36,7 @@ def test_that_the_simulator_says_that_its_times_mean_nothing(qtbot: QtBot) -> No
     workspace.change(device="simulator")
     assert box.currentData() == "simulator"
     assert "mean nothing" in box.note
-    assert "64 × 64" in box.note
+    assert "64 x 64" in box.note
 
 
 def test_that_a_device_of_another_machine_is_shown_as_not_here(qtbot: QtBot) -> None:

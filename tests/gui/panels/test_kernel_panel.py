@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -205,3 +206,24 @@ def test_that_nothing_jumps_when_the_engine_tells_of_its_kernels(qtbot: QtBot) -
     state.set_availability(tuple(ready.availability.values()))
     QApplication.processEvents()
     assert panel.block.y() == place
+
+
+@pytest.mark.parametrize("key", ["kernel-8", "kernel-14"])
+@pytest.mark.parametrize("can_run", [True, False])
+def test_that_the_chosen_kernel_stays_in_view_when_a_run_makes_the_list_shorter(
+    qtbot: QtBot, key: str, can_run: bool
+) -> None:
+    state = make_engine_state()
+    ladder = tuple(replace(VARIANTS[-1], key=f"kernel-{at}") for at in range(15))
+    state.set_ready(Ready(ladder, state.devices))
+    reason = "" if can_run else NO_CUDA
+    state.set_availability(tuple(Availability(variant.key, reason) for variant in ladder))
+    panel, workspace, _, results = make_panel(qtbot, state)
+    panel.resize(300, 640)
+    workspace.change(variant=key)
+    before = panel.kernels.height()
+    results.add(make_result("tiled", 0.06, work=WORK))
+    qtbot.waitUntil(lambda: panel.kernels.height() < before)
+    QApplication.processEvents()
+    place = panel.kernels.visualRect(panel.variants.index(panel.variants.position(key)))
+    assert panel.kernels.viewport().rect().contains(place)

@@ -60,3 +60,19 @@ def test_that_its_button_tells_the_source(bar, messages, qtbot):
         qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
     assert caught.args == ["engine"]
     assert bar.isHidden()
+
+
+def test_that_a_message_is_shown_on_its_page_alone_and_one_of_the_engine_everywhere(bar, messages):
+    messages.show_page("course")
+    messages.show(Message("open", Severity.ERROR, "Said on this page"))
+    messages.show(Message("preview", Severity.ERROR, "Of the page Explore"))
+    assert bar.text == "Said on this page."
+    messages.show_page("explore")
+    assert bar.text == "Of the page Explore."
+    assert not bar._more.isVisibleTo(bar)
+    messages.show_page("matrices")
+    assert bar.isHidden()
+    messages.show(Message("engine", Severity.ERROR, "The engine ended"))
+    for page in ("explore", "course", "matrices"):
+        messages.show_page(page)
+        assert bar.text == "The engine ended."

@@ -253,3 +253,16 @@ def has_bright_text(view):
     """Whether something bright is written around the middle of a black picture."""
     image = view.canvas.grab().toImage()
     return any(image.pixelColor(x, y).lightness() > 200 for x in range(280, 360) for y in range(160, 240))
+
+
+def test_that_an_earlier_result_is_called_so_on_the_picture_and_beside_its_numbers(shown, engine_state):
+    shown.canvas.pixel_hovered.emit((10, 5))
+    before = shown.canvas.grab().toImage()
+    engine_state.set_result_earlier(True)
+    assert "earlier result 255" in shown.readout.text()
+    assert "earlier result 255" in shown.readout.accessibleDescription()
+    assert "earlier result" in shown.canvas.accessibleDescription()
+    assert shown.canvas.grab().toImage() != before
+    engine_state.set_result_earlier(False)
+    assert "earlier" not in shown.readout.text()
+    assert shown.canvas.grab().toImage() == before

@@ -64,3 +64,14 @@ def test_that_a_simulated_run_says_that_its_times_mean_nothing(parts):
     status, _, _, results = parts
     results.add(make_simulated("naive"))
     assert "its times mean nothing" in status.last_run
+
+
+def test_that_a_long_reason_is_cut_with_an_ellipsis_and_whole_in_the_tooltip(parts):
+    line, _, _, results = parts
+    line.resize(500, line.sizeHint().height())
+    results.add(make_result("tiled", timing=None, verification=None, failure="It failed. " * 40))
+    (shown,) = line._last._cut(line.last_run, 1)
+    assert shown.endswith("…")
+    assert line._last.fontMetrics().horizontalAdvance(shown) <= line._last.width()
+    assert line._last.toolTip() == line.last_run
+    assert line.width() == 500

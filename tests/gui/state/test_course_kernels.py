@@ -23,7 +23,7 @@ def test_that_a_row_says_what_is_which_and_what_differs(course):
     assert kernels.index(1, Column.PAPER).data() == "ConvolutionKernel"
     assert kernels.index(1, Column.PAPER).data(SECOND_ROLE) == "2.) Device Function"
     assert kernels.index(1, Column.HERE).data() == kernels.index(1, Column.HERE).data(VARIANT_ROLE) == "naive"
-    assert kernels.index(1, Column.HERE).data(SECOND_ROLE) == "gaussian:5:1, 32 × 8, border replicate"
+    assert kernels.index(1, Column.HERE).data(SECOND_ROLE) == "gaussian:5:1, 32 x 8, border replicate"
     assert kernels.index(1, Column.DIFFERENCE).data() == "Sums are float32, not double."
     assert kernels.index(0, Column.DIFFERENCE).data() == "Nothing."
 

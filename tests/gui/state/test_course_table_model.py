@@ -73,3 +73,23 @@ def test_that_a_table_is_text_with_tabs_for_a_spreadsheet():
 def test_that_no_table_is_no_rows(model):
     model.show(None)
     assert (model.rowCount(), model.columnCount()) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        (Cell(here="26214400"), "26,214,400"),
+        (Cell(here="1048576 of 2097152"), "1,048,576 of 2,097,152"),
+        (Cell("8,192", "8192"), "8,192"),
+        (Cell("6553600", "6553600"), "6553600"),
+        (Cell(here="1234.5678"), "1234.5678"),
+        (Cell(here="naive 1024 x 1024"), "naive 1024 x 1024"),
+        (Cell(here="512"), "512"),
+    ],
+)
+def test_that_big_counts_can_be_read_and_are_written_as_the_paper_does(model, cell, shown):
+    table = CourseTable("Counts", ("Kernel", "Loads"), ((Cell("naive"), cell),))
+    model.show(table)
+    assert model.index(0, len(model.columns) - 1).data() == shown
+    # A spreadsheet takes digits alone.
+    assert cell.here in to_tabs(table)

@@ -102,3 +102,8 @@ def test_that_clipboard_text_is_a_line_a_row_with_as_many_cells_as_headers() -> 
     assert len({line.count("\t") for line in lines}) == 1
     assert "0.333333" in lines[1]
     assert "first second third" in lines[2]
+
+
+def test_that_a_text_which_is_a_number_stays_one() -> None:
+    named = replace(make_failure(), mask_name="-1.5")
+    assert read_csv(named)[0]["mask"] == "-1.5"

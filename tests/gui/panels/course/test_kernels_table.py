@@ -69,7 +69,7 @@ def test_that_a_row_can_be_heard(table):
     ]
     assert heard == [
         "ConvolutionKernel, 2.) Device Function",
-        "naive, gaussian:5:1, 32 × 8, border replicate",
+        "naive, gaussian:5:1, 32 x 8, border replicate",
     ]
     assert table.button(1).accessibleName() == "Load ConvolutionKernel"
 

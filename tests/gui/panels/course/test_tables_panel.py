@@ -85,10 +85,13 @@ def test_that_a_table_is_copied_for_a_document_and_for_a_spreadsheet(panel, cour
     course.set_counted(PAPER.key, made_tables(measured=False))
     panel.choice.setCurrentIndex(1)
     markdown, tabs = panel.copy_button.menu().actions()
+    told = []
+    panel.copied.connect(told.append)
     tabs.trigger()
     assert QGuiApplication.clipboard().text().splitlines()[1] == "8\t12\t12"
     markdown.trigger()
     assert "| 8 |" in QGuiApplication.clipboard().text()
+    assert told == [len(panel.shown.rows)] * 2
 
 
 def test_that_the_progress_takes_the_place_of_the_button(panel, course, qtbot):

@@ -62,4 +62,4 @@ def test_that_it_stays_in_the_pane(handle):
 
 def test_that_its_place_is_told_to_screen_readers(handle):
     handle.set_fraction(0.25)
-    assert "25%" in handle.accessibleDescription()
+    assert "25 %" in handle.accessibleDescription()

@@ -1,0 +1,25 @@
+"""What a kept file says of the samples of one duration: each single one would make the file thousands of lines long."""
+
+from typing import Any
+
+from engine.results import RunResult, Spread
+
+
+def spread_summary(spread: Spread) -> dict[str, float]:
+    """Return the median, p20, p80 and minimum in milliseconds, and the number of samples."""
+    return {
+        "median_ms": spread.median_ms,
+        "p20_ms": spread.p20_ms,
+        "p80_ms": spread.p80_ms,
+        "minimum_ms": spread.minimum_ms,
+        "samples": len(spread.samples_ms),
+    }
+
+
+def summarised(result: RunResult) -> dict[str, Any]:
+    """Return a result as plain data for JSON, with a summary in place of the samples of each duration."""
+    data = result.as_json()
+    for name in data["timing"] or ():
+        if isinstance(spread := getattr(result.timing, name), Spread):
+            data["timing"][name] = spread_summary(spread)
+    return data

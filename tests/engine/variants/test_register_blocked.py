@@ -1,0 +1,100 @@
+"""`register-blocked`: its refusals, its shapes, and the emitted code's arithmetic against its plain twin."""
+
+import numpy as np
+import pytest
+
+from engine.block import Block, Limits
+from engine.device.numba_cuda import cuda, missing
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.variants.cuda.register_blocked import SHARED_BYTES, VARIANT, tile_shape
+
+BLOCK = VARIANT.default_block
+
+
+def problem_of(height: int, width: int, side: int, channels: int = 1, dtype: str = "float32") -> Problem:
+    mask = Mask(np.ones((side, side)))
+    return Problem(height, width, channels, dtype, mask.shape, mask.anchor)
+
+
+@pytest.mark.parametrize("shape", [(32, 3), (3, 32), (63, 63), (1, 127)])
+def test_that_a_mask_over_31_is_refused_with_what_would_do(shape: tuple[int, int]) -> None:
+    mask = Mask(np.ones(shape))
+    problem = Problem(50, 50, mask_shape=mask.shape, anchor=mask.anchor)
+    refusal = VARIANT.unsupported(problem, mask, BLOCK, Limits())
+    assert refusal is not None
+    assert f"A mask of {shape[0]} x {shape[1]}" in refusal.reason
+    assert "up to 31 rows and columns. Use tiled." in refusal.reason
+
+
+def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not() -> None:
+    mask = Mask(np.ones((3, 3)))
+    assert VARIANT.unsupported(problem_of(65_535 * 16, 3, 3), mask, BLOCK, Limits()) is None
+    refusal = VARIANT.unsupported(problem_of(65_535 * 16 + 1, 3, 3), mask, BLOCK, Limits())
+    assert refusal is not None
+    assert (
+        "1,048,561 rows need more blocks down than CUDA allows; it takes up to 1,048,560." in refusal.reason
+    )
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_that_every_mask_up_to_31_fits_shared_memory_whatever_its_anchor(channels: int) -> None:
+    for rows in (1, 2, 5, 16, 31):
+        for columns in range(1, 32):
+            for anchor in {0, columns // 2, columns - 1}:
+                shape = tile_shape((rows, columns), anchor, channels)
+                assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
+                # A thread's window begins on a vector, ends within the tile, and holds every sample it needs.
+                assert shape.before % 4 == 0
+                assert shape.window % 4 == 0
+                assert shape.shift + 4 + (columns - 1) * channels <= shape.window
+                assert (shape.groups * 32 - 1) * 4 + shape.window <= shape.tile_samples
+
+
+def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
+    mask = Mask(np.ones((31, 31)))
+    refusal = VARIANT.unsupported(problem_of(99, 99, 31), mask, BLOCK, Limits(shared_bytes=16_384))
+    assert refusal is not None
+    assert "bytes of shared memory for its tile; a block has 16,384" in refusal.reason
+
+
+def test_that_the_block_of_the_request_does_not_matter() -> None:
+    problem, mask = problem_of(40, 300, 5), Mask(np.ones((5, 5)))
+    assert VARIANT.plan(problem, Block(7, 3)) == VARIANT.plan(problem, BLOCK)
+    assert VARIANT.unsupported(problem, mask, Block(0, 0), Limits()) is None
+    assert not VARIANT.uses_block
+
+
+def test_that_loads_fall_far_below_one_a_tap() -> None:
+    work = VARIANT.work(problem_of(4096, 4096, 5), BLOCK)
+    assert work.picture_loads < 1.5 * 4096 * 4096
+    # `tiled` has one a tap: 25.
+    assert work.shared_loads < 8 * 4096 * 4096
+
+
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@pytest.mark.parametrize(
+    ("side", "dtype", "channels"),
+    [
+        (3, "float32", 1),
+        (5, "uint8", 3),
+        (9, "float32", 1),
+        (17, "uint16", 2),
+        (31, "float32", 1),
+        (31, "uint8", 4),
+    ],
+)
+def test_that_loads_and_stores_are_whole_vectors_and_nothing_spills(
+    side: int, dtype: str, channels: int
+) -> None:
+    problem, mask = problem_of(500, 700, side, channels, dtype), Mask(np.ones((side, side)))
+    (step,) = VARIANT.passes(problem, mask, BLOCK)
+    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
+    vector = {"float32": "ld.global.v4.f32", "uint8": "ld.global.v4.u8", "uint16": "ld.global.v4.u16"}[dtype]
+    assert vector in ptx or "ld.global.u32" in ptx or "ld.global.u64" in ptx
+    assert "ld.shared.v4.f32" in ptx
+    assert "st.global.v4.f32" in ptx
+    shape = tile_shape(mask.shape, mask.anchor[1], channels)
+    in_code = shape.rows * (1 if not shape.unrolled else side) * shape.groups * 4 * side
+    assert ptx.count("fma.rn.f32") + ptx.count("mul.f32") == in_code
