@@ -36,8 +36,8 @@ class Outcome:
     passed: bool
 
 
-def versions() -> list[tuple[str, str]]:
-    """Return device and versions of this machine."""
+def versions(tested: str) -> list[tuple[str, str]]:
+    """Return device and versions of this machine; `tested` is the commit where this tree has no history of its own."""
     from engine.device.devices import backend
     from engine.device.versions import commit
     from engine.device.versions import versions as libraries
@@ -52,7 +52,7 @@ def versions() -> list[tuple[str, str]]:
         ("driver API", environment.driver),
         ("compute-sanitizer", number.group(1) if number else sanitizer.strip().splitlines()[-1]),
         *libraries().items(),
-        ("commit", commit() or "not known"),
+        ("commit", tested or commit() or "not known"),
         ("date", datetime.date.today().isoformat()),
     ]
 
@@ -137,6 +137,9 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("docs/proof.md"))
     parser.add_argument("--skip-tests", action="store_true", help="only compute-sanitizer")
+    parser.add_argument(
+        "--commit", default="", help="what is tested, for a tree that was copied without its history"
+    )
     arguments = parser.parse_args()
     outcomes = [] if arguments.skip_tests else run_tests()
     launched: list[str] = []
@@ -146,7 +149,9 @@ def main() -> int:
         print(f"{tool}: {outcome.sentence}", flush=True)
     text = Path("docs/proof.md").read_text(encoding="utf-8")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    arguments.out.write_text(before + document(outcomes, launched, versions()) + after, encoding="utf-8")
+    arguments.out.write_text(
+        before + document(outcomes, launched, versions(arguments.commit)) + after, encoding="utf-8"
+    )
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 
