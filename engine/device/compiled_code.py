@@ -1,8 +1,8 @@
 """Where compiled CPU code is kept between starts.
 
-Numba notices a change only in the file that holds a function, not in what that function calls: a folder named
-after the sources makes a stale entry impossible (unless `NUMBA_CACHE_DIR` names another one). Import this before
-Numba. No Numba in here.
+Numba notices a change only in the file that holds a function, not in what that function calls: a stale entry may even
+write past its buffers. A folder named after the sources makes one impossible; where a person chose a folder by
+`NUMBA_CACHE_DIR`, it lies in there. No Numba in here; `numba_cuda` tells it, whoever imported Numba first.
 """
 
 import hashlib
@@ -30,17 +30,19 @@ def source_digest() -> str:
 
 
 def keep_compiled_code() -> Path:
-    """Tell Numba where to keep compiled code, unless `NUMBA_CACHE_DIR` already does; return the folder."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    if chosen:
+    """Return the folder for compiled code, made, and name it to the processes that this one starts."""
+    chosen, digest = os.environ.get("NUMBA_CACHE_DIR"), source_digest()
+    if chosen and Path(chosen).name == digest:
         return Path(chosen)
-    kept = Path(platformdirs.user_cache_dir("haloscope", appauthor=False)) / "compiled"
-    folder = kept / source_digest()
+    own = Path(platformdirs.user_cache_dir("haloscope", appauthor=False)) / "compiled"
+    kept = Path(chosen) if chosen else own
+    folder = kept / digest
     os.environ["NUMBA_CACHE_DIR"] = str(folder)
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        _remove_unused(kept)
+        if kept == own:
+            _remove_unused(kept)
     return folder
 
 

@@ -10,11 +10,14 @@ import os
 
 from engine.device.compiled_code import keep_compiled_code
 
-keep_compiled_code()
+_FOLDER = keep_compiled_code()
 # Numba warns of each launch of fewer than 128 blocks; small pictures and large blocks are what people come here to see.
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
-from numba import cuda  # noqa: E402 - Numba reads the environment when it is first imported
+from numba import config, cuda  # noqa: E402 - Numba reads the environment when it is first imported
+
+# Somebody else may have imported Numba before: it would keep compiled code beside the sources then.
+config.CACHE_DIR = str(_FOLDER)
 
 __all__ = ["SIMULATED", "cuda", "intrinsic", "missing"]
 

@@ -29,6 +29,33 @@ HEIGHTS = sorted(
 WIDTHS = (COLUMNS // 3, COLUMNS // 3 + 1, parallel.TILE_SAMPLES // 3, parallel.TILE_SAMPLES // 3 + 1, 171)
 
 
+@pytest.mark.parametrize("mask_shape", [(1, 1), (2, 2), (3, 3), (15, 15), (5, 1), (1, 5), (2, 63), (127, 1)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
+def test_that_nothing_is_written_beside_the_buffers(
+    shape: tuple[int, int, int], mask_shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard, filter_band, buffers = 1024, parallel.correlate_band, []
+
+    def guarded(image, *arguments):
+        *others, tile, spill = arguments
+        copies = [np.full(buffer.size + 2 * guard, 7.5, np.float32) for buffer in (tile, spill)]
+        inner = [copy[guard:-guard] for copy in copies]
+        inner[0][:] = tile
+        buffers.extend(copies)
+        filter_band(image, *others, *inner)
+
+    monkeypatch.setattr(parallel, "correlate_band", guarded)
+    image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
+    prepared = parallel.Parallel(describe_problem(image, mask, "wrap", 0.0), mask)
+    out = np.full(image.size + 2 * guard, 7.5, np.float32)
+    prepared.launch(image, out[guard:-guard].reshape(shape))
+    assert buffers
+    for buffer in (*buffers, out):
+        assert (buffer[:guard] == 7.5).all()
+        assert (buffer[-guard:] == 7.5).all()
+    assert (out[guard:-guard] == mask.taps).all()
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("height", HEIGHTS)
 def test_that_tiles_meet_without_a_seam(height: int, width: int) -> None:
