@@ -3,9 +3,7 @@
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QStackedWidget,
     QTableView,
@@ -15,13 +13,14 @@ from PySide6.QtWidgets import (
 )
 
 from gui.panels.results_cells import ResultCells
+from gui.panels.table_look import dress_table
 from gui.state.comparison import kernel_speed_ms
 from gui.state.results_columns import COLUMNS, Key, Row
 from gui.state.results_export import to_clipboard_text
 from gui.state.results_model import ROW_ROLE, ResultsModel, ResultsOrder
 from gui.state.workspace import Settings, Workspace
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID
 
 _EMPTY = (
     "Every run appears here: its time, its speed-up, and the proof that its picture is right.\n\n"
@@ -151,28 +150,10 @@ class ResultsPanel(QWidget):
         table = ResultsTable()
         table.setModel(self._order)
         table.setItemDelegate(ResultCells(table))
-        table.setFont(number_font())
-        # Cells as far from their edges as the headers are.
-        table.setStyleSheet(f"QTableView::item {{ padding: 0 {GRID - 3}px; }}")
-        table.setAccessibleName("Results of the runs")
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)
-        table.setWordWrap(False)
-        table.setShowGrid(False)
-        table.setAlternatingRowColors(True)
-        table.setTabKeyNavigation(False)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(3 * GRID)
+        dress_table(table, "Results of the runs", [_TYPICAL[column.key] for column in COLUMNS])
         header = table.horizontalHeader()
         header.setSectionsMovable(True)
-        header.setHighlightSections(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setSortIndicatorClearable(True)
-        for position, column in enumerate(COLUMNS):
-            width = table.fontMetrics().horizontalAdvance(_TYPICAL[column.key])
-            table.setColumnWidth(position, width + 3 * GRID)
         table.setSortingEnabled(True)
         # As they arrived, until a header is clicked.
         table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)

@@ -14,7 +14,7 @@ Limit
     Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
 
 Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra",
-SC 2008, section 3) applied to the rows of a correlation; the emitted code is `engine/variants/emit/cuda_register_tile.py`.
+SC 2008, section 3) applied to the rows of a correlation; the emitted code is in `engine/variants/emit/cuda_*.py`.
 """
 
 from functools import lru_cache
@@ -35,13 +35,10 @@ from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Variant
 from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
-from engine.variants.emit.cuda_register_tile import (
-    VECTOR,
-    TileShape,
-    accumulator,
-    result_storer,
-    tile_loader,
-)
+from engine.variants.emit.cuda_accumulator import accumulator
+from engine.variants.emit.cuda_result_storer import result_storer
+from engine.variants.emit.cuda_tile_loader import tile_loader
+from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 from engine.work import Work, filter_work
 
 MAX_SIDE = 31

@@ -3,9 +3,7 @@
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QPushButton,
     QStackedWidget,
@@ -17,11 +15,12 @@ from PySide6.QtWidgets import (
 
 from gui.panels.elided_label import ElidedLabel
 from gui.panels.matrices.cells import MatmulCells
+from gui.panels.table_look import dress_table
 from gui.state.matmul_columns import COLUMNS, Key, clipboard_text, short_reason
 from gui.state.matmul_model import MatmulModel
 from gui.state.matmul_state import SMALL_SIDE, MatmulState
 from gui.style.icons import icon
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID
 
 _EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
 _TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
@@ -144,25 +143,6 @@ class MatmulResultsPanel(QWidget):
         table = QTableView()
         table.setModel(self.model)
         table.setItemDelegate(MatmulCells(table))
-        table.setFont(number_font())
-        # Cells as far from their edges as the headers are.
-        table.setStyleSheet(f"QTableView::item {{ padding: 0 {GRID - 3}px; }}")
-        table.setAccessibleName("Products of matrices")
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        table.setTextElideMode(Qt.TextElideMode.ElideRight)
-        table.setWordWrap(False)
-        table.setShowGrid(False)
-        table.setAlternatingRowColors(True)
-        table.setTabKeyNavigation(False)
-        table.verticalHeader().hide()
-        table.verticalHeader().setDefaultSectionSize(3 * GRID)
-        header = table.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setStretchLastSection(True)
-        for position, column in enumerate(COLUMNS):
-            width = table.fontMetrics().horizontalAdvance(_TYPICAL[column.key])
-            table.setColumnWidth(position, width + 3 * GRID)
+        dress_table(table, "Products of matrices", [_TYPICAL[column.key] for column in COLUMNS])
+        table.horizontalHeader().setStretchLastSection(True)
         return table
