@@ -20,7 +20,7 @@ from engine.mask.resolve import resolve_mask
 from engine.problem import Problem
 from engine.results import RunResult
 from engine.timing.plan import SamplingPlan
-from engine.timing.request import as_samples, describe_problem
+from engine.timing.request import as_samples, describe_problem, result_dtype_for
 from engine.timing.runner import Outcome, device_for, filter_once, measure
 from engine.variants.contract import Variant
 from engine.variants.planner import AUTO, Choice, choose
@@ -37,7 +37,7 @@ class Applied:
 
     Parameters
     ----------
-    values : ndarray of the picture's shape, float32
+    values : ndarray of the picture's shape, float32 or of the picture's type, as it was asked for
         Of several masks (`engine.apply_bank`) one such result after another, along a first axis.
     result : RunResult
         Variant, block, device, timing, verification.
@@ -58,6 +58,7 @@ def correlate(
     block: BlockLike | None = None,
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
 ) -> np.ndarray:
     """Correlate a picture with a mask (the mask is not flipped).
 
@@ -83,10 +84,13 @@ def correlate(
     layout : {"pitched", "packed"}
         Of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends. The result is
         the same. Rows on the CPU are always packed.
+    result : {"float32", "same"}
+        Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and rounded
+        half to even, and NaN becomes 0. Not every variant writes these.
 
     Returns
     -------
-    ndarray of the picture's shape, float32
+    ndarray of the picture's shape, float32 or of the picture's type
 
     Raises
     ------
@@ -101,7 +105,9 @@ def correlate(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout)
+    request = Request(
+        image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout, result=result
+    )
     return request.filter()
 
 
@@ -116,12 +122,15 @@ def convolve(
     block: BlockLike | None = None,
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
 ) -> np.ndarray:
     """Convolve a picture with a mask: `correlate` with the mask, and its anchor, turned by 180 degrees.
 
     Parameters, result and errors as for `correlate`.
     """
-    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout)
+    request = Request(
+        image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout, result=result
+    )
     return request.filter()
 
 
@@ -138,6 +147,7 @@ def apply(
     flip: bool = False,
     budget_s: float = 0.5,
     layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
 ) -> Applied:
     """Filter a picture, verify the result against the float64 oracle, and time it.
 
@@ -149,7 +159,7 @@ def apply(
         Convolution instead of correlation.
     budget_s : float
         Time to spend on samples, seconds.
-    layout : {"pitched", "packed"}
+    layout, result
         As for `correlate`.
 
     Returns
@@ -163,7 +173,9 @@ def apply(
     EngineError
         Anything else, in words.
     """
-    request = Request(image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout)
+    request = Request(
+        image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
+    )
     return request.measure(SamplingPlan(budget_s=budget_s))
 
 
@@ -190,6 +202,8 @@ class Request:
     problem : Problem
     layout : Layout
     device : DeviceInfo
+    block : Block or None
+        The one that was asked for.
     choice : Choice
 
     Raises
@@ -211,6 +225,7 @@ class Request:
         *,
         flip: bool,
         layout: str | Layout = Layout.PITCHED,
+        result: str = "float32",
     ) -> None:
         array = _as_array(image)
         self.shape = array.shape
@@ -218,10 +233,13 @@ class Request:
         self.mask = as_mask(mask, anchor)
         if flip:
             self.mask = self.mask.flipped()
-        self.problem: Problem = describe_problem(self.samples, self.mask, border, _as_number(cval))
+        result_dtype = result_dtype_for(result, array, self.samples)
+        self.problem: Problem = describe_problem(
+            self.samples, self.mask, border, _as_number(cval), result_dtype
+        )
         self.layout = Layout.named(layout)
         self.device = _device(key, device)
-        wanted = _as_block(block)
+        self.block = wanted = _as_block(block)
         self.choice: Choice = choose(key, self.problem, self.mask, wanted, self.device)
         if wanted is not None and not self.choice.variant.uses_block:
             # Such a variant does not look at the block; the request is the same mistake on every machine.

@@ -24,7 +24,7 @@ class Problem:
     channels : int
         Interleaved channels that are filtered, 1 to 4.
     dtype : str
-        Sample type of the picture: "uint8", "uint16" or "float32". Results are float32 always.
+        Sample type of the picture: "uint8", "uint16" or "float32".
     mask_shape : tuple of int
         (rows, columns) of the mask.
     anchor : tuple of int
@@ -33,11 +33,15 @@ class Problem:
         The rule for ghost cells.
     cval : float
         Value of a ghost cell for `Border.CONSTANT`, in the picture's own units; 0 for `Border.ZERO`.
+    result_dtype : str
+        Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32 one with
+        the offset, saturated and rounded half to even; NaN becomes 0.
 
     Raises
     ------
     BadValue
-        A size below 1, more than 4 channels, an unknown dtype, or an anchor outside the mask.
+        A size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or a result that is neither
+        float32 nor of the picture's type.
     """
 
     height: int
@@ -48,6 +52,7 @@ class Problem:
     anchor: tuple[int, int] = (1, 1)
     border: Border = Border.ZERO
     cval: float = 0.0
+    result_dtype: str = "float32"
 
     def __post_init__(self) -> None:
         if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
@@ -75,6 +80,13 @@ class Problem:
                 f"the mask has {rows} x {columns} cells, counted from (0, 0)",
                 f"Choose a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
             )
+        if self.result_dtype not in ("float32", self.dtype):
+            own = "" if self.dtype == "float32" else f" or {self.dtype}, as the picture"
+            raise BadValue(
+                f"a result of type {self.result_dtype} from a picture of {self.dtype}",
+                "a result is float32, or it has the picture's own type",
+                f"Choose float32{own}.",
+            )
 
     @property
     def taps(self) -> int:
@@ -95,6 +107,16 @@ class Problem:
     def itemsize(self) -> int:
         """Bytes of one sample of the picture."""
         return int(np.dtype(self.dtype).itemsize)
+
+    @cached_property
+    def result_itemsize(self) -> int:
+        """Bytes of one sample of the result."""
+        return int(np.dtype(self.result_dtype).itemsize)
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether results are rounded to whole numbers of 8 or 16 bit."""
+        return self.result_dtype != "float32"
 
     @property
     def ghost_value(self) -> float:

@@ -110,6 +110,9 @@ class Verification:
         Whether every checked sample equals the oracle bit for bit (rounded to float32).
     reason : str
         Where it failed, in words; empty if it passed.
+    in_steps : bool
+        Whether `max_error` and `bound` are steps of a result of 8 or 16 bit; `exact` means then: equal to the oracle's,
+        saturated and rounded half to even.
     """
 
     passed: bool
@@ -119,6 +122,7 @@ class Verification:
     total_pixels: int
     exact: bool
     reason: str = ""
+    in_steps: bool = False
 
     @property
     def sentence(self) -> str:
@@ -135,7 +139,12 @@ class Verification:
             else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
         )
         if self.exact:
-            return f"verified on {share}, equal to the float64 oracle"
+            return f"verified on {share}, equal to the float64 oracle" + (
+                ", rounded" if self.in_steps else ""
+            )
+        if self.in_steps:
+            plural = "" if self.max_error == 1.0 else "s"
+            return f"verified on {share}, max error {self.max_error:.0f} step{plural}, within rounding"
         return f"verified on {share}, max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
 
 

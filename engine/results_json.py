@@ -73,6 +73,8 @@ def _problem(data: dict[str, Any]) -> Problem:
         anchor=_pair(data["anchor"]),
         border=Border.named(typed(str, data, "border")),
         cval=number(data["cval"]),
+        # Results of before 0.2 were float32 always.
+        result_dtype=typed(str, data, "result_dtype") if "result_dtype" in data else "float32",
     )
 
 
@@ -100,6 +102,7 @@ def verification_from_json(data: dict[str, Any]) -> Verification:
         total_pixels=typed(int, data, "total_pixels"),
         exact=typed(bool, data, "exact"),
         reason=typed(str, data, "reason"),
+        in_steps=typed(bool, data, "in_steps") if "in_steps" in data else False,
     )
 
 

@@ -125,6 +125,7 @@ def _measure(
             "block": [choice.block.x, choice.block.y],
             "border": str(problem.border),
             "cval": problem.cval,
+            "result_dtype": problem.result_dtype,
             "is_bank": is_bank,
             "anchor": list(bank.anchor),
             "offsets": [mask.offset for mask in bank.masks],
@@ -156,6 +157,7 @@ def _answer(request: BinaryIO) -> bytes:
         bank.anchor,
         Border(header["border"]),
         header["cval"],
+        header["result_dtype"],
     )
     asked = for_bank(bank) if header["is_bank"] else variant(header["variant"])
     choice = Choice(asked, Block(*header["block"]), header["chosen_because"])

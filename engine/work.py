@@ -19,7 +19,7 @@ class Work:
     global_loads, global_stores : int
         Elements that threads ask of global memory (CUDA) or of memory (CPU).
     global_load_bytes, global_store_bytes : int
-        The same in bytes: a cell of the picture has the picture's own type, everything else is float32.
+        The same in bytes: cells of the picture and results have their own types, everything else is float32.
     minimum_bytes : int
         The least that must move: every input element read once, every result written once.
     picture_loads : int
@@ -101,8 +101,8 @@ def filter_work(
         global_loads=picture_loads + weight_loads + scratch_loads,
         global_stores=results + scratch_stores,
         global_load_bytes=picture_loads * problem.itemsize + (weight_loads + scratch_loads) * FLOAT_BYTES,
-        global_store_bytes=(results + scratch_stores) * FLOAT_BYTES,
-        minimum_bytes=problem.samples * problem.itemsize + results * FLOAT_BYTES,
+        global_store_bytes=results * problem.result_itemsize + scratch_stores * FLOAT_BYTES,
+        minimum_bytes=problem.samples * problem.itemsize + results * problem.result_itemsize,
         picture_loads=picture_loads,
         shared_loads=shared_loads,
         shared_stores=shared_stores,

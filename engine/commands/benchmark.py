@@ -24,6 +24,7 @@ from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, is_size_allowed
 from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, Problem
 from engine.results import RunResult
 from engine.strict_json import json_text
+from engine.timing.request import RESULT_TYPES
 from engine.timing.runner import device_for
 from engine.variants.contract import Variant
 from engine.variants.planner import AUTO
@@ -124,6 +125,13 @@ def _parser() -> Parser:
         metavar="float32",
         help="samples of the picture: uint8, uint16 or float32",
     )
+    add(
+        "--result-type",
+        type=one_of("--result-type", RESULT_TYPES),
+        default="float32",
+        metavar="float32",
+        help="samples of the results: float32, or same: the picture's type, which not every variant writes",
+    )
     add("--seed", type=whole("--seed", 0, 2**32 - 1), default=0, metavar="0", help="of pictures and weights")
     add(
         "--budget",
@@ -176,6 +184,7 @@ def _sweep(options: argparse.Namespace) -> Sweep:
         seed=options.seed,
         budget_s=options.budget,
         layouts=options.layouts,
+        result_type=options.result_type,
     )
 
 

@@ -26,6 +26,7 @@ from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.results import RunResult
 from engine.timing.plan import SamplingPlan
+from engine.timing.request import RESULT_TYPES
 
 FORMAT, VERSION = "haloscope-filter", 1
 
@@ -49,7 +50,7 @@ def run(arguments: list[str]) -> int:
     check_place(options.output)
     mask = _mask(options)
     picture = open_image(options.input, max_bytes=options.max_bytes)
-    target = depth_of_result(picture, options.depth, options.range)
+    target = depth_of_result(picture, options.depth, options.range, options.result_type)
     check_format(options.output, picture.channels, target, options.quality)
     with_alpha = options.alpha == "filter"
     request = Request(
@@ -63,10 +64,13 @@ def run(arguments: list[str]) -> int:
         options.device,
         flip=options.flip,
         layout=options.layout,
+        result=options.result_type,
     )
     begin = time.perf_counter()
     values, proof = _filter(request, options.verify)
     elapsed_ms = (time.perf_counter() - begin) * 1e3
+    # Whole numbers of 8 and 16 bit stay what they are in float32.
+    values = values.astype(np.float32, copy=False)
     finished = finished_picture(picture, values, target, options.range, with_alpha=with_alpha)
     left_out = save_image(finished, options.output, quality=options.quality)
     notes = (*picture.notes, *_unused(options, picture, request), *left_out)
@@ -119,6 +123,13 @@ def _parser() -> Parser:
         default=Layout.PITCHED,
         metavar="pitched",
         help="rows on a CUDA device: pitched (each on a 128-byte boundary) or packed; the result is the same",
+    )
+    add(
+        "--result-type",
+        type=one_of("--result-type", RESULT_TYPES),
+        default="float32",
+        metavar="float32",
+        help="what the kernel writes: float32, or same: samples of the picture's type, rounded half to even",
     )
     add(
         "--border",
@@ -228,10 +239,11 @@ def _what_ran(options: argparse.Namespace, request: Request, mask: Mask) -> str:
         if request.layout is Layout.PACKED and request.device.kind == "cuda"
         else ""
     )
+    rounded = f", {request.problem.result_dtype} results" if request.problem.is_quantised else ""
     chosen = f" (auto: {request.choice.reason})" if request.choice.reason else ""
     return (
         f"{options.output}: {_operation(options)} with {mask.name or 'a mask'} ({mask.rows} x {mask.columns}{turned}), "
-        f"border {request.problem.border}, by {variant.key} on {request.device.title}{block}{rows}{chosen}"
+        f"border {request.problem.border}, by {variant.key} on {request.device.title}{block}{rows}{rounded}{chosen}"
     )
 
 
@@ -274,6 +286,7 @@ def _document(
         "device": request.device.key,
         "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
         "layout": str(request.layout) if request.device.kind == "cuda" else None,
+        "result_dtype": problem.result_dtype,
         "verified": proof is not None,
         "elapsed_ms": elapsed_ms,
         "result": None if proof is None else proof.as_json(),

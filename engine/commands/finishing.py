@@ -12,13 +12,15 @@ from engine.image.save import DEPTH_DTYPES
 DEPTHS: tuple[str, ...] = ("keep", *DEPTH_DTYPES)
 
 
-def depth_of_result(picture: Picture, depth: str, range_mode: str) -> np.dtype[Any]:
+def depth_of_result(
+    picture: Picture, depth: str, range_mode: str, result_type: str = "float32"
+) -> np.dtype[Any]:
     """Return the sample type that the result will be saved in.
 
     Raises
     ------
     BadValue
-        A range is asked for where float32 values are kept as they are.
+        A range is asked for where float32 values are kept as they are, or where the kernel has already clipped them.
     """
     target = picture.dtype if depth == "keep" else np.dtype(DEPTH_DTYPES[depth])
     if target == np.float32 and range_mode != "clip":
@@ -26,6 +28,12 @@ def depth_of_result(picture: Picture, depth: str, range_mode: str) -> np.dtype[A
             f"--range {range_mode}",
             "a float32 result keeps its values as they are, whatever their range",
             "Leave --range out, or choose --depth 8 or --depth 16.",
+        )
+    if result_type == "same" and range_mode != "clip":
+        raise BadValue(
+            f"--range {range_mode} with --result-type same",
+            "results of the picture's type are clipped where they are computed",
+            "Leave one of the two out.",
         )
     return target
 

@@ -54,6 +54,7 @@ def run_variants(arguments: list[str]) -> int:
                 "device": variant.device.value,
                 "idea": variant.idea,
                 "remark": variant.remark,
+                "quantises": variant.quantises,
                 "uses_block": variant.uses_block,
                 "default_block": asdict(variant.default_block) if variant.uses_block else None,
             }
@@ -66,10 +67,10 @@ def run_variants(arguments: list[str]) -> int:
         for v in VARIANTS
     ]
     say(table(("key", "device", "block", "title", "idea"), rows))
+    quantising = ", ".join(v.key for v in VARIANTS if v.quantises)
     remarks = [f"{v.key}: {v.remark}" for v in VARIANTS if v.remark]
-    if remarks:
-        say("\nWhat to know before using them:")
-        say("\n".join(remarks))
+    say("\nWhat to know before using them:")
+    say("\n".join([*remarks, f"8- and 16-bit results (--result-type same): {quantising}"]))
     say("\nMatrix products (`python main.py matmul`):")
     say("\n".join(f"{known.key}: {known.idea}" for known in MATMUL_VARIANTS))
     return 0

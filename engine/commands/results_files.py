@@ -21,7 +21,8 @@ FORMAT, VERSION = "haloscope-results", 1
 UNITS = {
     "names that end in _ms": "milliseconds",
     "height, width, checked_pixels, total_pixels": "pixels",
-    "max_error, bound, cval": "units of the picture's samples",
+    "max_error, bound": "units of the picture's samples; where in_steps is true, steps of a result of 8 or 16 bit",
+    "cval": "units of the picture's samples",
     "block": "threads across (x) and down (y)",
     "speed_up": "median kernel time of the baseline over that of this result, same problem; "
     "null where either has no speed",
@@ -60,6 +61,7 @@ def results_document(
             "device": sweep.device,
             "channels": sweep.channels,
             "dtype": sweep.dtype,
+            "result_type": sweep.result_type,
             "seed": sweep.seed,
             "budget_s": sweep.budget_s,
         },
@@ -96,6 +98,7 @@ def _row(result: RunResult) -> dict[str, Cell]:
         "height_px": problem.height,
         "channels": problem.channels,
         "dtype": problem.dtype,
+        "result_dtype": problem.result_dtype,
         "mask": result.mask_name,
         "mask_rows": problem.mask_shape[0],
         "mask_columns": problem.mask_shape[1],

@@ -15,7 +15,7 @@ from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.results import Environment, RunResult, layouts_served, speed_up
 from engine.timing.plan import SamplingPlan
-from engine.timing.request import describe_problem
+from engine.timing.request import describe_problem, result_dtype_for
 from engine.variants.contract import DeviceKind, Variant
 
 
@@ -52,6 +52,8 @@ class Sweep:
         Time for the samples of each cell, seconds.
     layouts : sequence of Layout
         Of the rows on a CUDA device. CPU variants, whose rows are always packed, are measured once.
+    result_type : str
+        One of `engine.timing.request.RESULT_TYPES`.
     """
 
     variants: Sequence[Variant]
@@ -65,6 +67,7 @@ class Sweep:
     seed: int
     budget_s: float
     layouts: Sequence[Layout] = (Layout.PITCHED,)
+    result_type: str = "float32"
 
     def blocks_of(self, variant: Variant) -> Sequence[Block]:
         """Return the blocks that a variant is measured with."""
@@ -151,6 +154,7 @@ def _measure(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, lost: Devi
         sweep.device,
         flip=False,
         layout=way.layout,
+        result=sweep.result_type,
     )
     return request.outcome(SamplingPlan(budget_s=sweep.budget_s), seed=sweep.seed).result
 
@@ -162,7 +166,9 @@ def _failed(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, failure: st
         variant=variant.key,
         title=variant.title,
         device="cuda:0" if device == "auto" else device,
-        problem=describe_problem(picture, mask, sweep.border, 0.0),
+        problem=describe_problem(
+            picture, mask, sweep.border, 0.0, result_dtype_for(sweep.result_type, picture, picture)
+        ),
         mask_name=mask.name,
         block=way.block if variant.uses_block else None,
         environment=Environment("", versions=versions(), commit=commit()),

@@ -4,16 +4,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.results import Environment
 from engine.variants.contract import Prepared
 
+NAN_BYTE = 0xFF
+"""A float32 of four such bytes is NaN."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Buffers:
-    """The picture and the result on a device: arrays of shape (H, W or more, C), the result float32.
+    """The picture and the result on a device: arrays of shape (H, W or more, C), the result of the wanted type.
+
+    On a CUDA device the arrays serve the next run once nobody has the buffers any longer (`cuda_pool.py`).
 
     Parameters
     ----------
@@ -53,18 +59,24 @@ class Backend(Protocol):
         """Make this device the one that the calling thread compiles for and uploads to."""
 
     def allocate(
-        self, image: np.ndarray, host_out: np.ndarray | None = None, layout: Layout = Layout.PITCHED
+        self,
+        image: np.ndarray,
+        host_out: np.ndarray | None = None,
+        layout: Layout = Layout.PITCHED,
+        result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return buffers for a picture of this shape and type; the contents are undefined.
 
         Parameters
         ----------
         image : ndarray of shape (H, W, C)
-        host_out : ndarray of shape (H, W, C), float32, optional
+        host_out : ndarray of shape (H, W, C), of the result's type, optional
             Where the result is wanted in the host's memory; made where nothing is given. Several results of one
             picture (a bank of masks) stand one below the other: it then has H rows for each.
         layout : Layout
             Of the rows on a CUDA device; the host's own are packed always.
+        result_dtype : dtype
+            Of the result where `host_out` does not say it.
 
         Raises
         ------
@@ -85,8 +97,8 @@ class Backend(Protocol):
     def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
         """Copy both matrices to the device and wait for them."""
 
-    def poison(self, buffers: Buffers) -> None:
-        """Fill the result with NaN, so that a sample that nobody writes is seen."""
+    def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
+        """Fill the result with one byte, by default NaN, so that a sample that nobody writes is seen."""
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
         """Launch once and wait for the end."""

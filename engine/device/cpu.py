@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from engine.device.backend import Buffers
+from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.versions import commit, versions
 from engine.layout import Layout
 from engine.machine import DeviceInfo
@@ -87,10 +88,14 @@ class CpuBackend:
         """Do nothing: there is one CPU."""
 
     def allocate(
-        self, image: np.ndarray, host_out: np.ndarray | None = None, layout: Layout = Layout.PACKED
+        self,
+        image: np.ndarray,
+        host_out: np.ndarray | None = None,
+        layout: Layout = Layout.PACKED,
+        result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return the picture itself and an array for the result; its rows are packed whatever is asked."""
-        out = np.empty(image.shape, np.float32) if host_out is None else host_out
+        out = np.empty(image.shape, result_dtype) if host_out is None else host_out
         return Buffers(image, out, out)
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:
@@ -104,9 +109,10 @@ class CpuBackend:
     def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
         """Do nothing: the matrices are there."""
 
-    def poison(self, buffers: Buffers) -> None:
-        """Fill the result with NaN."""
-        buffers.out.fill(np.nan)
+    def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
+        """Fill the result with one byte, by default NaN."""
+        out = buffers.out
+        out.fill(np.full(out.itemsize, byte, np.uint8).view(out.dtype)[0])
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
         """Filter once."""

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from engine.block import Limits
-from engine.device.backend import Buffers
+from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
+from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.memory_bus import MemoryBus
 from engine.device.numba_cuda import SIMULATED, cuda
@@ -121,26 +123,32 @@ class CudaBackend:
             cuda.select_device(int(self.info.key.partition(":")[2]))
 
     def allocate(
-        self, image: np.ndarray, host_out: np.ndarray | None = None, layout: Layout = Layout.PITCHED
+        self,
+        image: np.ndarray,
+        host_out: np.ndarray | None = None,
+        layout: Layout = Layout.PITCHED,
+        result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result, or its results."""
         height, width, channels = image.shape
         out_height = height if host_out is None else host_out.shape[0]
+        out_dtype = np.dtype(result_dtype) if host_out is None else host_out.dtype
         image_shape, out_shape = (
             (rows, layout.row_pixels(width, channels, itemsize), channels)
-            for rows, itemsize in ((height, image.itemsize), (out_height, 4))
+            for rows, itemsize in ((height, image.itemsize), (out_height, out_dtype.itemsize))
         )
-        needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * 4
+        needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * out_dtype.itemsize
         with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
-            on_device = cuda.device_array(image_shape, image.dtype)
+            pool = device_pool()
+            on_device, out = pool.take(image_shape, image.dtype), pool.take(out_shape, out_dtype)
             if image_shape != image.shape:
                 # 16 bytes at once may be read past a row's end; what is there is never used, but it is written.
                 fill_bytes(on_device, 0)
-            return Buffers(
-                on_device,
-                cuda.device_array(out_shape, np.float32),
-                np.empty(image.shape, np.float32) if host_out is None else host_out,
+            buffers = Buffers(
+                on_device, out, np.empty(image.shape, out_dtype) if host_out is None else host_out
             )
+            pool.follow(buffers, on_device, out)
+            return buffers
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:
         """Copy the picture to the device."""
@@ -153,8 +161,14 @@ class CudaBackend:
         """Return device arrays for two matrices and their product."""
         shape = (a.shape[0], b.shape[1])
         with cuda_errors_in_words(f"allocating {(a.size + b.size + math.prod(shape)) * 4 / 1e6:,.1f} MB"):
-            pair = cuda.device_array(a.shape, np.float32), cuda.device_array(b.shape, np.float32)
-            return Buffers(pair, cuda.device_array(shape, np.float32), np.empty(shape, np.float32))
+            pool = device_pool()
+            pair, out = (
+                (pool.take(a.shape, np.float32), pool.take(b.shape, np.float32)),
+                pool.take(shape, np.float32),
+            )
+            buffers = Buffers(pair, out, np.empty(shape, np.float32))
+            pool.follow(buffers, *pair, out)
+            return buffers
 
     def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
         """Copy both matrices to the device."""
@@ -163,11 +177,11 @@ class CudaBackend:
                 device.copy_to_device(host, stream=self._stream)
             self._stream.synchronize()
 
-    def poison(self, buffers: Buffers) -> None:
-        """Fill the result with NaN."""
-        with cuda_errors_in_words("filling the result with NaN"):
-            buffers.out.copy_to_device(np.full(buffers.out.shape, np.nan, np.float32), stream=self._stream)
-            self._stream.synchronize()
+    def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
+        """Fill the result with one byte, by default NaN."""
+        with cuda_errors_in_words("filling the result"):
+            # On the device: a copy of NaNs from the host took as long as the picture's.
+            fill_bytes(buffers.out, byte)
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
         """Launch once and wait."""

@@ -1,6 +1,7 @@
 """What every CUDA variant does the same way: types of the arguments, compiling ahead, uploading the mask, launching."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,9 @@ from numba import types
 from numba.np.numpy_support import from_dtype
 
 from engine.block import Block
+from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import fill_bytes
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
@@ -19,8 +22,8 @@ float32 = types.float32
 int64 = types.int64
 
 
-RESULTS = types.Array(types.float32, 3, "C")
-"""The type of a result, and of the values between two passes."""
+SCRATCH = types.Array(types.float32, 3, "C")
+"""The type of the values between two passes."""
 
 
 def image_type(problem: Problem) -> Any:
@@ -28,11 +31,16 @@ def image_type(problem: Problem) -> Any:
     return types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
 
 
+def result_type(problem: Problem) -> Any:
+    """Return the type of the result as an argument of a kernel."""
+    return types.Array(from_dtype(np.dtype(problem.result_dtype)), 3, "C")
+
+
 def filter_signature(problem: Problem) -> tuple[Any, ...]:
     """Return the argument types of a filter kernel, those of `filter_arguments`."""
     weights = types.Array(types.float32, 2, "C")
     numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
-    return (image_type(problem), weights, *numbers, RESULTS)
+    return (image_type(problem), weights, *numbers, result_type(problem))
 
 
 def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
@@ -80,11 +88,9 @@ class PreparedPasses:
 
     def __init__(self, passes: Sequence[Pass]) -> None:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
-            for step in passes:
-                if not SIMULATED:
-                    step.kernel.compile(step.signature)
             self._steps = [
-                (step, tuple(_on_device(argument) for argument in step.arguments)) for step in passes
+                (_loaded(step), tuple(self._on_device(argument) for argument in step.arguments))
+                for step in passes
             ]
         self._scratch: Any = None
         self._needs_scratch = any(Place.SCRATCH in _places(step) for step in passes)
@@ -93,10 +99,22 @@ class PreparedPasses:
         """Enqueue one filtering of a device array into another."""
         if self._needs_scratch and (self._scratch is None or self._scratch.shape != out.shape):
             with cuda_errors_in_words("allocating the values between two passes"):
-                self._scratch = cuda.device_array(out.shape, np.float32)
+                self._scratch = device_pool().take(out.shape, np.float32)
+                device_pool().follow(self, self._scratch)
                 # NaN: a first pass that skips a cell must not pass with what an earlier run left there.
                 fill_bytes(self._scratch, 255)
         self._enqueue({Place.IMAGE: image, Place.SCRATCH: self._scratch, Place.OUT: out}, stream)
+
+    def _on_device(self, argument: Any) -> Any:
+        """Return an argument as the kernel takes it: arrays (weights) lie on the device while this is there."""
+        if not isinstance(argument, np.ndarray):
+            return argument
+        # A copy: simulated arrays of one element share the host's memory.
+        host = np.array(argument, order="C")
+        on_device = device_pool().take(host.shape, host.dtype)
+        on_device.copy_to_device(host)
+        device_pool().follow(self, on_device)
+        return on_device
 
     def _enqueue(self, arrays: dict[Place, Any], stream: Any) -> None:
         for step, arguments in self._steps:
@@ -113,12 +131,18 @@ class PreparedProduct(PreparedPasses):
         self._enqueue({Place.MATRIX_A: a, Place.MATRIX_B: b, Place.OUT: out}, stream)
 
 
+def _loaded(step: Pass) -> Pass:
+    """Return a pass whose kernel is compiled, and has the values in its constant memory that it asks for."""
+    if SIMULATED:
+        return step
+    if step.constant is None:
+        step.kernel.compile(step.signature)
+        return step
+    return replace(step, kernel=with_constant(step.kernel, step.signature, *step.constant))
+
+
 def _places(step: Pass) -> set[Place]:
     return {argument for argument in step.arguments if isinstance(argument, Place)}
-
-
-def _on_device(argument: Any) -> Any:
-    return cuda.to_device(np.array(argument)) if isinstance(argument, np.ndarray) else argument
 
 
 def prepare_passes(

@@ -22,7 +22,7 @@ def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:
     elif SIMULATED:
         device[:, : host.shape[1]] = host
     else:
-        _copy_rows(host, device, stream, to_device=True)
+        copy_rows(host, device, stream, to_device=True)
 
 
 def copy_out(device: Any, host: np.ndarray, stream: Any) -> None:
@@ -34,16 +34,17 @@ def copy_out(device: Any, host: np.ndarray, stream: Any) -> None:
         device.copy_to_host(whole)
         host[...] = whole[:, : host.shape[1]]
     else:
-        _copy_rows(host, device, stream, to_device=False)
+        copy_rows(host, device, stream, to_device=False)
 
 
-def _copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool) -> None:
+def copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool, first_row: int = 0) -> None:
+    """Enqueue a copy between a host array and as many rows of a real device's array, from `first_row` on."""
     from cuda.bindings import driver
 
     row_bytes = host.shape[1] * host.shape[2] * host.itemsize
     pitch_bytes = device.shape[1] * device.shape[2] * host.itemsize
     on_host, on_device = driver.CUmemorytype.CU_MEMORYTYPE_HOST, driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
-    address = device.__cuda_array_interface__["data"][0]
+    address = device.__cuda_array_interface__["data"][0] + first_row * pitch_bytes
     copy = driver.CUDA_MEMCPY2D()
     copy.WidthInBytes, copy.Height = row_bytes, host.shape[0]
     if to_device:
@@ -64,7 +65,7 @@ def _copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool) -
 
 
 def fill_bytes(device: Any, byte: int) -> None:
-    """Fill a device array with one byte and wait: 0, or 255, which makes every float32 a NaN."""
+    """Fill a device array with one byte and wait; 255 makes every float32 a NaN."""
     if SIMULATED:
         values = np.full(device.size * device.dtype.itemsize, byte, np.uint8).view(device.dtype)
         device.copy_to_device(values.reshape(device.shape))

@@ -6,7 +6,16 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-_PACKAGES = ("numpy", "numba", "numba-cuda", "llvmlite", "cuda-bindings", "nvidia-nvvm")
+_PACKAGES = (
+    "numpy",
+    "numba",
+    "numba-cuda",
+    "llvmlite",
+    "cuda-bindings",
+    "cuda-core",
+    "nvidia-nvvm",
+    "nvidia-nvjitlink",
+)
 
 
 @cache

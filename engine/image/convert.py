@@ -22,14 +22,16 @@ RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
 )
 
 
-def to_depth(image: NDArray[np.float32], dtype: DTypeLike, *, range_mode: RangeMode = "clip") -> NDArray[Any]:
+def to_depth(
+    image: NDArray[np.floating[Any]], dtype: DTypeLike, *, range_mode: RangeMode = "clip"
+) -> NDArray[Any]:
     """Round a float image to 8 or 16 bit; saturate, never wrap.
 
     Rounding is half to even. NaN becomes 0, infinity the end of the range on its side.
 
     Parameters
     ----------
-    image : ndarray of any shape, float32
+    image : ndarray of any shape, float32 or float64
         Values in the scale of `dtype`: full scale is 255 for uint8 and 65535 for uint16.
     dtype : numpy dtype
         uint8 or uint16.
@@ -62,9 +64,10 @@ def to_depth(image: NDArray[np.float32], dtype: DTypeLike, *, range_mode: RangeM
     return values.astype(target)
 
 
-def _into_range(image: NDArray[np.float32], range_mode: RangeMode, full_scale: int) -> NDArray[Any]:
+def _into_range(image: NDArray[np.floating[Any]], range_mode: RangeMode, full_scale: int) -> NDArray[Any]:
     if range_mode == "absolute":
-        return np.abs(image)
+        magnitudes: NDArray[Any] = np.abs(image)
+        return magnitudes
     if range_mode == "offset":
         # In float32, x + 32768 would round a second time and spoil ties.
         return image.astype(np.float64) + (full_scale + 1) // 2

@@ -11,6 +11,8 @@ more pays for the oracle's own float64 and for the bound's. The last term covers
 
 Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is ever
 rounded: the result has to be equal bit for bit.
+
+Of results of 8 and 16 bit `engine.metrics.quantised` says what the bound means.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,6 +24,7 @@ from engine import reference
 from engine.mask.mask import Mask
 from engine.mask.step import EXACT_STEPS, step_of
 from engine.metrics.closeness import SMALLEST_SUBNORMAL, compare, relative_bound
+from engine.metrics.quantised import compare_quantised
 from engine.metrics.regions import spread_regions
 from engine.problem import Problem
 from engine.reference import Region
@@ -63,6 +66,12 @@ def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     step = min(step_of(mask.weights32) * min(1.0, step_of(np.array([ghost]))), step_of(np.array([offset])))
     most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * largest + abs(offset)
     return most == 0.0 or (step >= SMALLEST_SUBNORMAL and most / step < EXACT_STEPS)
+
+
+def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
+    """Return the largest magnitude among the samples of a picture and its ghost value."""
+    largest = max(abs(float(image.max())), abs(float(image.min())))
+    return max(largest, abs(float(np.float32(problem.ghost_value))))
 
 
 def regions_to_check(
@@ -121,12 +130,13 @@ def verify(
     seed: int = 0,
     affordable: int = AFFORDABLE_MULTIPLY_ADDS,
     checkpoint: Callable[[float], None] = lambda fraction: None,
+    added_error: float = 0.0,
 ) -> Verification:
     """Compare a result with the oracle.
 
     Parameters
     ----------
-    result : ndarray of shape (H, W, C), float32
+    result : ndarray of shape (H, W, C), of the problem's `result_dtype`
     image : ndarray of shape (H, W, C), of the problem's dtype
     mask : Mask
     problem : Problem
@@ -136,6 +146,9 @@ def verify(
         Multiply-adds that the oracle may spend.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
+    added_error : float
+        What the result may be off beyond the bound, as a part of the largest magnitude among samples and ghost value:
+        `engine.variants.contract.Variant.added_error`. In the exact class nothing may be off all the same.
 
     Returns
     -------
@@ -144,12 +157,13 @@ def verify(
     regions = regions_to_check(problem, seed, affordable)
     total = sum(region.pixels for region in regions)
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
+    added = added_error * largest_magnitude(image, problem) if added_error else 0.0
     worst = _Worst()
     checked = 0
     for region in regions:
         for band in _bands(region, problem.taps * problem.channels):
             checkpoint(checked / total)
-            _compare(result[band.slices], image, mask, problem, band, must_be_equal, worst)
+            _compare(result[band.slices], image, mask, problem, band, must_be_equal, added, worst)
             checked += band.pixels
     return Verification(
         passed=not worst.failure,
@@ -159,6 +173,7 @@ def verify(
         total_pixels=problem.height * problem.width,
         exact=worst.exact,
         reason=worst.failure,
+        in_steps=problem.is_quantised,
     )
 
 
@@ -169,23 +184,25 @@ def _compare(
     problem: Problem,
     band: Region,
     must_be_equal: bool,
+    added: float,
     worst: _Worst,
 ) -> None:
     wanted = reference.correlate(image, mask, problem.border, problem.cval, band)
 
     def limits() -> tuple[np.ndarray, np.ndarray]:
         largest = reference.magnitudes(image, mask, problem.border, problem.cval, band)
-        bound = np.zeros_like(wanted) if must_be_equal else rounding_bound(largest, problem.taps)
+        bound = np.zeros_like(wanted) if must_be_equal else rounding_bound(largest, problem.taps) + added
         return largest, bound
 
-    found = compare(part, wanted, limits)
+    found = (compare_quantised if problem.is_quantised else compare)(part, wanted, limits)
     worst.exact = worst.exact and found.exact
     if found.max_error > worst.error:
         worst.error, worst.bound = found.max_error, found.bound
     if found.wrong is not None and not worst.failure:
         row, column, channel = found.wrong
+        unit = " steps" if problem.is_quantised else ""
         worst.failure = (
             f"not verified: row {band.top + row}, column {band.left + column}, channel {channel} is "
             f"{part[row, column, channel]!s}, the oracle says {wanted[row, column, channel]:.9g} "
-            f"(rounding explains at most {found.wrong_bound:.2g})"
+            f"(rounding explains at most {found.wrong_bound:.2g}{unit})"
         )

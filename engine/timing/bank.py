@@ -96,12 +96,15 @@ def _verifier(bank: Bank, affordable: int) -> Verifier:
         *,
         seed: int,
         checkpoint: Callable[[float], None],
+        added_error: float,
     ) -> Verification:
         found = []
         parts = result.reshape(len(bank), *image.shape)
         for number, (part, own) in enumerate(zip(parts, bank.masks, strict=True)):
             checkpoint(number / len(bank))
-            found.append(verify(part, image, own, problem, seed=seed, affordable=affordable))
+            found.append(
+                verify(part, image, own, problem, seed=seed, affordable=affordable, added_error=added_error)
+            )
         return together(found)
 
     return verify_each

@@ -3,9 +3,12 @@
 import numpy as np
 
 from engine.border import Border
-from engine.errors import BadValue
+from engine.errors import BadValue, UnknownName
 from engine.mask.mask import Mask
 from engine.problem import DTYPES, MAX_CHANNELS, Problem
+
+RESULT_TYPES = ("float32", "same")
+"""How a person asks for the sample type of a result: "same" is that of the picture."""
 
 
 def as_samples(image: np.ndarray) -> np.ndarray:
@@ -63,13 +66,49 @@ def as_samples(image: np.ndarray) -> np.ndarray:
     return samples if samples.ndim == 3 else samples.reshape(*samples.shape, 1)
 
 
-def describe_problem(samples: np.ndarray, mask: Mask, border: Border | str, cval: float) -> Problem:
+def result_dtype_for(wanted: str, image: np.ndarray, samples: np.ndarray) -> str:
+    """Return the sample type of a result.
+
+    Parameters
+    ----------
+    wanted : str
+        One of `RESULT_TYPES`.
+    image : ndarray
+        The picture as it was given.
+    samples : ndarray
+        What `as_samples` made of it.
+
+    Raises
+    ------
+    UnknownName
+        Another word.
+    BadValue
+        The picture's own type is asked for, and it is none that results can have.
+    """
+    if wanted not in RESULT_TYPES:
+        raise UnknownName(
+            f"results of type {wanted!r}",
+            "there is no such choice",
+            f"Choose one of {', '.join(RESULT_TYPES)}.",
+        )
+    if wanted == "same" and image.dtype.newbyteorder("=") != samples.dtype:
+        raise BadValue(
+            f"results of type {image.dtype}, as the picture",
+            f"a picture of that type is filtered as {samples.dtype}, and results are {', '.join(DTYPES)}",
+            "Choose float32 results, or convert the picture first.",
+        )
+    return samples.dtype.name if wanted == "same" else wanted
+
+
+def describe_problem(
+    samples: np.ndarray, mask: Mask, border: Border | str, cval: float, result_dtype: str = "float32"
+) -> Problem:
     """Return the problem of filtering `samples` (H x W x C) with a mask.
 
     Raises
     ------
     BadValue
-        The constant is not a finite float32.
+        The constant is not a finite float32, or the result is neither float32 nor of the samples' type.
     UnknownName
         No border is called that.
     """
@@ -89,4 +128,5 @@ def describe_problem(samples: np.ndarray, mask: Mask, border: Border | str, cval
         anchor=mask.anchor,
         border=Border.named(border),
         cval=float(cval),
+        result_dtype=result_dtype,
     )

@@ -27,9 +27,11 @@ from engine.metrics.agreement import verify
 from engine.problem import Problem
 from engine.results import RunResult, Timing, Verification
 from engine.timing.plan import SamplingPlan
+from engine.timing.poisoning import run_on_poison
 from engine.timing.sampling import Checkpoint, Sampler, Step, timed
-from engine.variants.contract import DeviceKind, Prepared, Variant
+from engine.variants.contract import DeviceKind, Prepared, Variant, refuse_samples
 from engine.variants.planner import Choice
+from engine.variants.suitability import why_not
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def refuse_unsuitable(
             f"Python threads play the GPU's, so it takes pictures up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
             "Choose a smaller picture, or another device.",
         )
-    refusal = variant.unsupported(problem, mask, block, device.limits)
+    refusal = why_not(variant, problem, mask, block, device.limits)
     if refusal is not None:
         # Where no other block would do, the block is not the reason.
         asked = f" with a block of {block}" if refusal.nearest_block else ""
@@ -100,6 +102,18 @@ def refuse_unsuitable(
             refusal.remedy,
             refusal.nearest_block,
         )
+
+
+def refuse_strange_samples(variant: Variant, samples: np.ndarray) -> None:
+    """Refuse a picture with NaN or infinity where a variant cannot keep them in their place.
+
+    Raises
+    ------
+    UnsupportedVariant
+    """
+    refusal = refuse_samples(variant, samples)
+    if refusal is not None:
+        raise UnsupportedVariant(f"variant '{variant.key}'", refusal.reason, refusal.remedy)
 
 
 def expected_launch_s(choice: Choice, problem: Problem, device: DeviceInfo) -> float:
@@ -135,23 +149,24 @@ def filter_once(
     mask : Mask
     samples : ndarray of shape (H, W, C), of the problem's dtype
     backend : Backend
-    host_out : ndarray of shape (H, W, C), float32, optional
+    host_out : ndarray of shape (H, W, C), of the problem's `result_dtype`, optional
         Where the result is wanted.
     layout : Layout
         Of the rows on a CUDA device.
 
     Returns
     -------
-    ndarray of shape (H, W, C), float32
+    ndarray of shape (H, W, C), of the problem's `result_dtype`
 
     Raises
     ------
     EngineError
     """
     refuse_unsuitable(choice.variant, problem, mask, choice.block, backend.info)
+    refuse_strange_samples(choice.variant, samples)
     backend.activate()
     prepared = choice.variant.prepare(problem, mask, choice.block)
-    buffers = backend.allocate(samples, host_out, layout)
+    buffers = backend.allocate(samples, host_out, layout, problem.result_dtype)
     backend.upload(samples, buffers)
     backend.run(prepared, buffers)
     return backend.download(buffers)
@@ -186,7 +201,7 @@ def measure(
         Called before each step.
     seed : int
         Of the rectangles that are verified where the whole picture is too much.
-    host_out : ndarray of shape (H, W, C), float32, optional
+    host_out : ndarray of shape (H, W, C), of the problem's `result_dtype`, optional
         Where the result is wanted.
     layout : Layout
         Of the rows on a CUDA device.
@@ -246,16 +261,19 @@ class _Run:
     def outcome(self, result: RunResult) -> Outcome:
         variant, backend = self.choice.variant, self.backend
         refuse_unsuitable(variant, self.problem, self.mask, self.choice.block, backend.info)
+        refuse_strange_samples(variant, self.samples)
         backend.activate()
         self._step("compiling", 0.0, 2.0)
         prepared, compile_ms = timed(lambda: variant.prepare(self.problem, self.mask, self.choice.block))
-        buffers, allocate_ms = timed(lambda: backend.allocate(self.samples, self.host_out, self.layout))
+        buffers, allocate_ms = timed(
+            lambda: backend.allocate(self.samples, self.host_out, self.layout, self.problem.result_dtype)
+        )
         backend.upload(self.samples, buffers)
-        backend.poison(buffers)
         self._step("first launch", 0.1, expected_launch_s(self.choice, self.problem, backend.info))
-        _, launch_ms = timed(lambda: backend.run(prepared, buffers))
-        values = backend.download(buffers)
+        values, launch_ms, fault = run_on_poison(prepared, buffers, backend)
         verification = self._verify(values)
+        if fault:
+            verification = replace(verification, passed=False, reason=fault)
         work = variant.work(self.problem, self.choice.block)
         result = replace(result, verification=verification, work=work)
         if not verification.passed:
@@ -273,12 +291,18 @@ class _Run:
             self._step("verifying against the float64 oracle", 0.2 + 0.4 * fraction, 2.0)
 
         return self.verifier(
-            values, self.samples, self.mask, self.problem, seed=self.seed, checkpoint=checkpoint
+            values,
+            self.samples,
+            self.mask,
+            self.problem,
+            seed=self.seed,
+            checkpoint=checkpoint,
+            added_error=self.choice.variant.added_error(self.problem, self.mask),
         )
 
     def _sample(self, prepared: Prepared, buffers: Buffers, launch_s: float) -> Timing:
         # Pageable memory is copied at 1 GB/s or more.
-        copy_s = 0.1 + self.problem.samples * (self.problem.itemsize + 4) / 1e9
+        copy_s = 0.1 + self.problem.samples * (self.problem.itemsize + self.problem.result_itemsize) / 1e9
         sampler = Sampler(self.backend, self.plan, self.checkpoint)
         return sampler.timing(
             prepared, buffers, lambda: self.backend.upload(self.samples, buffers), launch_s, copy_s

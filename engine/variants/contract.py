@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Any, Protocol
 
+import numpy as np
+
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.mask.mask import Mask
@@ -49,7 +51,7 @@ class Prepared(Protocol):
         image : array of shape (H, W or more, C)
             On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: what lies past the
             problem's width means nothing and must not change a result.
-        out : array of shape (H, W or more, C), float32
+        out : array of shape (H, W or more, C), of the problem's `result_dtype`
             On the same device; every sample of the result is written.
         stream : device stream, optional
             CUDA only.
@@ -80,6 +82,8 @@ class Pass:
     launch : Launch
     arguments : tuple
         In the kernel's order: a `Place`, an array (uploaded once), or a number.
+    constant : tuple of (str, ndarray), optional
+        The name of an array in the kernel's constant memory, and the float32 values that it holds at each launch.
     """
 
     name: str
@@ -87,6 +91,18 @@ class Pass:
     signature: tuple[Any, ...]
     launch: Launch
     arguments: tuple[Any, ...]
+    constant: tuple[str, np.ndarray] | None = None
+
+
+def refuse_samples(variant: "Variant", samples: np.ndarray) -> Refusal | None:
+    """Return why a variant cannot filter these very samples, which `unsupported` has not seen; None if it can."""
+    if not variant.needs_finite or samples.dtype.kind != "f" or np.isfinite(samples).all():
+        return None
+    row, column, channel = (int(place) for place in np.argwhere(~np.isfinite(samples))[0])
+    return Refusal(
+        f"Row {row}, column {column}, channel {channel} of the picture is {samples[row, column, channel]}; a transform of the "
+        "whole picture would spread it everywhere. Use cpu-parallel, tiled or naive, which keep it in its place."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +133,20 @@ class Variant:
         Whether the block changes how the variant runs.
     remark : str
         What a person should know before using it; empty where the idea says it all.
+    quantises : bool
+        Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`). `engine.variants.suitability` refuses
+        such a problem for all others, whose `unsupported` is not asked about it.
+    cuttable : bool
+        Whether a result depends on the cells under its mask alone, formed in an order that does not depend on where it
+        lies: then a picture may be filtered in bands, with the very same results. Running sums and transforms are not.
+    library : str
+        The Python package that does the work; empty where our own code does. Such a variant has no passes.
+    needs_finite : bool
+        NaN or infinity anywhere in a picture would spread: whoever runs the variant has to refuse such pictures
+        (`refuse_samples`) before anything is computed.
+    added_error : callable of (Problem, Mask) -> float
+        What a result may be off beyond the bound of a direct sum (`engine.metrics.agreement`), as a part of the largest
+        magnitude among the picture's samples and its ghost value. 0: the bound holds whatever the picture.
     """
 
     key: str
@@ -131,3 +161,8 @@ class Variant:
     passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]] = lambda problem, mask, block: ()
     uses_block: bool = True
     remark: str = ""
+    library: str = ""
+    needs_finite: bool = False
+    added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
+    quantises: bool = False
+    cuttable: bool = True

@@ -1,13 +1,18 @@
 """`auto`: chooses a device and a variant, and says why. It never hides which one ran."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from engine.block import Block
 from engine.machine import DeviceInfo
+from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.problem import Problem
+from engine.variants.box_mask import is_box
 from engine.variants.contract import Variant
+from engine.variants.costs import cost_table, grows_with_sides, rates_of
 from engine.variants.registry import VARIANTS, variant
+from engine.variants.suitability import why_not
 
 AUTO = "auto"
 
@@ -33,7 +38,8 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     block : Block, optional
         None: the variant's default.
     device : DeviceInfo
-        `auto` chooses among the variants written for its kind.
+        `auto` chooses among the variants written for its kind the one that takes the least time by
+        `engine.variants.costs`, if its results are sure to hold the bound of a direct sum.
 
     Raises
     ------
@@ -43,28 +49,73 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     if key != AUTO:
         chosen = variant(key)
         return Choice(chosen, block or chosen.default_block)
-    for candidate in _PREFERENCE[device.kind]:
-        chosen = variant(candidate.key)
-        wanted = block if block is not None and chosen.uses_block else chosen.default_block
-        if chosen.unsupported(problem, mask, wanted, device.limits) is None:
-            return Choice(chosen, wanted, candidate.reason)
-    fallback = next(v for v in VARIANTS if v.device.value == device.kind)
-    return Choice(fallback, block or fallback.default_block, "nothing else suits this block")
+    candidates = [
+        (candidate, block if block is not None and candidate.uses_block else candidate.default_block)
+        for candidate in VARIANTS
+        if candidate.device.value == device.kind
+    ]
+    able = [
+        (candidate, wanted)
+        for candidate, wanted in candidates
+        if why_not(candidate, problem, mask, wanted, device.limits) is None
+    ]
+    if not able:
+        candidate, wanted = candidates[0]
+        return Choice(candidate, block or wanted, "nothing else suits this block")
+    table = cost_table(device.kind)
+    rates = rates_of(device, table.rates)
+    times_us = {candidate.key: table.time_us(candidate.key, problem, rates) for candidate, _ in able}
+    # A plain sum wins where another method is hardly faster.
+    order = sorted(
+        able, key=lambda way: times_us[way[0].key] * (_LEAD if grows_with_sides(way[0].key) else 1.0)
+    )
+    # Few are asked: of a transform the answer takes SciPy, which takes 0.14 s to load.
+    place = next((n for n, way in enumerate(order) if holds_bound(way[0], problem, mask)), 0)
+    chosen, wanted = order[place]
+    reason = _reason([way[0] for way in order], place, times_us, mask)
+    if problem.is_quantised:
+        in_float32 = choose(AUTO, replace(problem, result_dtype="float32"), mask, block, device).variant
+        if not in_float32.quantises:
+            reason += f"; {in_float32.key} would be faster, but writes float32 results only"
+    return Choice(chosen, wanted, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _Preference:
-    key: str
-    reason: str
+_LEAD = 1.05
 
 
-# Measured on an H200 (docs/performance.md): this order holds for masks from 3 x 3 to 15 x 15, float32 and 8-bit RGB,
-# whatever the block of `tiled`.
-_PREFERENCE: dict[str, tuple[_Preference, ...]] = {
-    "cpu": (_Preference("cpu-parallel", "the fastest on the CPU for every mask"),),
-    "cuda": (
-        _Preference("register-blocked", "results stay in registers, the fastest direct CUDA kernel here"),
-        _Preference("tiled", "the mask is too large for registers; each input cell is loaded once a block"),
-        _Preference("naive", "the input tile of this mask and block does not fit shared memory"),
-    ),
-}
+def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
+    """Return whether a variant's results are sure to lie within the bound of a direct sum, whatever the picture.
+
+    Two passes make rows + columns roundings more than their rounded factors do, which is more than a direct sum of so few
+    cells is granted (`engine.variants.cuda.two_passes`). A transform is sure where results are whole numbers.
+    """
+    rows, columns = problem.mask_shape
+    few_cells = min(rows, columns) == 2 and rows * columns <= 8
+    return not ("separable" in candidate.key and few_cells) and candidate.added_error(problem, mask) == 0.0
+
+
+def _reason(order: list[Variant], place: int, times_us: dict[str, float], mask: Mask) -> str:
+    """Return why the variant at a place of the order was chosen: what the mask is, about how long it takes, the next best."""
+    chosen, after, passed_over = order[place], order[place + 1 :], order[:place]
+    words = f"{mask.rows} x {mask.columns}{_about(mask)}"
+    if math.isinf(times_us[chosen.key]):
+        return f"{words}; nothing was measured of those that suit"
+    if chosen.library:
+        words += "; a Fourier transform, exact because results are whole numbers of a unit"
+    words += f"; about {_milliseconds(times_us[chosen.key])} here"
+    if after and not math.isinf(times_us[after[0].key]):
+        words += f", {after[0].key} about {_milliseconds(times_us[after[0].key])}"
+    for other in passed_over[:1]:
+        words += f"; {other.key} would take about {_milliseconds(times_us[other.key])}, but may be off by more than a direct sum"
+    return words
+
+
+def _about(mask: Mask) -> str:
+    if is_box(mask):
+        return ", equal weights"
+    return ", rank 1" if factor(mask).separable else ""
+
+
+def _milliseconds(time_us: float) -> str:
+    time_ms = time_us / 1e3
+    return f"{time_ms:,.0f} ms" if time_ms >= 10.0 else f"{time_ms:.2g} ms"

@@ -4,16 +4,22 @@ import difflib
 
 from engine.errors import UnknownName
 from engine.variants.contract import Variant
+from engine.variants.cpu import box as cpu_box
+from engine.variants.cpu import fft as cpu_fft
 from engine.variants.cpu import parallel, serial
+from engine.variants.cpu import separable as cpu_separable
 from engine.variants.cuda import (
+    box,
     cached,
     constant,
+    fft,
     implicit_gemm,
     naive,
     register_blocked,
     row_cached,
     row_naive,
     row_tiled,
+    separable_fused,
     separable_l0,
     separable_l1,
     separable_l2,
@@ -24,6 +30,9 @@ from engine.variants.cuda import (
 VARIANTS: tuple[Variant, ...] = (
     serial.VARIANT,
     parallel.VARIANT,
+    cpu_separable.VARIANT,
+    cpu_box.VARIANT,
+    cpu_fft.VARIANT,
     naive.VARIANT,
     constant.VARIANT,
     tiled_input.VARIANT,
@@ -34,6 +43,9 @@ VARIANTS: tuple[Variant, ...] = (
     separable_l2.VARIANT,
     implicit_gemm.VARIANT,
     register_blocked.VARIANT,
+    separable_fused.VARIANT,
+    box.VARIANT,
+    fft.VARIANT,
     row_naive.VARIANT,
     row_tiled.VARIANT,
     row_cached.VARIANT,

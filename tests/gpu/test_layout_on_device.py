@@ -12,13 +12,14 @@ from engine.layout import ROW_BYTES, Layout
 from engine.timing.plan import NO_SAMPLES
 from engine.timing.request import describe_problem
 from engine.timing.runner import measure
-from engine.variants.contract import DeviceKind, Variant
+from engine.variants.contract import Variant
 from engine.variants.planner import Choice
 from engine.variants.registry import VARIANTS
+from tests.engine.variants.suited import has_kernels
 from tests.gpu.test_variants_on_device import binomial_for
 
 HEIGHT, WIDTH = 67, 1001
-CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
+CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
 
 both_layouts = pytest.mark.parametrize("layout", list(Layout))
 both_pictures = pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("float32", 1)])

@@ -10,9 +10,9 @@ from engine.block import Block
 from engine.border import Border
 from engine.device.numba_cuda import cuda, missing
 from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Variant
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.suited import block_for, mask_for
+from tests.engine.variants.suited import block_for, has_kernels, mask_for
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 
@@ -26,7 +26,7 @@ PAIRS = [
     )
     for i, j in itertools.product(range(3), range(3))
 ]
-CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
+CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
 BLOCK = Block(32, 8)
 
 every_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
@@ -120,3 +120,20 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
             line for line in ptx.splitlines() if re.search(r"\b(?:mul\.lo|mad\.lo|shl)\.[sbu]32\b", line)
         ]
         assert [line for line in narrow if blocks & set(re.findall(r"%r\d+\b", line))] == []
+
+
+@pytest.mark.parametrize(("dtype", "bits"), [("uint8", 8), ("uint16", 16)])
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda pair: f"{pair[0]}.{pair[1]}")
+@pytest.mark.parametrize("variant", [v for v in CUDA if v.quantises], ids=lambda variant: variant.key)
+def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
+    variant: Variant, capability: tuple[int, int], dtype: str, bits: int
+) -> None:
+    mask = mask_for(variant, 5, 7)
+    problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
+    *_, last = variant.passes(problem, mask, BLOCK)
+    ptx = cuda.compile_ptx(last.kernel.py_func, last.signature, cc=capability)[0]
+    lines = [line for line in ptx.splitlines() if ".reg" not in line]
+    assert [line for line in lines if re.search(r"\.f64\b", line)] == []
+    # Wider stores are of several results at once.
+    assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
+    assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []

@@ -1,23 +1,23 @@
-"""`cpu-parallel`: all cores, register tiles, vectors of the machine's own width.
+"""`cpu-parallel`: all cores, sums in registers, vectors of the machine's own width.
 
 Idea
-    The picture is cut into tiles. A task copies its input tile (with its halo, borders applied, samples made
-    float32) into a buffer that stays in the core's own cache, then forms the results in register tiles that walk
-    the whole mask before anything is stored.
+    A core walks down a band of the picture row by row. An input row is added at once to all results that it takes part
+    in, one for each mask row, and what they still wait for stays in totals: a row of them for each mask row.
 Who loads what
-    Each input cell is read from memory once a tile (plus the halo); the mask's reuse comes from the cache.
+    Each input row is read once a band, straight from the picture in its own type; its neighbours along the row come
+    from the core's first cache. The weights are operands of the multiply-adds.
 What it saves
-    Against `cpu-serial`: the border's rule leaves the inner loop, eight to sixteen samples are computed at once,
-    and all cores work. Interleaved channels need nothing special: a mask column is `channels` samples further on.
+    Against `cpu-serial`: the border's rule leaves the inner loop (the few columns beside the edges are put together in a
+    buffer), sixteen samples are computed at once, and all cores work. Interleaved channels need nothing special: a mask
+    column is `channels` samples further on.
 Limit
-    One load a multiply-add: a machine that can load two vectors a cycle reaches its multiply-add rate.
+    From 5 x 5 on the multiply-adds (95 % of the machine's rate), below that memory and, for integers, the conversion.
 
-Sums are formed as in `cpu-serial` (a partial sum a mask row), but each multiply-add rounds once (fused).
+Sums are formed as in `cpu-serial` (a partial sum a mask row), but each multiply-add rounds once (fused). Where the samples
+of an integer picture cannot hold the ghost value, the picture is made float32 first.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit
@@ -25,42 +25,38 @@ from numba import njit
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.device.cpu import cores
-from engine.device.index_rules import cpu_code, source_index
 from engine.mask.mask import Mask
-from engine.metrics.traffic import tile_cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Variant
-from engine.variants.emit.cpu_tile import COLUMNS, ROWS, register_tile
+from engine.variants.cpu.bands import cut, run_together, workers_for
+from engine.variants.cpu.edges import Halo, aligned_zeros, copy_edge, holds, source_row
+from engine.variants.emit.cpu_memory import address_of, copy_samples, take_next
+from engine.variants.emit.cpu_rows import MOST_ROWS, sum_rows
+from engine.variants.emit.cpu_vectors import VECTOR
 from engine.work import Work, filter_work
 
-# Input tiles of 48 rows by 256 samples (plus the halo of a 5 x 5 mask) take 54 KB: they stay in a core's L2 cache.
-TILE_ROWS = 48
-TILE_SAMPLES = 256
-
-Band = tuple[int, int, int, int]
-"""First and past-the-last row, first and past-the-last sample."""
+# With 15 mask rows the totals of a tile take 125 KB: they stay in a core's second cache. Narrower ones pay for beginning
+# each row anew (512 samples: 10 to 20 % slower).
+TILE_SAMPLES = 2048
+# Rows that a strip walks down with its totals in registers: 8 is 2 to 5 % faster than 4.
+ROWS_AT_ONCE = 8
+# Results of small masks are stored past the cache where they are larger than it. It takes a quarter off the time of
+# 3 x 3 (2048 x 2048, float32); with larger masks the totals' stores would wait for the slower ones.
+PAST_CACHE_BYTES = 16 << 20
+PAST_CACHE_MASK_ROWS = 5
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return no launches: the tiles are tasks of CPU threads."""
+    """Return no launches: the bands are tasks of CPU threads."""
     return ()
 
 
-def _cells_loaded(length: int, side: int, halo: int, before: int, ghost_cells: bool) -> int:
-    """Return the cells along one axis that all tiles load: their own and the halo, ghost cells not counted."""
-    if ghost_cells:
-        return tile_cells_inside(length, side, halo + 1, before, ghost_cells=True)
-    return length + -(-length // side) * halo
-
-
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work by tiles: input once a tile with its halo; cells and weights from the core's cache after that."""
-    (rows, columns), channels, ghosts = problem.mask_shape, problem.channels, problem.border.has_ghost_cells
-    loaded_rows = _cells_loaded(problem.height, TILE_ROWS, rows - 1, problem.anchor[0], ghosts)
-    loaded_samples = _cells_loaded(
-        problem.width * channels, TILE_SAMPLES, (columns - 1) * channels, problem.anchor[1] * channels, ghosts
-    )
-    return filter_work(problem, picture_loads=loaded_rows * loaded_samples)
+    """Return the work: each sample once; a mask's further reads of it, and of the weights, are the cache's business.
+
+    The mask rows - 1 input rows that two bands share are not counted: how many bands there are depends on the cores.
+    """
+    return filter_work(problem, picture_loads=problem.samples)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -68,177 +64,242 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return None
 
 
-@njit(nogil=True, inline="always")
-def tile_pitch(mask_columns: int, channels: int) -> int:
-    """Return the samples from one row of the tile to the next: register tiles may reach past the last result."""
-    return TILE_SAMPLES + (mask_columns - 1) * channels + COLUMNS
-
-
-@njit(nogil=True, inline="always")
-def _load_tile(image, channels, top, left, rows, samples, border, ghost_value, tile, pitch):
-    """Copy rows x samples input cells from (top, left) on into the tile; left counts interleaved samples."""
-    height, row_samples = image.shape
-    width = row_samples // channels
-    inside_first = min(max(0, -left), samples)
-    inside_last = max(inside_first, min(samples, row_samples - left))
-    for row in range(rows):
-        source_row = source_index(top + row, height, border)
-        at = row * pitch
-        if source_row < 0:
-            for sample in range(samples):
-                tile[at + sample] = ghost_value
-            continue
-        # Slices let the compiler see that no index is negative; only then does it use vectors.
-        source = image[source_row, left + inside_first : left + inside_last]
-        target = tile[at + inside_first : at + inside_last]
-        for sample in range(inside_last - inside_first):
-            target[sample] = np.float32(source[sample])
-        for part in range(2):
-            first = 0 if part == 0 else inside_last
-            last = inside_first if part == 0 else samples
-            for sample in range(first, last):
-                column = (left + sample) // channels
-                channel = left + sample - column * channels
-                source_column = source_index(column, width, border)
-                value = ghost_value
-                if source_column >= 0:
-                    value = np.float32(image[source_row, source_column * channels + channel])
-                tile[at + sample] = value
-
-
-# Flat arrays and buffers come as arguments: making them in here cost 0.4 of 1.8 s of compilation.
-@njit(nogil=True, cache=True)
-def correlate_band(
-    image,
+# Addresses instead of arrays for the picture and the result: whether they may be written to is part of an array's type,
+# and each type costs a compilation. What can be computed before comes computed: each line here costs 10 ms of it.
+@njit(nogil=True, cache=True, error_model="numpy")
+def correlate_bands(
+    picture,
+    out,
+    height,
+    samples,
     channels,
     weights,
     mask_rows,
     mask_columns,
     anchor_row,
-    anchor_column,
-    border,
-    ghost_value,
+    before,
+    after,
+    outside_rows,
+    outside_samples,
     offset,
-    out,
-    band_top,
-    band_bottom,
-    band_left,
-    band_right,
-    tile,
-    spill,
+    past_cache,
+    bands,
+    parts,
+    counter,
+    edge,
+    edge_pitch,
+    ghost_row,
+    edge_results,
+    edge_results_pitch,
+    totals,
+    totals_pitch,
 ):
-    """Compute the results of rows band_top .. band_bottom - 1, samples band_left .. band_right - 1, tile by tile.
+    """Take one band after another and compute its results until none is left.
 
-    `image` is H x (W x channels), `weights` and `out` are flat; `tile` and `spill` are buffers of this thread.
+    A band has its first and past-the-last row, and its first and past-the-last part; a part its first and past-the-last
+    result of a row, the column of its totals, and the element of its edge buffer, or -1 for a part of the middle.
     """
-    samples = image.shape[1]
-    halo = (mask_columns - 1) * channels
-    pitch = tile_pitch(mask_columns, channels)
-    for top in range(band_top, band_bottom, TILE_ROWS):
-        rows = min(TILE_ROWS, band_bottom - top)
-        for left in range(band_left, band_right, TILE_SAMPLES):
-            columns = min(TILE_SAMPLES, band_right - left)
-            _load_tile(
-                image,
-                channels,
-                top - anchor_row,
-                left - anchor_column * channels,
-                rows + mask_rows - 1,
-                columns + halo,
-                border,
-                ghost_value,
-                tile,
-                pitch,
-            )
-            for row in range(0, rows, ROWS):
-                for column in range(0, columns, COLUMNS):
-                    at = row * pitch + column
-                    out_at = (top + row) * samples + left + column
-                    whole = row + ROWS <= rows and column + COLUMNS <= columns
-                    target, target_at, target_pitch = (out, out_at, samples) if whole else (spill, 0, COLUMNS)
-                    register_tile(
-                        tile,
-                        at,
+    size, out_size = edge.itemsize, edge_results.itemsize
+    while True:
+        band = take_next(counter)
+        if band >= bands.shape[0]:
+            break
+        top, bottom = bands[band, 0], bands[band, 1]
+        # The row of results that the input row completes; negative: none yet.
+        result = 1 - mask_rows
+        while result < bottom - top:
+            # The mask rows under which this input row meets results of the band.
+            past = result + mask_rows if result < 0 else mask_rows
+            lowest = past - mask_rows
+            if result + mask_rows > bottom - top:
+                lowest = result + mask_rows - (bottom - top)
+            elif lowest < 0:
+                lowest = 0
+            row = top - anchor_row + result + mask_rows - 1
+            source = source_row(row, height, outside_rows, anchor_row)
+            rows = 1
+            if lowest == 0 and result >= 0 and source == row and mask_rows <= MOST_ROWS:
+                rows = min(ROWS_AT_ONCE, height - row, bottom - top - result - mask_rows + 1)
+            for part in range(bands[band, 2], bands[band, 3]):
+                first, last, buffer = parts[part, 0], parts[part, 1], parts[part, 3]
+                row_address = picture + source * samples * size
+                if source < 0:
+                    address, pitch = address_of(ghost_row, 0), 0
+                elif buffer < 0:
+                    address, pitch = row_address + (first - before) * size, samples
+                else:
+                    for r in range(rows):
+                        copy_edge(
+                            row_address + r * samples * size,
+                            samples,
+                            first - before,
+                            last + after,
+                            outside_samples,
+                            before,
+                            ghost_row,
+                            edge,
+                            buffer + r * edge_pitch,
+                        )
+                    address, pitch = address_of(edge, buffer), edge_pitch
+                results = out + ((top + result) * samples + first) * out_size
+                target, target_pitch = results, samples
+                if buffer >= 0:
+                    target, target_pitch = address_of(edge_results, 0), edge_results_pitch
+                end = past
+                while end > lowest:
+                    # Of equal parts, the last ones first: each row of totals is read before it is overwritten.
+                    takes = (end - lowest + MOST_ROWS - 1) // MOST_ROWS
+                    begin = end - (end - lowest + takes - 1) // takes
+                    sum_rows(
+                        address,
+                        edge,
                         pitch,
+                        rows,
+                        totals,
+                        begin * totals_pitch + parts[part, 2],
+                        totals_pitch,
                         weights,
+                        begin,
                         mask_rows,
+                        end - begin,
                         mask_columns,
                         channels,
+                        last - first,
                         offset,
                         target,
-                        target_at,
+                        edge_results,
                         target_pitch,
+                        end == mask_rows,
+                        past_cache and buffer < 0,
                     )
-                    if not whole:
-                        for r in range(min(ROWS, rows - row)):
-                            for c in range(min(COLUMNS, columns - column)):
-                                out[out_at + r * samples + c] = spill[r * COLUMNS + c]
+                    end = begin
+                if buffer >= 0 and result >= 0:
+                    for r in range(rows):
+                        copy_samples(
+                            results + r * samples * out_size,
+                            address_of(edge_results, r * edge_results_pitch),
+                            last - first,
+                            edge_results,
+                        )
+            result += rows
 
 
-def bands(height: int, samples: int, workers: int) -> tuple[Band, ...]:
-    """Cut a picture of height x samples into at most four bands a worker, of whole tiles.
+@dataclass
+class _Buffers:
+    """What one thread computes in; kept from launch to launch."""
 
-    Four are enough that a core that is held up costs little. Small pictures get fewer, of eight tiles or more where
-    that leaves no worker idle: starting a band costs about 30 us, in turn (16 cores, 512 x 512 RGB, 5 x 5: 0.8 ms with
-    11 bands, 2.6 ms with 66). Bands go across the whole picture unless it is too low for that.
-    """
-    tiles_down, tiles_across = -(-height // TILE_ROWS), -(-samples // TILE_SAMPLES)
-    wanted = min(4 * workers, max(workers, tiles_down * tiles_across // 8))
-    down = min(wanted, tiles_down)
-    across = min(-(-wanted // down), tiles_across) if 2 * down < wanted else 1
-    band_rows = TILE_ROWS * -(-tiles_down // down)
-    band_samples = TILE_SAMPLES * -(-tiles_across // across)
-    return tuple(
-        (top, min(top + band_rows, height), left, min(left + band_samples, samples))
-        for top in range(0, height, band_rows)
-        for left in range(0, samples, band_samples)
-    )
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="cpu-parallel")
+    edge: np.ndarray
+    edge_results: np.ndarray
+    totals: np.ndarray
 
 
 class Parallel:
-    """The tiles, ready for one problem and mask."""
+    """The bands, ready for one problem and mask."""
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        rows, columns = problem.mask_shape
         self._problem = problem
-        self._mask = (
-            problem.channels,
-            mask.weights32.reshape(-1),
-            rows,
-            columns,
-            *problem.anchor,
-            cpu_code(problem.border),
-            np.float32(problem.ghost_value),
-            np.float32(mask.offset),
-        )
-        self._tile_size = (TILE_ROWS + rows - 1 + ROWS) * tile_pitch.py_func(columns, problem.channels)
-        self._bands = bands(problem.height, problem.width * problem.channels, cores())
+        self._halo = halo = Halo.of(problem)
+        self._samples = problem.width * problem.channels
+        self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
+        self._result_dtype = np.dtype(problem.result_dtype)
+        self._weights = np.array(mask.weights32.T, order="C").reshape(-1)
+        self._offset = np.float32(mask.offset)
+        self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
+        self._edge_results_pitch = halo.longest_edge + VECTOR
+        longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
+        self._totals_pitch = _whole_vectors(longest_row)
+        self._ghost_row = self._ghosts(longest_row + halo.before + halo.after)
+        self._buffers: list[_Buffers] = []
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on all cores; returns when it is done."""
-        flat_image = image.reshape(self._problem.height, -1)
-        flat_out = out.reshape(-1)
-        if len(self._bands) == 1:
-            self._filter_band(flat_image, flat_out, self._bands[0])
-            return
-        for _ in _threads().map(lambda band: self._filter_band(flat_image, flat_out, band), self._bands):
-            pass
+        problem, halo = self._problem, self._halo
+        image = np.ascontiguousarray(image, self._dtype)
+        past_cache, before_vector = False, 0
+        if self._result_dtype == np.float32 and self._samples % VECTOR == 0:
+            before_vector = -(out.ctypes.data // out.itemsize) % VECTOR
+            past_cache = out.nbytes >= PAST_CACHE_BYTES and problem.mask_shape[0] <= PAST_CACHE_MASK_ROWS
+        tiles, parts = self._parts(before_vector)
+        workers = workers_for(problem.multiply_adds, cores())
+        bands = cut(problem.height, len(tiles), workers, problem.mask_shape[0])
+        bands = np.hstack([bands[:, :2], tiles[bands[:, 2]]])
+        counter = np.zeros(1, np.int64)
 
-    def _filter_band(self, image: np.ndarray, out: np.ndarray, band: Band) -> None:
-        tile = np.zeros(self._tile_size, np.float32)
-        spill = np.empty(ROWS * COLUMNS, np.float32)
-        correlate_band(image, *self._mask, out, *band, tile, spill)
+        def work() -> None:
+            try:
+                buffers = self._buffers.pop()
+            except IndexError:
+                buffers = self._new_buffers()
+            correlate_bands(
+                image.ctypes.data,
+                out.ctypes.data,
+                problem.height,
+                self._samples,
+                problem.channels,
+                self._weights,
+                *problem.mask_shape,
+                problem.anchor[0],
+                halo.before,
+                halo.after,
+                halo.outside_rows,
+                halo.outside_samples,
+                self._offset,
+                past_cache,
+                bands,
+                parts,
+                counter,
+                buffers.edge,
+                self._edge_pitch,
+                self._ghost_row,
+                buffers.edge_results,
+                self._edge_results_pitch,
+                buffers.totals,
+                self._totals_pitch,
+            )
+            self._buffers.append(buffers)
+
+        run_together(work, min(workers, len(bands)))
+
+    def _parts(self, before_vector: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tiles of a row, each the range of its parts, and the parts, as `correlate_bands` takes them."""
+        left_end, right_start = self._halo.columns(self._samples, before_vector)
+        middles = range(left_end, max(right_start, left_end + 1), TILE_SAMPLES)
+        tiles: list[tuple[int, int]] = []
+        parts: list[tuple[int, int, int, int]] = []
+        for middle in middles:
+            wanted = [(middle, min(middle + TILE_SAMPLES, right_start), -1)]
+            if middle == middles[0]:
+                wanted.insert(0, (0, left_end, 0))
+            if middle == middles[-1]:
+                wanted.append((right_start, self._samples, ROWS_AT_ONCE * self._edge_pitch))
+            tiles.append((len(parts), len(parts) + sum(first < last for first, last, _ in wanted)))
+            column = 0
+            for first, last, buffer in wanted:
+                if first < last:
+                    parts.append((first, last, column, buffer))
+                    column += _whole_vectors(last - first)
+        return np.array(tiles, np.int64), np.array(parts, np.int64)
+
+    def _ghosts(self, count: int) -> np.ndarray:
+        return np.full(count, self._problem.ghost_value, self._dtype)
+
+    def _new_buffers(self) -> _Buffers:
+        return _Buffers(
+            edge=self._ghosts(2 * ROWS_AT_ONCE * self._edge_pitch),
+            edge_results=np.empty(ROWS_AT_ONCE * self._edge_results_pitch, self._result_dtype),
+            totals=aligned_zeros(self._problem.mask_shape[0] * self._totals_pitch),
+        )
+
+
+def _whole_vectors(samples: int) -> int:
+    return -(-samples // VECTOR) * VECTOR
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> Parallel:
-    """Return the tiles for one problem and mask, compiled."""
+    """Return the bands for one problem and mask, compiled."""
     tiny = np.zeros((1, 1, problem.channels), problem.dtype)
-    Parallel(replace(problem, height=1, width=1), mask).launch(tiny, np.empty(tiny.shape, np.float32))
+    small = Parallel(replace(problem, height=1, width=1), mask)
+    small.launch(tiny, np.empty(tiny.shape, problem.result_dtype))
     return Parallel(problem, mask)
 
 
@@ -246,11 +307,12 @@ VARIANT = Variant(
     key="cpu-parallel",
     title="CPU, all cores",
     device=DeviceKind.CPU,
-    idea="Tiles that fit a core's cache, sums kept in vector registers, every core at work.",
+    idea="Each input row is added at once to all results that wait for it; sums in vector registers, every core at work.",
     default_block=Block(1, 1),
     plan=plan,
     work=work,
     prepare=prepare,
     unsupported=unsupported,
     uses_block=False,
+    quantises=True,
 )

@@ -19,7 +19,9 @@ from engine.block_rules import Refusal
 from engine.border import Border
 from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
 from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import cuda
+from engine.device.result_rules import cuda_result
 from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps
 from engine.problem import Problem
@@ -44,9 +46,10 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 @lru_cache
-def kernel(border: Border):
-    """Return the kernel for a border; the size of picture and mask is known at run time."""
-    rule = cuda_rule(border)
+@kept_on_disk
+def kernel(border: Border, result_dtype: str):
+    """Return the kernel for a border and a type of result; the size of picture and mask is known at run time."""
+    rule, as_result = cuda_rule(border), cuda_result(result_dtype)
 
     @cuda.jit
     def correlate_naive(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
@@ -66,7 +69,7 @@ def kernel(border: Border):
                     value = float32(image[source_row, source_column, channel])
                 partial += value * weights[m, n]
             total += partial
-        out[row, column, channel] = total + offset
+        out[row, column, channel] = as_result(total + offset)
 
     return correlate_naive
 
@@ -74,7 +77,7 @@ def kernel(border: Border):
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     (launch,) = plan(problem, block)
-    function = kernel(problem.border)
+    function = kernel(problem.border, problem.result_dtype)
     signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
     return (Pass("correlate_naive", function, signature, launch, arguments),)
 
@@ -90,4 +93,5 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    quantises=True,
 )

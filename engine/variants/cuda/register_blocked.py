@@ -1,15 +1,16 @@
 """`register-blocked`: each thread keeps a block of results in registers; the fastest direct kernel here.
 
 Idea
-    A thread owns `rows` x `groups` vectors of 4 results. It walks down the input rows of its block's tile in shared
-    memory, reads each row once with 16-byte loads, and adds it to every result row that it lies under.
+    A thread owns `rows` neighbouring rows of 4 (RGB: 12) results. It walks down the mask rows with the input rows
+    under them in registers: each step loads one more input row, 16 bytes at a time, and every weight serves all of
+    the thread's results.
 Who loads what
-    The block copies its input tile into shared memory with 16-byte loads (4 samples of any type), all of them under
-    way before the first is stored; borders are decided there, never in the inner loop. The weights go to shared memory
-    too, where a warp reads them as one broadcast: a mask edit needs no compiling.
+    The block copies its input tile into shared memory with 16-byte copies that no thread waits for (4 samples of any
+    type); borders are decided there, never in the inner loop. The weights lie in constant memory that is written when
+    a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform registers.
 What it saves
-    Against `tiled`: a value that came out of shared memory serves 4 x rows multiply-adds instead of one, a weight
-    4 x groups of them.
+    Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of one, a weight
+    16 and more of them.
 Limit
     Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
 
@@ -17,18 +18,22 @@ Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarkin
 SC 2008, section 3) applied to the rows of a correlation; the emitted code is in `engine/variants/emit/cuda_*.py`.
 """
 
+from dataclasses import replace
 from functools import lru_cache
+
+import numpy as np
 
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.border import Border
+from engine.device.constant_memory import jit_with_constant
 from engine.device.cuda_kernels import (
     filter_arguments,
     filter_signature,
     float32,
     prepare_passes,
 )
-from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
 from engine.metrics.traffic import cells_inside
@@ -36,41 +41,78 @@ from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Variant
 from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
 from engine.variants.emit.cuda_accumulator import accumulator
+from engine.variants.emit.cuda_async_copy import waiter
+from engine.variants.emit.cuda_constants import WEIGHTS
+from engine.variants.emit.cuda_ir import hidden
 from engine.variants.emit.cuda_result_storer import result_storer
 from engine.variants.emit.cuda_tile_loader import tile_loader
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 from engine.work import Work, filter_work
 
 MAX_SIDE = 31
-ROWS = 4
 WARPS = 4
 SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
-WINDOW_SAMPLES = 80
+MOST_WINDOW_SAMPLES = 120
+# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 16 KB of code.
+MOST_UNROLLED = 1000
 
 
-def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> TileShape:
-    """Return the shape of a block's work: the first that fits shared memory and registers, unrolled if one can be.
+def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
+    """Return the shape of a block's work.
 
-    Two vectors a row and thread halve the loads of weights; one vector leaves half the code, which for 7 x 7 and 9 x 9
-    decides whether it can be unrolled (4096 x 4096 float32, H200: 64 instead of 68 us, 87 instead of 91).
+    RGB takes 12 neighbouring samples a thread instead of 4: with 4, each sample that is loaded serves one or two
+    results of a row only, because the next one of its channel is three samples on (15 x 15 float32, H200: 445 instead
+    of 673 us). Up to 5 x 5 memory is the limit, and 8 rows of 4 samples are stored in better order (106 instead of
+    121). Two steps a block overlap the
+    second one's loads with the first one's multiply-adds; they pay where both take about as long (7 x 7 float32: 42
+    instead of 47 us, H200), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
     """
     left = anchor_column * channels
     before = -(-left // VECTOR) * VECTOR
-    shapes = [
-        TileShape(*mask_shape, channels, before, before - left, groups, ROWS, warps)
-        for groups, warps in ((2, WARPS), (1, WARPS), (1, WARPS // 2))
+    steps = 2 if itemsize == 4 and channels == 1 and 6 <= mask_shape[1] <= 9 else 1
+
+    def shape(vectors: int, rows: int, warps: int) -> TileShape:
+        whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
+        return replace(whole, unrolled_rows=_unrolled_rows(whole))
+
+    is_small = mask_shape[1] <= 5
+    vectors, rows = [1], [4, 3, 2, 1]
+    if channels == 3 and not (is_small and itemsize == 4):
+        vectors = [3, 1]
+    elif is_small and itemsize < 4:
+        vectors = [2, 1]
+    elif is_small and channels == 3:
+        rows = [8, *rows]
+    elif 9 <= mask_shape[1] <= 11:
+        rows = [3, 2, 1]
+    candidates = [
+        shape(vectors_of_row, rows_of_thread, warps)
+        for vectors_of_row in vectors
+        for warps in (WARPS, WARPS // 2)
+        for rows_of_thread in rows
     ]
     fitting = [
-        shape
-        for shape in shapes
-        if shape.shared_bytes <= SHARED_BYTES and shape.window * shape.groups <= WINDOW_SAMPLES
+        candidate
+        for candidate in candidates
+        if candidate.shared_bytes <= SHARED_BYTES and candidate.window * candidate.rows <= MOST_WINDOW_SAMPLES
     ]
-    return next((shape for shape in fitting if shape.unrolled), fitting[0] if fitting else shapes[-1])
+    return fitting[0] if fitting else candidates[-1]
+
+
+def _unrolled_rows(shape: TileShape) -> int:
+    """Return how many mask rows are written one after another: all of them if they are few enough.
+
+    Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to the next.
+    """
+    one = shape.rows * shape.across * (shape.mask_columns + 1)
+    if shape.mask_rows * one <= MOST_UNROLLED:
+        return shape.mask_rows
+    return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
 
 
 def _shape_of(problem: Problem) -> TileShape:
-    return tile_shape(problem.mask_shape, problem.anchor[1], problem.channels)
+    return tile_shape(problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -81,42 +123,33 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
         blocks_along(problem.height, shape.out_rows),
         1,
     )
-    return (Launch(grid, (32, shape.warps, 1), shape.shared_bytes),)
+    return (Launch(grid, (32, shape.warps, 1), shape.shared_bytes, 4 * shape.weights),)
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: a block loads its whole tile, mends what lies outside the picture, and computes all its results."""
+    """Return the work: a block fills its whole tile, where ghost cells cost no load, and computes all its results."""
     shape, (launch,) = _shape_of(problem), plan(problem, block)
-    tile = shape.tile_rows * shape.tile_samples
-    mended = _mended(problem, shape, launch)
-    threads, pairs = launch.blocks * shape.threads, shape.rows * shape.mask_rows
-    tap_rows = shape.mask_rows if shape.unrolled else pairs
-    walked = (shape.rows + shape.mask_rows - 1) * shape.groups * shape.window
+    cells = launch.blocks * shape.tile_rows * shape.tile_samples
+    loaded = _cells_of_the_picture(problem, shape, launch) if problem.border.has_ghost_cells else cells
+    rounds = launch.blocks * shape.threads * shape.steps
     return filter_work(
         problem,
-        picture_loads=launch.blocks * tile + (0 if problem.border.has_ghost_cells else mended),
-        weight_loads=launch.blocks * problem.taps,
-        shared_loads=threads * (walked + tap_rows * shape.tap_pitch),
-        shared_stores=launch.blocks * (tile + shape.mask_rows * shape.tap_pitch) + mended,
-        multiply_adds=threads * pairs * shape.groups * VECTOR * shape.mask_columns,
+        picture_loads=loaded,
+        shared_loads=rounds * (shape.rows + shape.mask_rows - 1) * shape.window,
+        shared_stores=cells,
+        constant_loads=rounds * problem.taps,
+        multiply_adds=rounds * shape.rows * shape.across * problem.taps,
     )
 
 
-def _mended(problem: Problem, shape: TileShape, launch: Launch) -> int:
-    """Return the cells of all tiles that are written once more: those beside the picture, and rows of ghost cells."""
-    samples, across, down = problem.width * problem.channels, *launch.grid[:2]
+def _cells_of_the_picture(problem: Problem, shape: TileShape, launch: Launch) -> int:
+    """Return the cells of all tiles that lie in the picture."""
+    across, down = launch.grid[:2]
     lefts = (index * shape.out_samples - shape.before for index in range(across))
-    outside = sum(
-        shape.tile_samples - cells_inside(left, left + shape.tile_samples, samples) for left in lefts
-    )
-    mended = down * shape.tile_rows * outside
-    if not problem.border.has_ghost_cells:
-        return mended
     tops = (index * shape.out_rows - problem.anchor[0] for index in range(down))
-    ghost_rows = sum(
-        shape.tile_rows - cells_inside(top, top + shape.tile_rows, problem.height) for top in tops
-    )
-    return mended + ghost_rows * (across * shape.tile_samples - outside)
+    samples = problem.width * problem.channels
+    columns = sum(cells_inside(left, left + shape.tile_samples, samples) for left in lefts)
+    return columns * sum(cells_inside(top, top + shape.tile_rows, problem.height) for top in tops)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -143,71 +176,46 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 # What the compiler must know: few of them are in use at a time.
 @lru_cache(maxsize=64)
-def kernel(border: Border, mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int):
-    """Return the kernel for a border, a mask shape and anchor column, a number of channels and a sample size."""
-    rule = cuda_rule(border)
-    shape = tile_shape(mask_shape, anchor_column, channels)
-    load = tile_loader(shape, itemsize, border.rule)
-    accumulate, store = accumulator(shape), result_storer(shape)
-    CHANNELS, BEFORE, THREADS, WARPS_DOWN = channels, shape.before, shape.threads, shape.warps
-    HAS_GHOSTS = border.has_ghost_cells
+@kept_on_disk
+def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
+    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
+    load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
+    wait_for_all, wait_for_earlier, steps_of = waiter(pending=0), waiter(pending=1), hidden(shape.steps)
+    accumulate, store = accumulator(shape), result_storer(shape, result_itemsize)
+    CHANNELS, BEFORE = shape.channels, shape.before
     # Vectors of 16 bytes need it; the simulator knows no alignment.
     ALIGNMENT = None if SIMULATED else 16
-    OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
-    TILE_ROWS, TILE_SAMPLES = shape.tile_rows, shape.tile_samples
-    MASK_ROWS, MASK_COLUMNS, TAP_PITCH = *mask_shape, shape.tap_pitch
-    TILE_CELLS, TAPS = TILE_ROWS * TILE_SAMPLES, MASK_ROWS * TAP_PITCH
+    ROWS, ACROSS, STEPS, STEP_ROWS = shape.rows, shape.across, shape.steps, shape.step_rows
+    OUT_ROWS, OUT_SAMPLES, FIRST_ROWS = shape.out_rows, shape.out_samples, shape.first_rows
+    TILE_SAMPLES, TILE_CELLS = shape.tile_samples, shape.tile_rows * shape.tile_samples
 
-    @cuda.jit
+    @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_register_blocked(
         image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
     ):
         tile = cuda.shared.array(TILE_CELLS, float32, ALIGNMENT)
-        taps = cuda.shared.array(TAPS, float32, ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-        thread = warp * 32 + lane
-        height = image.shape[0]
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS - anchor_row
         left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
-
-        load(tile, image, top, lane, warp, left)
-        for tap in range(thread, TAPS, THREADS):
-            m = tap // TAP_PITCH
-            n = tap - m * TAP_PITCH
-            weight = float32(0.0)
-            if n < MASK_COLUMNS:
-                weight = weights[m, n]
-            taps[tap] = weight
-        outside_left = min(max(-left, 0), TILE_SAMPLES)
-        first_outside_right = min(samples - left, TILE_SAMPLES)
-        outside = outside_left + TILE_SAMPLES - first_outside_right
-        has_ghost_rows = HAS_GHOSTS and (top < 0 or top + TILE_ROWS > height)
-        if outside > 0 or has_ghost_rows:
-            # Whoever mends a cell must come after whoever loaded it.
+        load_first(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+        # The row of the tile that the next step's rows begin with.
+        beyond = FIRST_ROWS
+        for step in range(steps_of()):
+            if step + 1 < STEPS:
+                at = beyond * TILE_SAMPLES
+                load_next(tile, at, image, samples, top + beyond, lane, warp, left, ghost_value)
+                wait_for_earlier()
+                beyond += STEP_ROWS
+            else:
+                wait_for_all()
+            # Nobody may read a cell before whoever copies it has it there.
             cuda.syncthreads()
-            for number in range(thread, TILE_ROWS * outside, THREADS):
-                row = number // outside
-                place = number - row * outside
-                sample = place if place < outside_left else place + TILE_SAMPLES - outside
-                column = (left + sample) // CHANNELS
-                source_row, source_column = rule(top + row, height), rule(column, width)
-                value = ghost_value
-                if source_row >= 0 and source_column >= 0:
-                    value = float32(image[source_row, source_column, left + sample - column * CHANNELS])
-                tile[row * TILE_SAMPLES + sample] = value
-            if has_ghost_rows:
-                for row in range(warp, TILE_ROWS, WARPS_DOWN):
-                    if rule(top + row, height) < 0:
-                        for sample in range(outside_left + lane, first_outside_right, 32):
-                            tile[row * TILE_SAMPLES + sample] = ghost_value
-        # Nobody may read a cell before whoever loads it has stored it.
-        cuda.syncthreads()
-
-        first = warp * ROWS
-        sums = accumulate(tile, first * TILE_SAMPLES + lane * VECTOR, taps)
-        sample = cuda.blockIdx.x * OUT_SAMPLES + lane * VECTOR
-        store(out, cuda.blockIdx.y * OUT_ROWS + first, sample, samples, sums, offset)
+            row = step * STEP_ROWS + warp * ROWS
+            sums = accumulate(tile, row * TILE_SAMPLES + lane * ACROSS, weights)
+            sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
+            store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, sums, offset)
 
     return correlate_register_blocked
 
@@ -215,18 +223,19 @@ def kernel(border: Border, mask_shape: tuple[int, int], anchor_column: int, chan
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     (launch,) = plan(problem, block)
-    function = kernel(
-        problem.border, problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize
-    )
+    shape = _shape_of(problem)
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
-    return (Pass("correlate_register_blocked", function, signature, launch, arguments),)
+    constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
+    constant[:, : shape.mask_columns] = mask.weights32
+    return (Pass("correlate_register_blocked", function, signature, launch, arguments, (WEIGHTS, constant)),)
 
 
 VARIANT = Variant(
     key="register-blocked",
     title="Register-blocked",
     device=DeviceKind.CUDA,
-    idea="Each thread keeps 4 rows of results in registers and reads each input row once, 16 bytes at a time.",
+    idea="Each thread keeps rows of results in registers and reads each input row once, 16 bytes at a time.",
     default_block=Block(32, WARPS),
     plan=plan,
     work=work,
@@ -234,4 +243,5 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     uses_block=False,
+    quantises=True,
 )

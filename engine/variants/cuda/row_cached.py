@@ -23,6 +23,7 @@ from engine.block_rules import Refusal
 from engine.border import Border
 from engine.device.cuda_kernels import float32, prepare_passes
 from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps, taps_in_own_tile
@@ -62,6 +63,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 @lru_cache(maxsize=64)
+@kept_on_disk
 def kernel(border: Border, block: Block):
     """Return the kernel for a border and a block."""
     rule = cuda_rule(border)

@@ -27,6 +27,7 @@ from engine.block_rules import Refusal
 from engine.border import Border
 from engine.device.cuda_kernels import float32, jit_for, prepare_passes
 from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
 from engine.metrics.traffic import tile_cells_inside
@@ -91,6 +92,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
 @lru_cache(maxsize=64)
+@kept_on_disk
 def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block."""
     rule = cuda_rule(border)

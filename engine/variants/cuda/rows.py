@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from engine.block_rules import Refusal
-from engine.device.cuda_kernels import RESULTS, image_type
+from engine.device.cuda_kernels import image_type, result_type
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import Place
@@ -16,7 +16,7 @@ def row_signature(problem: Problem) -> tuple[Any, ...]:
     """Return the argument types of a 1-D kernel, those of `row_arguments`."""
     weights = types.Array(types.float32, 1, "C")
     numbers = (types.int64, types.int64, types.float32, types.float32)
-    return (image_type(problem), weights, *numbers, RESULTS)
+    return (image_type(problem), weights, *numbers, result_type(problem))
 
 
 def row_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:

@@ -21,6 +21,7 @@ from engine.block_rules import Refusal
 from engine.border import Border
 from engine.device.cuda_kernels import float32, prepare_passes
 from engine.device.index_rules import cuda_rule
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import cuda
 from engine.mask.mask import Mask
 from engine.problem import Problem
@@ -53,6 +54,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 @lru_cache
+@kept_on_disk
 def horizontal_kernel(border: Border):
     """Return the kernel along the rows for a border; the size of picture and mask is known at run time."""
     rule = cuda_rule(border)
@@ -76,6 +78,7 @@ def horizontal_kernel(border: Border):
 
 
 @lru_cache
+@kept_on_disk
 def vertical_kernel(border: Border):
     """Return the kernel along the columns for a border."""
     rule = cuda_rule(border)

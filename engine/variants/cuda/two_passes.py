@@ -34,7 +34,7 @@ from numba import types
 
 from engine.block import Block, Limits
 from engine.block_rules import Refusal, SharedBytes
-from engine.device.cuda_kernels import RESULTS, float32, image_type
+from engine.device.cuda_kernels import SCRATCH, float32, image_type, result_type
 from engine.errors import UnsupportedVariant
 from engine.mask.analysis import analyse, why_not_separable
 from engine.mask.factors import Factors, factor
@@ -125,14 +125,14 @@ def two_passes(
         Pass(
             horizontal.py_func.__name__,
             horizontal,
-            (image_type(problem), weights, types.int64, types.int64, float32, RESULTS),
+            (image_type(problem), weights, types.int64, types.int64, float32, SCRATCH),
             launches[0],
             (Place.IMAGE, factors.row, problem.width, anchor_column, ghost_value, Place.SCRATCH),
         ),
         Pass(
             vertical.py_func.__name__,
             vertical,
-            (RESULTS, weights, types.int64, types.int64, float32, float32, RESULTS),
+            (SCRATCH, weights, types.int64, types.int64, float32, float32, result_type(problem)),
             launches[1],
             (
                 Place.SCRATCH,

@@ -1,6 +1,6 @@
 """The multiply-adds of `register-blocked`, emitted as LLVM IR.
 
-Through one intrinsic they compile in 0.2 to 0.6 s; the same as unrolled Python statements took 7 s (5 x 5) and 267 s
+Through one intrinsic they compile in 0.1 to 0.4 s; the same as unrolled Python statements took 7 s (5 x 5) and 267 s
 (15 x 15).
 """
 
@@ -10,143 +10,185 @@ from llvmlite import ir
 from numba import types
 
 from engine.device.numba_cuda import intrinsic
-from engine.variants.emit.cuda_ir import F32, I32, I64, constant, data_of, fma, load_vector, wide, with_twin
+from engine.variants.emit.cuda_constants import constant_weights
+from engine.variants.emit.cuda_ir import (
+    F32,
+    I32,
+    SHARED,
+    constant,
+    data_of,
+    fma,
+    load_vector,
+    moved,
+    not_unrolled,
+    with_twin,
+)
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
+Values = list[ir.Value]
 
-def accumulator(shape: TileShape) -> Any:
-    """Return the function that computes a thread's results, without offset: `accumulate(tile, at, taps)` -> sums.
 
-    The `rows` x `groups` x 4 sums begin with row 0. Result row i meets input row r under mask row m = r - i, where
-    there is one. Each (result, mask row) pair has a float32 partial sum of its own, a chain of fused multiply-adds.
+class MaskWalk:
+    """Emits the walk down the mask rows over a window of input rows.
+
+    Result row i lies under mask row m with input row i + m. So mask row m needs `rows` input rows; the next one needs
+    the same but for the first, and one more, which is all that is loaded. Each weight serves `rows` x `across` results
+    at once. Each (result, mask row) pair has a float32 partial sum of its own, a chain of fused multiply-adds; or all
+    mask rows make one chain.
 
     Parameters
     ----------
     shape : TileShape
-        Where it is `unrolled` every input row has code of its own; else a loop walks down the rows, because code that
-        the instruction cache does not hold runs at a third to three quarters of the speed (H200, 51 KB of it).
+    builder : IRBuilder
+    cells : pointer
+        The first cell of this thread's window of the first input row; float32, any address space.
+    weights : pointer
+        The mask, `weight_pitch` floats a row.
+    is_one_chain : bool
     """
-    across = shape.groups * VECTOR
-    count = shape.rows * across
-    walked = shape.rows + shape.mask_rows - 1
+
+    def __init__(
+        self,
+        shape: TileShape,
+        builder: ir.IRBuilder,
+        cells: ir.Value,
+        weights: ir.Value,
+        is_one_chain: bool = False,
+    ) -> None:
+        self._shape, self._builder, self._is_one_chain = shape, builder, is_one_chain
+        self._cells, self._weights = cells, weights
+
+    def emit(self) -> Values:
+        """Return the sums, row by row."""
+        shape, builder = self._shape, self._builder
+        in_loop = shape.mask_rows // shape.unrolled_rows
+        before = shape.mask_rows if in_loop < 2 else shape.mask_rows % shape.unrolled_rows
+        windows = [self._window(self._cells, row) for row in range(shape.rows - 1)]
+        sums: Values = []
+        for m in range(before):
+            windows, sums = self._mask_row(windows, sums, self._cells, self._weights, m)
+        if before == shape.mask_rows:
+            return sums
+
+        entry = builder.block
+        body, after = builder.append_basic_block("mask_rows"), builder.append_basic_block("sums_done")
+        builder.branch(body)
+        builder.position_at_end(body)
+        number = builder.phi(I32)
+        number.add_incoming(constant(0), entry)
+        zeros = [ir.Constant(F32, 0.0)] * (shape.rows * shape.across)
+        carried_sums = self._carried(sums or zeros, entry)
+        carried_windows = [self._carried(window, entry) for window in windows]
+        windows, sums = [list(window) for window in carried_windows], list(carried_sums)
+        row_cells, row_weights = shape.tile_samples, shape.weight_pitch
+        cells = moved(builder, self._cells, builder.mul(number, constant(shape.unrolled_rows * row_cells)))
+        weights = moved(
+            builder, self._weights, builder.mul(number, constant(shape.unrolled_rows * row_weights))
+        )
+        for m in range(before, before + shape.unrolled_rows):
+            windows, sums = self._mask_row(windows, sums, cells, weights, m)
+        following = builder.add(number, constant(1))
+        number.add_incoming(following, builder.block)
+        for carried, values in zip([carried_sums, *carried_windows], [sums, *windows], strict=True):
+            for phi, value in zip(carried, values, strict=True):
+                phi.add_incoming(value, builder.block)
+        branch = builder.cbranch(builder.icmp_unsigned("<", following, constant(in_loop)), body, after)
+        # What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past 21 KB).
+        not_unrolled(branch, builder.module)
+        builder.position_at_end(after)
+        return sums
+
+    def _carried(self, values: Values, entry: ir.Block) -> list[ir.instructions.PhiInstr]:
+        phis = [self._builder.phi(F32) for _ in values]
+        for phi, value in zip(phis, values, strict=True):
+            phi.add_incoming(value, entry)
+        return phis
+
+    def _window(self, cells: ir.Value, row: int) -> Values:
+        start = row * self._shape.tile_samples
+        window: Values = []
+        for sample in range(0, self._shape.window, VECTOR):
+            window += load_vector(self._builder, moved(self._builder, cells, start + sample), 4)
+        return window
+
+    def _weights_of(self, weights: ir.Value, m: int) -> Values:
+        pitch, columns = self._shape.weight_pitch, self._shape.mask_columns
+        if columns == 1:
+            return [self._builder.load(moved(self._builder, weights, m))]
+        row: Values = []
+        for n in range(0, pitch, VECTOR):
+            row += load_vector(self._builder, moved(self._builder, weights, m * pitch + n), 4)
+        return row[:columns]
+
+    def _mask_row(
+        self, windows: list[Values], sums: Values, cells: ir.Value, weights: ir.Value, m: int
+    ) -> tuple[list[Values], Values]:
+        """Add mask row m, from the window of its first input rows on; return the window of the next one."""
+        shape, builder = self._shape, self._builder
+        windows = [*windows, self._window(cells, m + shape.rows - 1)]
+        partials: Values = list(sums) if self._is_one_chain else []
+        for n, weight in enumerate(self._weights_of(weights, m)):
+            for place in range(shape.rows * shape.across):
+                i, k = divmod(place, shape.across)
+                value = windows[i][shape.shift + k + n * shape.channels]
+                if place == len(partials):
+                    partials.append(builder.fmul(value, weight))
+                else:
+                    partials[place] = fma(builder, value, weight, partials[place])
+        if sums and not self._is_one_chain:
+            partials = [builder.fadd(total, part) for total, part in zip(sums, partials, strict=True)]
+        return windows[1:], partials
+
+
+def accumulator(
+    shape: TileShape, *, first_weight: int = 0, all_weights: int | None = None, is_one_chain: bool = False
+) -> Any:
+    """Return the function that computes a thread's results, without offset: `accumulate(tile, at, weights)` -> sums.
+
+    The `rows` x `across` sums begin with row 0. The compiled function reads its weights from constant memory
+    (`cuda_constants.py`); its plain twin from the array that it is given.
+
+    Parameters
+    ----------
+    shape : TileShape
+    first_weight : int
+        Where its mask begins in constant memory, a multiple of 4.
+    all_weights : int, optional
+        Of the kernel, with those of other functions; None: there are no others.
+    is_one_chain : bool
+        Whether a result is one chain of fused multiply-adds; else each mask row has a partial sum.
+    """
+    count = shape.rows * shape.across
+    all_weights = shape.weights if all_weights is None else all_weights
 
     @intrinsic
-    def accumulate(typingctx, tile, at, taps):
-        signature = types.UniTuple(types.float32, count)(tile, at, taps)
+    def accumulate(typingctx, tile, at, weights):
+        signature = types.UniTuple(types.float32, count)(tile, at, weights)
 
         def codegen(context, builder, signature, arguments):
-            kinds = signature.args
-            tile_data = data_of(context, builder, kinds[0], arguments[0], shared=True)
-            taps_data = data_of(context, builder, kinds[2], arguments[2], shared=True)
-            start = builder.gep(tile_data, [wide(builder, arguments[1])])
-
-            def windows_of(pointer: ir.Value) -> list[list[ir.Value]]:
-                windows = []
-                for group in range(shape.groups):
-                    window: list[ir.Value] = []
-                    for sample in range(0, shape.window, VECTOR):
-                        offset = constant(group * 32 * VECTOR + sample, I64)
-                        window += load_vector(builder, builder.gep(pointer, [offset]), 4)
-                    windows.append(window)
-                return windows
-
-            def weights_of(pointer: ir.Value) -> list[ir.Value]:
-                weights: list[ir.Value] = []
-                for n in range(0, shape.tap_pitch, VECTOR):
-                    weights += load_vector(builder, builder.gep(pointer, [constant(n, I64)]), 4)
-                return weights
-
-            def partial_sums(windows: list[list[ir.Value]], weights: list[ir.Value]) -> list[ir.Value]:
-                sums: list[ir.Value] = []
-                for n in range(shape.mask_columns):
-                    for place in range(across):
-                        group, k = divmod(place, VECTOR)
-                        value = windows[group][shape.shift + k + n * shape.channels]
-                        if n == 0:
-                            sums.append(builder.fmul(value, weights[0]))
-                        else:
-                            sums[place] = fma(builder, value, weights[n], sums[place])
-                return sums
-
-            def unrolled() -> list[ir.Value]:
-                weights = [
-                    weights_of(builder.gep(taps_data, [constant(m * shape.tap_pitch, I64)]))
-                    for m in range(shape.mask_rows)
-                ]
-                totals: list[ir.Value | None] = [None] * count
-                for row in range(walked):
-                    windows = windows_of(builder.gep(start, [constant(row * shape.tile_samples, I64)]))
-                    for i in range(shape.rows):
-                        if not 0 <= row - i < shape.mask_rows:
-                            continue
-                        for place, partial in enumerate(partial_sums(windows, weights[row - i]), i * across):
-                            before = totals[place]
-                            totals[place] = partial if before is None else builder.fadd(before, partial)
-                return totals
-
-            def looped() -> list[ir.Value]:
-                zero, entry = ir.Constant(F32, 0.0), builder.block
-                body, after = (builder.append_basic_block(name) for name in ("input_row", "rows_done"))
-                builder.branch(body)
-                builder.position_at_end(body)
-                row = builder.phi(I32)
-                row.add_incoming(constant(0), entry)
-                carried = [builder.phi(F32) for _ in range(count)]
-                for value in carried:
-                    value.add_incoming(zero, entry)
-                totals: list[ir.Value] = list(carried)
-                begin = builder.mul(row, constant(shape.tile_samples))
-                windows = windows_of(builder.gep(start, [builder.sext(begin, I64)]))
-                for i in range(shape.rows):
-                    mask_row = builder.sub(row, constant(i))
-                    before, first, outer = list(totals), i * across, builder.block
-                    with builder.if_then(builder.icmp_unsigned("<", mask_row, constant(shape.mask_rows))):
-                        tap = builder.sext(builder.mul(mask_row, constant(shape.tap_pitch)), I64)
-                        partial = partial_sums(windows, weights_of(builder.gep(taps_data, [tap])))
-                        for place in range(across):
-                            totals[first + place] = builder.fadd(totals[first + place], partial[place])
-                        inner = builder.block
-                    for place in range(first, first + across):
-                        joined = builder.phi(F32)
-                        joined.add_incoming(totals[place], inner)
-                        joined.add_incoming(before[place], outer)
-                        totals[place] = joined
-                following = builder.add(row, constant(1))
-                row.add_incoming(following, builder.block)
-                for value, total in zip(carried, totals, strict=True):
-                    value.add_incoming(total, builder.block)
-                builder.cbranch(builder.icmp_unsigned("<", following, constant(walked)), body, after)
-                builder.position_at_end(after)
-                return totals
-
-            totals = unrolled() if shape.unrolled else looped()
-            return context.make_tuple(builder, signature.return_type, totals)
+            cells = data_of(context, builder, signature.args[0], arguments[0], space=SHARED)
+            cells = moved(builder, cells, arguments[1])
+            mask = moved(builder, constant_weights(builder, all_weights), first_weight)
+            walk = MaskWalk(shape, builder, cells, mask, is_one_chain)
+            return context.make_tuple(builder, signature.return_type, walk.emit())
 
         return signature, codegen
 
-    def twin(tile: Any, at: int, taps: Any) -> tuple[Any, ...]:
-        def weights_of(m: int) -> list[Any]:
-            return [taps[m * shape.tap_pitch + n] for n in range(shape.tap_pitch)]
+    def twin(tile: Any, at: int, weights: Any) -> tuple[Any, ...]:
+        def window(row: int) -> list[Any]:
+            return [tile[at + row * shape.tile_samples + sample] for sample in range(shape.window)]
 
+        windows = [window(row) for row in range(shape.rows - 1)]
         totals: list[Any] = [types.float32(0.0)] * count
-        kept = [weights_of(m) for m in range(shape.mask_rows)] if shape.unrolled else []
-        for row in range(walked):
-            begin = at + row * shape.tile_samples
-            windows = [
-                [tile[begin + group * 32 * VECTOR + sample] for sample in range(shape.window)]
-                for group in range(shape.groups)
-            ]
-            for i in range(shape.rows):
-                if not 0 <= row - i < shape.mask_rows:
-                    continue
-                weights = kept[row - i] if shape.unrolled else weights_of(row - i)
-                for place in range(across):
-                    group, k = divmod(place, VECTOR)
-                    partial = windows[group][shape.shift + k] * weights[0]
-                    for n in range(1, shape.mask_columns):
-                        value = windows[group][shape.shift + k + n * shape.channels]
-                        partial = value * weights[n] + partial
-                    totals[i * across + place] = totals[i * across + place] + partial
+        for m in range(shape.mask_rows):
+            windows = [*windows, window(m + shape.rows - 1)][-shape.rows :]
+            row = [weights[m, n] for n in range(shape.mask_columns)]
+            for place in range(count):
+                i, k = divmod(place, shape.across)
+                partial = totals[place] if is_one_chain else types.float32(0.0)
+                for n in range(shape.mask_columns):
+                    partial = windows[i][shape.shift + k + n * shape.channels] * row[n] + partial
+                totals[place] = partial if is_one_chain else totals[place] + partial
         return tuple(totals)
 
     return with_twin(accumulate, twin)

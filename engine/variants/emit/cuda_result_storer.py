@@ -2,14 +2,25 @@
 
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 
 from engine.device.numba_cuda import intrinsic
-from engine.variants.emit.cuda_ir import I64, constant, data_of, shape_of, store_vector, wide, with_twin
+from engine.variants.emit.cuda_ir import (
+    I64,
+    constant,
+    data_of,
+    moved,
+    shape_of,
+    store_vector,
+    wide,
+    with_twin,
+)
+from engine.variants.emit.cuda_quantise import quantised_twin, quantised_value
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 
-def result_storer(shape: TileShape) -> Any:
+def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
     """Return the function that writes a thread's results: `store(out, row, sample, samples, sums, offset)`.
 
     `row` and `sample` are those of its first result; what lies at or past the picture's rows or past `samples` is not
@@ -18,6 +29,8 @@ def result_storer(shape: TileShape) -> Any:
     Parameters
     ----------
     shape : TileShape
+    itemsize : int
+        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers (`cuda_quantise.py`).
     """
 
     @intrinsic
@@ -30,29 +43,41 @@ def result_storer(shape: TileShape) -> Any:
             height, row_pixels, channels = shape_of(context, builder, kinds[0], arguments[0])
             pitch = builder.mul(row_pixels, channels)
             row, sample, samples = (wide(builder, value) for value in arguments[1:4])
-            aligned = builder.icmp_unsigned(
-                "==", builder.and_(pitch, constant(VECTOR - 1, I64)), constant(0, I64)
-            )
-            for group in range(shape.groups):
-                x = builder.add(sample, constant(group * 32 * VECTOR, I64))
-                is_whole = builder.icmp_signed("<=", builder.add(x, constant(VECTOR, I64)), samples)
-                for i in range(shape.rows):
-                    y = builder.add(row, constant(i, I64))
-                    first = (i * shape.groups + group) * VECTOR
-                    values = [
-                        builder.fadd(builder.extract_value(arguments[4], first + k), arguments[5])
-                        for k in range(VECTOR)
-                    ]
-                    at = builder.gep(out_data, [builder.add(builder.mul(y, pitch), x)])
-                    is_row = builder.icmp_signed("<", y, height)
-                    with builder.if_then(builder.and_(is_row, builder.and_(aligned, is_whole))):
-                        store_vector(builder, at, values)
-                    in_parts = builder.not_(builder.and_(aligned, is_whole))
-                    with builder.if_then(builder.and_(is_row, in_parts)):
-                        for k, value in enumerate(values):
-                            inside = builder.icmp_signed("<", builder.add(x, constant(k, I64)), samples)
-                            with builder.if_then(inside):
-                                builder.store(value, builder.gep(at, [constant(k, I64)]))
+            results = [
+                builder.fadd(builder.extract_value(arguments[4], place), arguments[5])
+                for place in range(shape.rows * shape.across)
+            ]
+            if itemsize < 4:
+                results = [quantised_value(builder, value, itemsize) for value in results]
+            remainder = builder.and_(pitch, constant(VECTOR - 1, I64))
+            is_aligned = builder.icmp_unsigned("==", remainder, constant(0, I64))
+            first = builder.gep(out_data, [builder.add(builder.mul(row, pitch), sample)])
+            rows = [first]
+            for _ in range(shape.rows - 1):
+                rows.append(builder.gep(rows[-1], [pitch]))
+
+            def is_row(i: int) -> ir.Value:
+                return builder.icmp_signed("<", builder.add(row, constant(i, I64)), height)
+
+            def is_sample(last: int) -> ir.Value:
+                return builder.icmp_signed("<", builder.add(sample, constant(last, I64)), samples)
+
+            def whole_row(i: int) -> None:
+                for place in range(0, shape.across, VECTOR):
+                    values = results[i * shape.across + place : i * shape.across + place + VECTOR]
+                    store_vector(builder, moved(builder, rows[i], place), values, itemsize)
+
+            all_samples = builder.and_(is_aligned, is_sample(shape.across - 1))
+            with builder.if_else(builder.and_(all_samples, is_row(shape.rows - 1))) as (then, otherwise):
+                with then:
+                    for i in range(shape.rows):
+                        whole_row(i)
+                with otherwise:
+                    for i in range(shape.rows):
+                        for k in range(shape.across):
+                            with builder.if_then(builder.and_(is_row(i), is_sample(k))):
+                                value = results[i * shape.across + k]
+                                builder.store(value, moved(builder, rows[i], k))
             return context.get_dummy_value()
 
         return signature, codegen
@@ -60,12 +85,10 @@ def result_storer(shape: TileShape) -> Any:
     def twin(out: Any, row: int, sample: int, samples: int, sums: tuple[Any, ...], offset: Any) -> None:
         height, _, channels = out.shape
         for i in range(shape.rows):
-            for place in range(shape.groups * VECTOR):
-                group, k = divmod(place, VECTOR)
-                x = sample + group * 32 * VECTOR + k
+            for k in range(shape.across):
+                x = sample + k
                 if row + i < height and x < samples:
-                    out[row + i, x // channels, x % channels] = (
-                        sums[i * shape.groups * VECTOR + place] + offset
-                    )
+                    result = sums[i * shape.across + k] + offset
+                    out[row + i, x // channels, x % channels] = quantised_twin(result, itemsize)
 
     return with_twin(store, twin)

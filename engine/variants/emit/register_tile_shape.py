@@ -5,9 +5,6 @@ from dataclasses import dataclass
 VECTOR = 4
 """Samples that are loaded and stored at once: 16 bytes of float32."""
 
-MOST_UNROLLED = 1300
-"""Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 21 KB of code."""
-
 
 @dataclass(frozen=True, slots=True)
 class TileShape:
@@ -20,12 +17,16 @@ class TileShape:
         Samples of the input tile before the output tile: those left of the anchor, rounded up to whole vectors.
     shift : int
         Samples from the first one of a thread's window to the one under the mask's first column.
-    groups : int
-        Vectors of results in a row of one thread, 32 x 4 samples apart.
+    vectors : int
+        Neighbouring vectors of results in a row of one thread.
     rows : int
-        Rows of results of one thread.
+        Rows of results that a thread holds at once.
     warps : int
         Warps of a block, one above the other.
+    steps : int
+        Times that a block computes `rows` x `warps` rows, one step below the other, while the next step's rows arrive.
+    unrolled_rows : int
+        Mask rows whose multiply-adds are written one after another; more of them go through a loop over as many.
     """
 
     mask_rows: int
@@ -33,19 +34,11 @@ class TileShape:
     channels: int
     before: int
     shift: int
-    groups: int
+    vectors: int
     rows: int
     warps: int
-
-    @property
-    def multiply_adds(self) -> int:
-        """Multiply-adds of a thread."""
-        return self.rows * self.groups * VECTOR * self.mask_rows * self.mask_columns
-
-    @property
-    def unrolled(self) -> bool:
-        """Whether the multiply-adds are few enough to be written one after another, without a loop."""
-        return self.multiply_adds <= MOST_UNROLLED
+    steps: int
+    unrolled_rows: int
 
     @property
     def threads(self) -> int:
@@ -53,25 +46,40 @@ class TileShape:
         return 32 * self.warps
 
     @property
+    def across(self) -> int:
+        """Samples of results in a row of one thread."""
+        return VECTOR * self.vectors
+
+    @property
     def out_samples(self) -> int:
         """Samples of results in a row of the block."""
-        return 32 * VECTOR * self.groups
+        return 32 * self.across
+
+    @property
+    def step_rows(self) -> int:
+        """Rows of results of the block in one step."""
+        return self.rows * self.warps
 
     @property
     def out_rows(self) -> int:
         """Rows of results of the block."""
-        return self.rows * self.warps
+        return self.step_rows * self.steps
 
     @property
     def window(self) -> int:
-        """Samples that a thread reads of an input row for one vector of results, in whole vectors."""
-        needed = self.shift + VECTOR + (self.mask_columns - 1) * self.channels
+        """Samples that a thread reads of an input row for its results in one row, in whole vectors."""
+        needed = self.shift + self.across + (self.mask_columns - 1) * self.channels
         return -(-needed // VECTOR) * VECTOR
 
     @property
     def tile_samples(self) -> int:
         """Samples in a row of the input tile."""
-        return self.out_samples + self.window - VECTOR
+        return self.out_samples + self.window - self.across
+
+    @property
+    def first_rows(self) -> int:
+        """Rows of the input tile that the first step needs; each further one needs `step_rows` more."""
+        return self.step_rows + self.mask_rows - 1
 
     @property
     def tile_rows(self) -> int:
@@ -79,11 +87,16 @@ class TileShape:
         return self.out_rows + self.mask_rows - 1
 
     @property
-    def tap_pitch(self) -> int:
-        """Weights from one mask row to the next in shared memory, in whole vectors."""
-        return -(-self.mask_columns // VECTOR) * VECTOR
+    def weight_pitch(self) -> int:
+        """Weights from one mask row to the next in constant memory: in whole vectors, but for a mask of one column."""
+        return 1 if self.mask_columns == 1 else -(-self.mask_columns // VECTOR) * VECTOR
+
+    @property
+    def weights(self) -> int:
+        """Weights in constant memory, with what fills their rows up."""
+        return self.mask_rows * self.weight_pitch
 
     @property
     def shared_bytes(self) -> int:
-        """Input tile and weights."""
-        return 4 * (self.tile_rows * self.tile_samples + self.mask_rows * self.tap_pitch)
+        """The input tile."""
+        return 4 * self.tile_rows * self.tile_samples

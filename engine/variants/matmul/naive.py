@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from engine.block import Limits
 from engine.device.cuda_kernels import PreparedProduct, float32
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import cuda
 from engine.matrices.contract import MatmulVariant
 from engine.matrices.problem import MatrixProduct
@@ -49,6 +50,7 @@ def roundings(product: MatrixProduct, tile: int) -> int:
 
 
 @lru_cache
+@kept_on_disk
 def kernel():
     """Return the kernel; the sizes are known at run time."""
 

@@ -24,6 +24,7 @@ from functools import lru_cache
 from engine.block import Limits
 from engine.block_rules import blocks_along
 from engine.device.cuda_kernels import PreparedProduct, float32, jit_for
+from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import cuda
 from engine.matrices.contract import MatmulVariant
 from engine.matrices.problem import MatrixProduct
@@ -73,6 +74,7 @@ def roundings(product: MatrixProduct, tile: int) -> int:
 
 
 @lru_cache
+@kept_on_disk
 def kernel(tile: int):
     """Return the kernel for a tile; the sizes are known at run time."""
     TILE = tile

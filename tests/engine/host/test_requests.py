@@ -94,8 +94,8 @@ def test_that_a_run_is_verified_and_tells_its_steps(calm: Watched, picture: Pict
 def test_that_auto_says_what_it_chose_and_why(calm: Watched, picture: PictureHandle) -> None:
     reply: Filtered = calm.client.submit(Run(job_of(picture, variant="auto"), 0.02)).result(PATIENCE_S)
     assert reply.result is not None
-    assert reply.result.variant == "cpu-parallel"
-    assert reply.result.chosen_because
+    assert reply.result.variant in {"cpu-parallel", "cpu-separable", "cpu-box"}
+    assert "ms here" in reply.result.chosen_because
     calm.client.release(*blocks_of(reply))
 
 

@@ -5,7 +5,7 @@ simulator (a part of the list: a block with a barrier costs it 30 ms) and on a r
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from engine.border import Border
 from engine.device.devices import backend
 from engine.layout import Layout
 from engine.mask.mask import Mask
-from engine.metrics.agreement import is_exact_class, rounding_bound, verify
+from engine.metrics.agreement import is_exact_class, largest_magnitude, rounding_bound, verify
+from engine.problem import Problem
+from engine.timing.poisoning import run_on_poison
 from engine.timing.request import as_samples, describe_problem
 from engine.variants.contract import Variant
 
@@ -40,12 +42,14 @@ class Case:
     pixels : str
         "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     weights : str
-        "even" (random, both signs), "whole" (integers), "sixteenths" or "holes" (many zeros); after "rank one " of
-        a mask that is a column times a row.
+        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after "rank one " of
+        a mask that is a column times a row; after "equal " one such number in every cell.
     layout : str
         Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
     rows : Layout
         Of the rows on a CUDA device.
+    is_quantised : bool
+        Whether the result has the picture's own type, of 8 or 16 bit.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Case:
     weights: str = "even"
     layout: str = "C"
     rows: Layout = Layout.PITCHED
+    is_quantised: bool = False
 
     def _random(self) -> np.random.Generator:
         return np.random.default_rng([ord(letter) for letter in self.name])
@@ -91,9 +96,18 @@ class Case:
         image.setflags(write=self.layout != "read-only")
         return image
 
+    def problem(self) -> Problem:
+        """Return the problem."""
+        samples = as_samples(self.picture())
+        result_dtype = samples.dtype.name if self.is_quantised else "float32"
+        return describe_problem(samples, self.mask(), self.border, self.cval, result_dtype)
+
     def mask(self) -> Mask:
         """Return the mask."""
         random = self._random()
+        if self.weights.startswith("equal "):
+            weight = _weights(self.weights.removeprefix("equal "), (1,), random)
+            return Mask(np.full(self.mask_shape, weight), self.anchor, self.offset)
         kind = self.weights.removeprefix("rank one ")
         if kind == self.weights:
             return Mask(_weights(kind, self.mask_shape, random), self.anchor, self.offset)
@@ -104,6 +118,8 @@ class Case:
 def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
     if kind == "whole":
         return random.integers(-8, 9, shape).astype(float)
+    if kind == "halves":
+        return random.integers(-2, 4, shape) / 2
     if kind == "sixteenths":
         return random.integers(-8, 9, shape) / 16
     weights = random.standard_normal(shape)
@@ -115,33 +131,41 @@ def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> 
 def check(variant: Variant, case: Case, device: str) -> None:
     """Run a variant on a case and compare every sample with the oracle; raise AssertionError with the first one off."""
     mask, samples = case.mask(), as_samples(case.picture())
-    problem = describe_problem(samples, mask, case.border, case.cval)
+    problem = case.problem()
     machine = backend(device)
     refusal = variant.unsupported(problem, mask, case.block, machine.info.limits)
     assert refusal is None, refusal
     prepared = variant.prepare(problem, mask, case.block)
-    buffers = machine.allocate(samples, layout=case.rows)
+    buffers = machine.allocate(samples, layout=case.rows, result_dtype=problem.result_dtype)
     if machine.copies:
         # What lies in a row past the picture must not be read.
         unread = np.nan if samples.dtype == np.float32 else np.iinfo(samples.dtype).max
         buffers.image.copy_to_device(np.full(buffers.image.shape, unread, samples.dtype))
     machine.upload(samples, buffers)
-    machine.poison(buffers)
-    machine.run(prepared, buffers)
-    result = machine.download(buffers)
-    compare(result, samples, mask, case)
-    verification = verify(result, samples, mask, problem)
+    result, _, fault = run_on_poison(prepared, buffers, machine)
+    assert not fault, fault
+    added = variant.added_error(problem, mask)
+    compare(result, samples, mask, case, added * largest_magnitude(samples, problem) if added else 0.0)
+    verification = verify(result, samples, mask, problem, added_error=added)
     assert verification.passed, verification.reason
 
 
-def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case) -> None:
-    """Compare a result with the oracle by the rules of `engine.metrics.agreement`, apart from `verify` itself."""
-    assert result.dtype == np.float32
+def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, added: float = 0.0) -> None:
+    """Compare a result with the oracle by the rules of `engine.metrics.agreement`, apart from `verify` itself.
+
+    `added` is what the variant may be off beyond these.
+    """
+    assert result.dtype == (samples.dtype if case.is_quantised else np.float32)
     assert result.shape == samples.shape
     wanted = reference.correlate(samples, mask, case.border, case.cval)
-    bound = rounding_bound(reference.magnitudes(samples, mask, case.border, case.cval), mask.taps)
+    bound = rounding_bound(reference.magnitudes(samples, mask, case.border, case.cval), mask.taps) + added
     if is_exact_class(samples, mask, case.cval if case.border is Border.CONSTANT else 0.0):
         bound = np.zeros_like(bound)
+    if case.is_quantised:
+        most = np.iinfo(result.dtype).max
+        low, high = (np.rint(np.clip(wanted + side * bound, 0, most)) for side in (-1, 1))
+        assert np.all((low <= result) & (result <= high)), np.argwhere((result < low) | (result > high))[0]
+        return
     finite = np.isfinite(wanted)
     same = (result == wanted) | (np.isnan(result) & np.isnan(wanted))
     with np.errstate(invalid="ignore"):
@@ -251,6 +275,21 @@ def _samples() -> list[Case]:
     return cases
 
 
+def _quantised() -> list[Case]:
+    """Ties (halves) and both ends in 8 and 16 bit, sums that round, odd and padded rows."""
+    whole = partial(Case, is_quantised=True, weights="halves")
+    return [
+        whole("8 bit, ties", dtype="uint8", offset=100.0),
+        whole("8 bit RGB, ties", 6, 7, 3, "uint8", (3, 5), border=Border.ZERO, offset=128.5),
+        whole("16 bit, ties, 2 channels", 5, 9, 2, "uint16", (4, 3), border=Border.REFLECT),
+        whole("16 bit RGBA, packed", 4, 7, 4, "uint16", (2, 2), border=Border.WRAP, rows=Layout.PACKED),
+        whole("8 bit, rounded sums", 13, 37, dtype="uint8", mask_shape=(5, 5), weights="even", offset=99.9),
+        whole("8 bit, constant", 3, 5, 3, "uint8", (7, 7), border=Border.CONSTANT, cval=300.5),
+        whole("16 bit, replicate", 9, 8, 1, "uint16", (1, 9), border=Border.REPLICATE, weights="even"),
+        whole("8 bit, one pixel", 1, 1, dtype="uint8", mask_shape=(3, 3), border=Border.MIRROR),
+    ]
+
+
 def _strange() -> list[Case]:
     return [
         Case(
@@ -308,6 +347,7 @@ def full_cases() -> tuple[Case, ...]:
         + _borders()
         + _anchors()
         + _samples()
+        + _quantised()
         + _strange()
         + _layouts()
         + _blocks()
@@ -337,6 +377,8 @@ _BARRIER_CASES = (
     Case("sim high block", 9, 3, mask_shape=(4, 3), block=Block(1, 16), border=Border.REFLECT),
     Case("sim packed rows", 5, 7, rows=Layout.PACKED),
     Case("sim 1x127", 2, 9, mask_shape=(1, 127), border=Border.WRAP),
+    Case("sim 8 bit RGB, ties", 5, 7, 3, "uint8", (3, 3), weights="halves", offset=64.0, is_quantised=True),
+    Case("sim 16 bit, packed", 4, 7, dtype="uint16", mask_shape=(2, 3), rows=Layout.PACKED, is_quantised=True),
     Case("sim odd block", 6, 9, mask_shape=(3, 5), block=Block(5, 3), border=Border.CONSTANT, cval=1.5),
 )  # fmt: skip
 

@@ -62,6 +62,15 @@ class Number:
 
     __radd__ = __add__
 
+    def __sub__(self, other: Any) -> "Number":
+        return Number(self.value - self._number(other), self.counts)
+
+    def __gt__(self, other: Any) -> bool:
+        return bool(self.value > self._number(other))
+
+    def __ge__(self, other: Any) -> bool:
+        return bool(self.value >= self._number(other))
+
     def __float__(self) -> float:
         return float(self.value)
 
@@ -114,15 +123,17 @@ def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: n
     padded = np.full((problem.height, problem.width + 3, problem.channels), 77, image.dtype)
     padded[:, : problem.width] = image
     shape = padded.shape
+    out = np.full(shape, 77 if problem.is_quantised else np.nan, problem.result_dtype)
+    padding = out[:, problem.width :].copy()
     arrays = {
         Place.IMAGE: CountingArray(padded, counts, "picture"),
         Place.SCRATCH: CountingArray(np.full(shape, np.nan, np.float32), counts, "scratch"),
-        Place.OUT: CountingArray(np.full(shape, np.nan, np.float32), counts, "out"),
+        Place.OUT: CountingArray(out, counts, "out"),
     }
     for step in variant.passes(problem, mask, block):
         run_pass(step, counts, arrays)
     counts.out = arrays[Place.OUT].values[:, : problem.width]
-    assert np.isnan(arrays[Place.OUT].values[:, problem.width :]).all()
+    assert np.array_equal(out[:, problem.width :], padding, equal_nan=not problem.is_quantised)
     return counts
 
 
@@ -133,7 +144,7 @@ def run_pass(step: Pass, counts: Counts, arrays: dict[Place, CountingArray]) -> 
         if isinstance(argument, Place):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
-            return CountingArray(argument, counts, "weight")
+            return CountingArray(argument, counts, "weight" if step.constant is None else "constant")
         return Number(argument, counts) if isinstance(argument, np.float32) else argument
 
     place = SimpleNamespace()

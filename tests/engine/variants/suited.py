@@ -10,17 +10,28 @@ import numpy as np
 
 from engine.block import Block, Limits
 from engine.mask.mask import Mask
-from engine.timing.request import as_samples, describe_problem
-from engine.variants.contract import Variant
+from engine.timing.request import describe_problem
+from engine.variants.contract import DeviceKind, Variant
 from tests.engine.variants.cases import Case, simulator_cases
 
 LIMITS = Limits()
 
 
+def has_kernels(variant: Variant) -> bool:
+    """Return whether a variant is CUDA kernels of ours, which can be simulated, counted and compiled without a device."""
+    return variant.device is DeviceKind.CUDA and not variant.library
+
+
 def suited(variant: Variant, case: Case) -> Case | None:
     """Return the case as the variant can take it; None where it takes no such mask."""
-    if variant.key.startswith("separable"):
+    if variant.key.startswith(("separable", "cpu-separable")):
         case = replace(case, weights=f"rank one {case.weights}")
+    if variant.key in ("box", "cpu-box"):
+        case = replace(case, weights=f"equal {case.weights}")
+    if variant.needs_finite and case.pixels == "strange":
+        return None
+    if case.is_quantised and not variant.quantises:
+        return None
     if variant.key.startswith("row"):
         rows, columns = case.mask_shape
         taps = max(rows, columns) if min(rows, columns) == 1 else columns
@@ -30,10 +41,9 @@ def suited(variant: Variant, case: Case) -> Case | None:
         # Its block covers the input tile: made so much larger, its output tile is what the case calls the block.
         rows, columns = case.mask_shape
         case = replace(case, block=Block(case.block.x + columns - 1, case.block.y + rows - 1))
-    if variant.key == "register-blocked" and max(case.mask_shape) > 31:
+    if max(case.mask_shape) > {"register-blocked": 31, "separable-fused": 63}.get(variant.key, 127):
         return None
-    problem = describe_problem(as_samples(case.picture()), case.mask(), case.border, case.cval)
-    refusal = variant.unsupported(problem, case.mask(), case.block, LIMITS)
+    refusal = variant.unsupported(case.problem(), case.mask(), case.block, LIMITS)
     if refusal is None:
         return case
     assert "block" in refusal.reason or "shared memory" in refusal.reason, refusal.reason

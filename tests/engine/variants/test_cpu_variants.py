@@ -1,108 +1,288 @@
-"""What only the CPU variants have: tiles, threads, and that they let Python's other threads run."""
+"""What only the CPU variants have: bands and tiles, threads, edges, and that they let Python's other threads run."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from engine.block import Block
+from engine.block import Block, Limits
 from engine.border import Border
+from engine.errors import UnsupportedVariant
+from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.metrics.agreement import verify
 from engine.timing.request import describe_problem
-from engine.variants.cpu import parallel, serial
-from engine.variants.emit.cpu_tile import COLUMNS, ROWS
+from engine.variants.cpu import bands, parallel, separable, serial
+from engine.variants.cpu.edges import Halo, holds
+from engine.variants.emit.cpu_rows import MOST_ROWS
+from engine.variants.emit.cpu_two_passes import RESULTS_AT_ONCE
+from engine.variants.emit.cpu_vectors import VECTOR
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check
 
+KEYS = ("cpu-parallel", "cpu-separable")
+BLOCK = Block(1, 1)
+every_banded_variant = pytest.mark.parametrize(
+    ("module", "compiled"),
+    [(parallel, "correlate_bands"), (separable, "two_passes_of_bands")],
+    ids=KEYS,
+)
 HEIGHTS = sorted(
     {
         1,
-        ROWS,
-        ROWS + 1,
-        parallel.TILE_ROWS - 1,
-        parallel.TILE_ROWS,
-        parallel.TILE_ROWS + 1,
-        2 * parallel.TILE_ROWS + 1,
+        bands.LEAST_ROWS - 1,
+        bands.LEAST_ROWS + 1,
+        separable.BLOCK_ROWS,
+        separable.BLOCK_ROWS + RESULTS_AT_ONCE + 1,
     }
 )
-WIDTHS = (COLUMNS // 3, COLUMNS // 3 + 1, parallel.TILE_SAMPLES // 3, parallel.TILE_SAMPLES // 3 + 1, 171)
+# In samples of a row: vectors, and the wide tiles with both edges.
+WIDTHS = (
+    *(VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529),
+    *(parallel.TILE_SAMPLES + VECTOR, parallel.TILE_SAMPLES + 5 * VECTOR + 3),
+)
+NARROW_TILE_FLOATS = 1 << 13
 
 
-@pytest.mark.parametrize("mask_shape", [(1, 1), (2, 2), (3, 3), (15, 15), (5, 1), (1, 5), (2, 63), (127, 1)])
+def filtered(
+    module: ModuleType, image: np.ndarray, mask: Mask, border: Border = Border.MIRROR, **more: object
+) -> np.ndarray:
+    """Return a picture filtered by a variant's module, verified."""
+    problem = replace(describe_problem(image, mask, border, 0.0), **more)
+    out = np.zeros(image.shape, problem.result_dtype)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    verification = verify(out, image, mask, problem)
+    assert verification.passed, verification.reason
+    return out
+
+
+@pytest.mark.parametrize("mask_shape", [(1, 1), (2, 2), (3, 3), (15, 15), (5, 1), (1, 5), (2, 63), (63, 1)])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
+@every_banded_variant
 def test_that_nothing_is_written_beside_the_buffers(
-    shape: tuple[int, int, int], mask_shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+    module: ModuleType,
+    compiled: str,
+    shape: tuple[int, int, int],
+    mask_shape: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    guard, filter_band, buffers = 1024, parallel.correlate_band, []
+    guard, function, guarded = 1024, getattr(module, compiled), []
 
-    def guarded(image, *arguments):
-        *others, tile, spill = arguments
-        copies = [np.full(buffer.size + 2 * guard, 7.5, np.float32) for buffer in (tile, spill)]
-        inner = [copy[guard:-guard] for copy in copies]
-        inner[0][:] = tile
-        buffers.extend(copies)
-        filter_band(image, *others, *inner)
+    def guarding(*arguments: object) -> None:
+        inner = list(arguments)
+        for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
+            if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
+                copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
+                copy[guard:-guard] = buffer
+                guarded.append(copy)
+                inner[index] = copy[guard:-guard]
+        function(*inner)
 
-    monkeypatch.setattr(parallel, "correlate_band", guarded)
+    monkeypatch.setattr(module, compiled, guarding)
     image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
-    prepared = parallel.Parallel(describe_problem(image, mask, "wrap", 0.0), mask)
+    problem = describe_problem(image, mask, "wrap", 0.0)
     out = np.full(image.size + 2 * guard, 7.5, np.float32)
-    prepared.launch(image, out[guard:-guard].reshape(shape))
-    assert buffers
-    for buffer in (*buffers, out):
+    module.prepare(problem, mask, BLOCK).launch(image, out[guard:-guard].reshape(shape))
+    assert guarded
+    for buffer in (*guarded, out):
         assert (buffer[:guard] == 7.5).all()
         assert (buffer[-guard:] == 7.5).all()
     assert (out[guard:-guard] == mask.taps).all()
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("width", sorted({-(-samples // 3) for samples in WIDTHS}))
 @pytest.mark.parametrize("height", HEIGHTS)
-def test_that_tiles_meet_without_a_seam(height: int, width: int) -> None:
+def test_that_colour_tiles_meet_without_a_seam(
+    key: str, height: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(separable, "TILE_FLOATS", NARROW_TILE_FLOATS)
     border = list(Border)[(height + width) % 6]
     case = Case(
-        f"tiles {height}x{width}", height, width, 3, "uint8", (4, 5), border=border, cval=77, weights="whole"
+        f"tiles {height}x{width}",
+        height,
+        width,
+        3,
+        "uint8",
+        (4, 5),
+        border=border,
+        cval=77,
+        weights="rank one whole",
     )
-    check(variant("cpu-parallel"), case, "cpu")
+    check(variant(key), case, "cpu")
 
 
-@pytest.mark.parametrize("width", [COLUMNS - 1, COLUMNS, COLUMNS + 1, 255, 256, 257])
-def test_that_grey_tiles_meet_without_a_seam(width: int) -> None:
-    check(variant("cpu-parallel"), Case(f"grey {width}", 5, width, mask_shape=(3, 3)), "cpu")
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_that_grey_tiles_meet_without_a_seam(key: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(separable, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    check(variant(key), Case(f"grey {width}", 5, width, mask_shape=(3, 3), weights="rank one even"), "cpu")
+
+
+@pytest.mark.parametrize("sums_rows", [34, 46, 158])
+@pytest.mark.parametrize("samples", [1, VECTOR, 1500, 12_288, 100_003])
+def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows: int, samples: int) -> None:
+    wide = separable.tile_samples(sums_rows, samples)
+    assert wide % VECTOR == 0
+    assert wide * sums_rows <= separable.TILE_FLOATS + VECTOR * sums_rows
+    # As many tiles as have to be, so all about as wide.
+    assert -(-samples // wide) <= -(
+        -samples // min(separable.MOST_TILE_SAMPLES, separable.TILE_FLOATS // sums_rows)
+    )
+
+
+@pytest.mark.parametrize("rows", [MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 1])
+def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold(rows: int) -> None:
+    for height in (rows // 2, 3 * rows):
+        check(variant("cpu-parallel"), Case(f"{rows} rows", height, 40, mask_shape=(rows, 2)), "cpu")
 
 
 @pytest.mark.parametrize("workers", [1, 2, 16])
+@pytest.mark.parametrize("mask_rows", [1, 15, 63])
 @pytest.mark.parametrize(
-    ("height", "samples"), [(1, 1), (1, 5000), (5000, 1), (40, 70_000), (480, 511), (49, 257)]
+    ("height", "tiles"), [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3)]
 )
-def test_that_bands_cover_each_sample_once_and_give_half_of_the_workers_one(
-    height: int, samples: int, workers: int
+def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(
+    height: int, tiles: int, mask_rows: int, workers: int
 ) -> None:
-    bands = parallel.bands(height, samples, workers)
-    covered = np.zeros((height, samples), int)
-    for top, bottom, left, right in bands:
-        covered[top:bottom, left:right] += 1
+    cut = bands.cut(height, tiles, workers, mask_rows)
+    covered = np.zeros((height, tiles), int)
+    for top, bottom, tile in cut:
+        covered[top:bottom, tile] += 1
     assert (covered == 1).all()
-    tiles = -(-height // parallel.TILE_ROWS) * -(-samples // parallel.TILE_SAMPLES)
-    assert min(workers, tiles) / 2 <= len(bands) <= 4 * workers + 4
+    pieces = -(-height // bands.LEAST_ROWS) * tiles
+    assert min(workers, pieces) / 2 <= len(cut) <= max(6 * workers, 2 * tiles)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_that_small_work_stays_on_one_thread() -> None:
+    assert bands.workers_for(0, 16) == 1
+    assert bands.workers_for(bands.LEAST_MULTIPLY_ADDS * 3, 16) == 3
+    assert bands.workers_for(10**12, 16) == 16
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+@every_banded_variant
 def test_that_the_number_of_threads_does_not_change_the_result(
-    threads: int, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, compiled: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    image = np.random.default_rng(3).standard_normal((parallel.TILE_ROWS * 9 + 5, 91, 3), np.float32)
-    mask = Mask(np.random.default_rng(4).standard_normal((5, 7)))
-    problem = describe_problem(image, mask, Border.MIRROR, 0.0)
-    one_band, banded = np.full(image.shape, np.nan, np.float32), np.full(image.shape, np.nan, np.float32)
-    whole = parallel.prepare(problem, mask, Block(1, 1))
-    whole._bands = ((0, image.shape[0], 0, 91 * 3),)
-    whole.launch(image, one_band)
-    with ThreadPoolExecutor(threads) as pool:
-        monkeypatch.setattr(parallel, "cores", lambda: threads)
-        monkeypatch.setattr(parallel, "_threads", lambda: pool)
-        parallel.prepare(problem, mask, Block(1, 1)).launch(image, banded)
-    assert np.array_equal(one_band, banded)
+    image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
+    mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, 7))))
+    monkeypatch.setattr(module, "cores", lambda: 1)
+    alone = filtered(module, image, mask)
+    monkeypatch.setattr(module, "cores", lambda: threads)
+    assert np.array_equal(alone, filtered(module, image, mask))
+
+
+@every_banded_variant
+def test_that_a_failure_on_another_thread_is_not_lost(module: ModuleType, compiled: str) -> None:
+    first = threading.get_ident()
+
+    def work() -> None:
+        if threading.get_ident() != first:
+            raise ValueError("from the other thread")
+
+    with pytest.raises(ValueError, match="other thread"):
+        bands.run_together(work, 2)
+
+
+@pytest.mark.parametrize("width", [64, 63, 33])
+@pytest.mark.parametrize("first", [0, 1, 5])
+def test_that_results_stored_past_the_cache_are_the_same(
+    width: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = np.random.default_rng(5).standard_normal((40, width, 1), np.float32)
+    mask = Mask(np.random.default_rng(6).standard_normal((3, 3)))
+    problem = describe_problem(image, mask, Border.REFLECT, 0.0)
+    wanted = filtered(parallel, image, mask, Border.REFLECT)
+    monkeypatch.setattr(parallel, "PAST_CACHE_BYTES", 0)
+    # Wherever the result begins in memory: vectors past the cache have to be aligned.
+    out = np.zeros(image.size + first, np.float32)[first:].reshape(image.shape)
+    parallel.prepare(problem, mask, BLOCK).launch(image, out)
+    assert np.array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("cval", [300.0, -1.0, 0.5])
+@every_banded_variant
+def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(
+    module: ModuleType, compiled: str, cval: float
+) -> None:
+    image = np.random.default_rng(7).integers(0, 256, (9, 41, 2), np.uint8)
+    for mask in (Mask(np.ones((3, 5))), gaussian(7)):
+        filtered(module, image, mask, border=Border.CONSTANT, cval=cval)
+        filtered(module, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
+
+
+def test_that_only_what_samples_are_exactly_is_held() -> None:
+    assert holds("uint8", 255.0)
+    assert holds("uint16", 256.0)
+    assert holds("float32", -0.5)
+    assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))
+
+
+@pytest.mark.parametrize("before_vector", [0, 3])
+@pytest.mark.parametrize("samples", [1, 30, 64, 1000])
+def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples: int, before_vector: int) -> None:
+    problem = describe_problem(
+        np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2)), Border.ZERO, 0.0
+    )
+    halo = Halo.of(problem)
+    left_end, right_start = halo.columns(samples, before_vector)
+    assert 0 <= left_end <= right_start <= samples
+    assert (right_start - left_end) % VECTOR == 0
+    if right_start > left_end:
+        assert left_end >= 2
+        assert right_start + 4 <= samples
+        assert left_end % VECTOR == before_vector or not before_vector
+    assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
+
+
+def test_that_a_picture_that_may_not_be_written_compiles_nothing_more() -> None:
+    image = np.ones((5, 9, 1), np.float32)
+    filtered(parallel, image, Mask(np.ones((3, 3))))
+    before = len(parallel.correlate_bands.signatures)
+    image.setflags(write=False)
+    filtered(parallel, image, Mask(np.ones((5, 5))))
+    assert len(parallel.correlate_bands.signatures) == before
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("taps", range(1, 10))
+def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: int, channels: int) -> None:
+    random = np.random.default_rng(9)
+    half = random.integers(1, 9, taps)
+    for dtype in ("uint8", "uint16"):
+        image = random.integers(0, np.iinfo(dtype).max, (7, 83, channels), dtype, endpoint=True)
+        for row in (half + half[::-1], (half + half[::-1]) / 7):
+            filtered(separable, image, Mask(np.outer([1, 2, 4], row)), Border.WRAP)
+
+
+def test_that_masks_that_are_no_product_are_refused_in_words() -> None:
+    problem = describe_problem(np.zeros((5, 5, 1), np.float32), gaussian(3), Border.ZERO, 0.0)
+    refusal = separable.unsupported(problem, Mask(np.eye(3)), BLOCK, Limits())
+    assert refusal is not None
+    assert "its rank is 3" in refusal.reason
+    assert "cpu-parallel takes every mask" in refusal.reason
+    with pytest.raises(UnsupportedVariant, match="its rank is 3"):
+        separable.prepare(problem, Mask(np.eye(3)), BLOCK)
+    assert separable.unsupported(problem, gaussian(31), BLOCK, Limits()) is None
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_that_two_passes_keep_nan_and_infinity_where_the_direct_sum_has_them(
+    border: Border, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(separable, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    image = np.random.default_rng(8).standard_normal((50, 530, 1), np.float32)
+    for row, column, strange in ((0, 0, np.inf), (20, 300, np.nan), (31, 511, -np.inf), (49, 529, np.inf)):
+        image[row, column] = strange
+    for mask in (
+        gaussian(9),
+        Mask(np.outer([1, 0, 2], [0.5, 0, 0.1, 3])),
+        Mask(np.outer([1, -1], [1, 2, 1])),
+    ):
+        filtered(separable, image, mask, border)
 
 
 def test_that_the_plain_loops_let_other_threads_run() -> None:

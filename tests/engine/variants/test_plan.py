@@ -9,9 +9,9 @@ from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS, variant
-from tests.engine.variants.suited import mask_for
+from tests.engine.variants.suited import has_kernels, mask_for
 
-CUDA = [known for known in VARIANTS if known.device is DeviceKind.CUDA]
+CUDA = [known for known in VARIANTS if has_kernels(known)]
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
 LIMITS = Limits()
 every_cuda_variant = pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)

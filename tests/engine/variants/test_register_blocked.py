@@ -1,5 +1,7 @@
 """`register-blocked`: its refusals, its shapes, and the emitted code's arithmetic against its plain twin."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -42,13 +44,15 @@ def test_that_every_mask_up_to_31_fits_shared_memory_whatever_its_anchor(channel
     for rows in (1, 2, 5, 16, 31):
         for columns in range(1, 32):
             for anchor in {0, columns // 2, columns - 1}:
-                shape = tile_shape((rows, columns), anchor, channels)
+                shape = tile_shape((rows, columns), anchor, channels, 4)
                 assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
                 # A thread's window begins on a vector, ends within the tile, and holds every sample it needs.
                 assert shape.before % 4 == 0
                 assert shape.window % 4 == 0
-                assert shape.shift + 4 + (columns - 1) * channels <= shape.window
-                assert (shape.groups * 32 - 1) * 4 + shape.window <= shape.tile_samples
+                assert shape.shift + shape.across + (columns - 1) * channels <= shape.window
+                assert 31 * shape.across + shape.window <= shape.tile_samples
+                # The window needs no moves from one round of the loop to the next.
+                assert shape.unrolled_rows == rows or shape.unrolled_rows % shape.rows == 0
 
 
 def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
@@ -91,10 +95,33 @@ def test_that_loads_and_stores_are_whole_vectors_and_nothing_spills(
     problem, mask = problem_of(500, 700, side, channels, dtype), Mask(np.ones((side, side)))
     (step,) = VARIANT.passes(problem, mask, BLOCK)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
-    vector = {"float32": "ld.global.v4.f32", "uint8": "ld.global.v4.u8", "uint16": "ld.global.v4.u16"}[dtype]
-    assert vector in ptx or "ld.global.u32" in ptx or "ld.global.u64" in ptx
+    copied = "cp.async.ca.shared.global" if dtype == "float32" else "st.shared.v4.f32"
+    assert copied in ptx
     assert "ld.shared.v4.f32" in ptx
     assert "st.global.v4.f32" in ptx
-    shape = tile_shape(mask.shape, mask.anchor[1], channels)
-    in_code = shape.rows * (1 if not shape.unrolled else side) * shape.groups * 4 * side
+    assert "ld.const" in ptx
+    shape = tile_shape(mask.shape, mask.anchor[1], channels, problem.itemsize)
+    in_loop = side // shape.unrolled_rows
+    written = side if in_loop < 2 else side % shape.unrolled_rows + shape.unrolled_rows
+    in_code = shape.rows * shape.across * written * side
     assert ptx.count("fma.rn.f32") + ptx.count("mul.f32") == in_code
+
+
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead() -> None:
+    (step,) = VARIANT.passes(problem_of(500, 700, 5), Mask(np.ones((5, 5))), BLOCK)
+    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(7, 5))
+    assert "cp.async" not in ptx
+    assert "ld.global.v4.f32" in ptx
+
+
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+def test_that_results_of_8_bit_are_rounded_by_one_instruction_and_stored_four_at_once() -> None:
+    problem = replace(problem_of(500, 700, 5, 1, "uint8"), result_dtype="uint8")
+    (step,) = VARIANT.passes(problem, Mask(np.ones((5, 5))), BLOCK)
+    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
+    shape = tile_shape((5, 5), 2, 1, 1)
+    assert ptx.count("cvt.rni.sat.u8.f32") == shape.rows * shape.across
+    assert "st.global.v4.u8" in ptx or "st.global.u32" in ptx or "st.global.b32" in ptx

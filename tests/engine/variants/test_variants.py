@@ -12,11 +12,11 @@ import pytest
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.cases import Case, check, full_cases
-from tests.engine.variants.suited import cases_in_simulator, suited_cases
+from tests.engine.variants.suited import cases_in_simulator, has_kernels, suited_cases
 
 ROOT = Path(__file__).parents[3]
 CPU = [variant for variant in VARIANTS if variant.device is DeviceKind.CPU]
-CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
+CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """The models of work against counts: the variants' own source, run in plain Python with arrays that count."""
 
+from types import ModuleType
+
 import numpy as np
 import pytest
 
@@ -7,17 +9,18 @@ from engine import reference
 from engine.block import Block
 from engine.border import Border
 from engine.device.index_rules import cpu_code
+from engine.device.result_rules import cpu_largest
 from engine.mask.mask import Mask
 from engine.metrics.agreement import rounding_bound
 from engine.timing.request import describe_problem
-from engine.variants.contract import DeviceKind, Variant
-from engine.variants.cpu import parallel, serial
+from engine.variants.contract import Variant
+from engine.variants.cpu import parallel, separable, serial
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.cases import Case
+from tests.engine.variants.cases import Case, compare
 from tests.engine.variants.counting import CountingArray, Counts, count
-from tests.engine.variants.suited import mask_for, suited
+from tests.engine.variants.suited import has_kernels, mask_for, suited
 
-CUDA = [variant for variant in VARIANTS if variant.device is DeviceKind.CUDA]
+CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
 RANDOM = np.random.default_rng(4)
 
 
@@ -52,8 +55,26 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     )
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize("variant", [v for v in CUDA if v.quantises], ids=lambda variant: variant.key)
+def test_that_the_model_counts_quantised_results_by_their_own_size(variant: Variant, dtype: str) -> None:
+    case = Case("work", 7, 6, 2, dtype, weights="halves", offset=9.0, is_quantised=True)
+    suited_case = suited(variant, case)
+    assert suited_case is not None
+    image, mask, problem = suited_case.picture(), suited_case.mask(), suited_case.problem()
+    counts = count(variant, problem, mask, suited_case.block, image)
+    model = variant.work(problem, suited_case.block)
+    itemsize = np.dtype(dtype).itemsize
+    assert model.global_store_bytes == counts.out_stores * itemsize + counts.scratch_stores * 4
+    assert model.minimum_bytes == 7 * 6 * 2 * 2 * itemsize
+    compare(counts.out, image, mask, suited_case)
+
+
 @pytest.mark.parametrize("border", list(Border))
-def test_that_the_model_of_the_serial_loops_counts_what_they_do(border: Border) -> None:
+def test_that_the_model_of_the_serial_loops_counts_what_they_do(
+    border: Border, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serial, "cpu_result", serial.cpu_result.py_func)
     image = RANDOM.integers(0, 256, (5, 4, 3), np.uint16)
     mask = Mask(RANDOM.standard_normal((3, 6)))
     problem = describe_problem(image, mask, border, 0.0)
@@ -63,7 +84,7 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border: Border) 
         CountingArray(mask.weights32, counts, "weight"),
     )
     out = CountingArray(np.empty(image.shape, np.float32), counts, "out")
-    numbers = (*mask.anchor, cpu_code(border), np.float32(0), np.float32(0))
+    numbers = (*mask.anchor, cpu_code(border), np.float32(0), np.float32(0), cpu_largest("float32"))
     serial.correlate_serial.py_func(picture, weights, *numbers, out)
     model = serial.work(problem, Block(1, 1))
     assert model.global_loads == counts.picture_loads + counts.weight_loads
@@ -72,51 +93,15 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(border: Border) 
     assert model.flops == 2 * counts.multiplications
 
 
-class _CountingRows:
-    """A picture of rows of interleaved samples that counts what is read of it, one by one or as a slice."""
-
-    def __init__(self, values: np.ndarray) -> None:
-        self.values, self.shape, self.loads = values, values.shape, 0
-
-    def __getitem__(self, index: tuple[int, int | slice]) -> np.ndarray:
-        row, samples = index
-        assert 0 <= row < self.shape[0]
-        if isinstance(samples, slice):
-            assert 0 <= samples.start <= self.shape[1]
-        else:
-            assert 0 <= samples < self.shape[1]
-        self.loads += self.values[row, samples].size
-        return self.values[row, samples]
-
-
-@pytest.mark.parametrize("border", list(Border))
-@pytest.mark.parametrize("shape", [(50, 3, 1), (2, 87, 3), (97, 100, 3)], ids=str)
-def test_that_the_model_of_the_parallel_tiles_counts_what_they_load(
-    shape: tuple[int, int, int], border: Border
+@pytest.mark.parametrize(("module", "multiply_adds"), [(parallel, 12), (separable, 7)])
+def test_that_the_model_of_a_banded_cpu_variant_counts_each_sample_once(
+    module: ModuleType, multiply_adds: int
 ) -> None:
-    height, width, channels = shape
     mask = Mask(np.ones((4, 3)), anchor=(3, 0))
-    problem = describe_problem(np.zeros(shape, np.uint8), mask, border, 0.0)
-    picture = _CountingRows(np.zeros((height, width * channels), np.uint8))
-    for top in range(0, height, parallel.TILE_ROWS):
-        rows = min(parallel.TILE_ROWS, height - top) + mask.rows - 1
-        for left in range(0, width * channels, parallel.TILE_SAMPLES):
-            columns = min(parallel.TILE_SAMPLES, width * channels - left) + (mask.columns - 1) * channels
-            tile = np.full(rows * columns, np.nan, np.float32)
-            parallel._load_tile.py_func(
-                picture,
-                channels,
-                top - 3,
-                left,
-                rows,
-                columns,
-                cpu_code(border),
-                np.float32(0),
-                tile,
-                columns,
-            )
-            assert not np.isnan(tile).any()
-    assert parallel.work(problem, Block(1, 1)).global_load_bytes == picture.loads
+    problem = describe_problem(np.zeros((97, 100, 3), np.uint8), mask, Border.WRAP, 0.0)
+    model = module.work(problem, Block(1, 1))
+    assert model.picture_loads == model.global_loads == 97 * 100 * 3
+    assert model.flops == 2 * 97 * 100 * 3 * multiply_adds
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.key)

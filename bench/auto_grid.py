@@ -1,0 +1,96 @@
+"""The grid that `bench.auto` and `bench.cost_grid` measure: pictures, masks, and the time of one variant on one of them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from engine.device.backend import Backend
+from engine.errors import EngineError
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.variants.contract import Variant
+from engine.variants.costs import mask_side_of
+from engine.variants.registry import VARIANTS
+from engine.variants.suitability import why_not
+
+PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
+MASK_SIDES = (3, 5, 9, 15, 31)
+CHANNELS = (1, 3)
+ROUNDS = 3
+# Of a time that takes longer nothing is lost if it is taken from one launch.
+LONGEST_MS = 200.0
+# What the plain loops and the teaching kernels would take longer for is put down from a smaller picture.
+TOO_LONG_MULTIPLY_ADDS = {"cpu-serial": 3e7, "cpu": 2e10, "cuda": 3e11}
+MASK_KINDS = ("gaussian", "sobel", "random", "box")
+
+
+def gaussian(side: int) -> np.ndarray:
+    """Return a column times a row, whose weights add up to about 1."""
+    row = np.exp(-0.5 * (np.arange(side) - (side - 1) / 2) ** 2 / (side / 5) ** 2)
+    return np.outer(row, row) / row.sum() ** 2
+
+
+def mask_of(kind: str, side: int) -> Mask:
+    """Return a mask of one kind: of rank 1 with whole and with broken weights, of no structure, and of equal weights."""
+    if kind == "gaussian":
+        return Mask(gaussian(side), name=f"gaussian {side}")
+    if kind == "sobel":
+        row = np.arange(side) - side // 2
+        return Mask(np.outer(1 + side // 2 - np.abs(row), row), name=f"sobel-like {side}")
+    if kind == "random":
+        return Mask(np.random.default_rng(side).standard_normal((side, side)), name=f"random {side}")
+    return Mask(np.ones((side, side)) / side**2, name=f"box {side}")
+
+
+def picture_of(dtype: str, side: int, channels: int) -> np.ndarray:
+    """Return a random picture."""
+    random = np.random.default_rng(side)
+    if dtype == "float32":
+        return random.random((side, side, channels), np.float32)
+    return random.integers(0, np.iinfo(dtype).max, (side, side, channels), dtype, endpoint=True)
+
+
+def able(problem: Problem, mask: Mask, machine: Backend) -> Iterator[Variant]:
+    """Yield the variants of a device that can do a problem."""
+    for known in VARIANTS:
+        is_for_it = known.device.value == machine.info.kind
+        if is_for_it and why_not(known, problem, mask, known.default_block, machine.info.limits) is None:
+            yield known
+
+
+def time_ms(
+    known: Variant, problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend
+) -> list[float]:
+    """Return `ROUNDS` times of one variant."""
+    machine.activate()
+    prepared = known.prepare(problem, mask, known.default_block)
+    buffers = machine.allocate(samples)
+    machine.upload(samples, buffers)
+    machine.run(prepared, buffers)
+    clock = machine.clock(prepared, buffers)
+    try:
+        first = clock.sample_ms()
+        return [first] if first > LONGEST_MS else [first, *(clock.sample_ms() for _ in range(4 * ROUNDS))]
+    finally:
+        clock.close()
+
+
+def best_ms(
+    known: Variant, problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend
+) -> float | None:
+    """Return the shortest time of one variant (what else runs on the machine only ever adds); None where it fails."""
+    try:
+        return min(time_ms(known, problem, mask, samples, machine))
+    except EngineError as error:
+        print(f"{known.key}: {error}", flush=True)
+        return None
+
+
+def is_too_long(known: Variant, problem: Problem) -> bool:
+    """Return whether a variant would hold everything up."""
+    limit = TOO_LONG_MULTIPLY_ADDS.get(known.key, TOO_LONG_MULTIPLY_ADDS[known.device.value])
+    side = mask_side_of(known.key, problem)
+    per_result = 4 * side if "separable" in known.key else side**2
+    if "box" in known.key or "fft" in known.key:
+        return False
+    return problem.samples * per_result > limit

@@ -1,0 +1,137 @@
+"""Says whether we fell behind our peers: measures a few ratios anew and compares them with the last recorded run.
+
+python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
+
+Only ratios within one run are compared, never times of another day. A ratio that is more than a tenth below the recorded one
+of the same device is measured once more, on its own; if it stays there the exit status is 1. It is 2 where nothing can be
+compared: no run of this device is recorded, or none of its peers is here.
+"""
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bench.peers.cells import Cell
+from bench.peers.grid import check_cells
+from bench.peers.history import Fall, Ratios, compared, falls, last_of, ratios_of
+from bench.peers.machine import describe
+from bench.peers.measure import Plan
+from bench.peers.roster import COPY, OURS_AUTO
+from bench.peers.session import add_arguments, opened
+from bench.peers.summary import peers_of
+
+PLAN = Plan(rounds=11, budget_s=0.5, cap_s=1.0)
+
+
+class Measures(Protocol):
+    """What measures cells: `bench.peers.measure.Measurement`, or a test's."""
+
+    def cells(self, cells: list[Cell], methods: set[str]) -> dict[str, dict[str, Any]]:
+        """Return the entries of these cells and contenders."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the check found.
+
+    Parameters
+    ----------
+    falls : list of Fall
+        That were there in both measurements.
+    forgiven : list of Fall
+        That were gone the second time: noise.
+    broken : list of str
+        Cells where `auto` has no time any more, and why.
+    compared : int
+    measured : dict
+        Ratios, the better one where one was measured twice.
+    """
+
+    falls: list[Fall]
+    forgiven: list[Fall]
+    broken: list[str]
+    compared: int
+    measured: Ratios
+
+
+def checked(recorded: Ratios, cells: tuple[Cell, ...], measures: Measures) -> Outcome:
+    """Compare recorded ratios with new ones.
+
+    Parameters
+    ----------
+    recorded : Ratios
+    cells : tuple of Cell
+    measures : Measures
+    """
+    cells = tuple(cell for cell in cells if cell.key in recorded)
+    wanted = {OURS_AUTO, COPY, *(peer for cell in cells for peer in recorded[cell.key])}
+    found = measures.cells(list(cells), wanted)
+    broken = [
+        f"{key}: {entry['contenders'].get(OURS_AUTO, {}).get('reason') or 'it does not take part'}"
+        for key, entry in found.items()
+        if peers_of(entry) and "median_ms" not in entry["contenders"].get(OURS_AUTO, {})
+    ]
+    measured = ratios_of(found)
+    first = falls(recorded, measured)
+    again = {fall.cell for fall in first}
+    second = ratios_of(measures.cells([cell for cell in cells if cell.key in again], wanted)) if again else {}
+    best = {
+        key: {peer: max(ratio, second.get(key, {}).get(peer, ratio)) for peer, ratio in peers.items()}
+        for key, peers in measured.items()
+    }
+    still = falls(recorded, best)
+    gone = [fall for fall in first if (fall.cell, fall.peer) not in {(one.cell, one.peer) for one in still}]
+    return Outcome(still, gone, broken, compared(recorded, best), best)
+
+
+def report(outcome: Outcome, recorded: Ratios) -> list[str]:
+    """Return a table of everything that was compared."""
+    fallen = {(fall.cell, fall.peer) for fall in outcome.falls}
+    noise = {(fall.cell, fall.peer) for fall in outcome.forgiven}
+    lines = [f"{'cell':56} {'peer':26} {'recorded':>8} {'now':>8}"]
+    for cell, peers in outcome.measured.items():
+        for peer, now in peers.items():
+            before = recorded.get(cell, {}).get(peer)
+            if before is None:
+                continue
+            place = (cell, peer)
+            said = (
+                "fell by more than a tenth"
+                if place in fallen
+                else "better when repeated"
+                if place in noise
+                else ""
+            )
+            lines.append(f"{cell:56} {peer:26} {before:8.2f} {now:8.2f}  {said}".rstrip())
+    return lines + [f"`auto` has no time: {text}" for text in outcome.broken]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_arguments(parser)
+    arguments = parser.parse_args()
+    with opened(arguments, PLAN) as measurement:
+        machine = describe(arguments.device, arguments.threads, measurement.facts)
+        line = last_of(machine["device"], machine["threads"])
+        if line is None:
+            print(f"No run is recorded on {machine['device']}: python -m bench.peers --history records one.")
+            return 2
+        outcome = checked(line["ratios"], check_cells(arguments.device), measurement)
+    print(
+        f"\nBeside the run of {line['date']}, commit {line['commit'] or 'unknown'}, on {machine['device']}:"
+    )
+    print("\n".join(report(outcome, line["ratios"])))
+    if outcome.falls or outcome.broken:
+        return 1
+    if outcome.compared == 0:
+        print("Nothing could be compared: no recorded peer has a time here.")
+        return 2
+    print(f"{outcome.compared} ratios, none fell by more than a tenth.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""Measures the table that `auto` chooses by, `engine/variants/cost_table.json`; run by `python -m bench.auto --write`."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bench.auto_grid import CHANNELS, PICTURE_SIDES, able, best_ms, is_too_long, mask_of, picture_of, time_ms
+from engine.border import Border
+from engine.device.backend import Backend
+from engine.device.cpu import cores
+from engine.mask.mask import Mask
+from engine.problem import DTYPES
+from engine.timing.request import describe_problem
+from engine.variants.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cost_table, kind_of
+
+MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
+
+
+def write_table(machine: Backend, only: set[str]) -> None:
+    """Measure the grid and put it into the table; rows of variants that were not asked for stay."""
+    kind = machine.info.kind
+    tables = json.loads(TABLE_PATH.read_text(encoding="utf-8")) if TABLE_PATH.exists() else {}
+    times = measured_table(machine, only)
+    environment = machine.environment()
+    facts = machine.info.facts
+    rates = Rates(copy_gb_s(machine), CORE_MULTIPLY_ADDS_G_S * cores())
+    if kind == "cuda":
+        clock_ghz = float(facts["clock"].split()[0]) / 1e3
+        rates = replace(rates, multiply_adds_g_s=int(facts["multiprocessors"]) * 128 * clock_ghz)
+    old = tables.get(kind, {}).get("times_us", {}) if only else {}
+    tables[kind] = {
+        "from": f"python -m bench.auto --device {kind} --write, {environment.device}, commit {environment.commit}",
+        "rates": {
+            "copy_gb_s": float(f"{rates.copy_gb_s:.4g}"),
+            "multiply_adds_g_s": float(f"{rates.multiply_adds_g_s:.5g}"),
+        },
+        "picture_sides": PICTURE_SIDES,
+        "mask_sides": MASK_SIDES,
+        "times_us": old | times,
+    }
+    TABLE_PATH.write_text(as_text(tables), encoding="utf-8")
+    cost_table.cache_clear()
+
+
+def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
+    """Return the grid of `cost_table.json` for one device: times of box masks, which every variant takes."""
+    times: dict[str, dict[str, list[list[float | None]]]] = {}
+    for dtype in DTYPES:
+        for channels in CHANNELS:
+            for picture_side in PICTURE_SIDES:
+                samples = picture_of(dtype, picture_side, channels)
+                rows: dict[str, list[float | None]] = {}
+                for mask_side in MASK_SIDES:
+                    for mask in (mask_of("box", mask_side), Mask(np.ones((1, mask_side)))):
+                        problem = describe_problem(samples, mask, Border.MIRROR, 0.0)
+                        for known in able(problem, mask, machine):
+                            if known.key.startswith("row") is not (mask.rows == 1) or (
+                                only and known.key not in only
+                            ):
+                                continue
+                            row = rows.setdefault(known.key, [None] * len(MASK_SIDES))
+                            if not is_too_long(known, problem):
+                                found = best_ms(known, problem, mask, samples, machine)
+                                row[MASK_SIDES.index(mask_side)] = found and float(f"{found * 1e3:.4g}")
+                for key, row in rows.items():
+                    times.setdefault(key, {}).setdefault(kind_of(dtype, channels), []).append(row)
+                print(f"{kind_of(dtype, channels)}, {picture_side}: {', '.join(rows)}", flush=True)
+    return times
+
+
+def copy_gb_s(machine: Backend) -> float:
+    """Return the bandwidth of a copy: bytes read and written, GB/s; of one thread on the CPU."""
+    side = 4096
+    if machine.info.kind == "cpu":
+        source, target = np.ones((side, side), np.float32), np.empty((side, side), np.float32)
+        best = min(_seconds(lambda: np.copyto(target, source)) for _ in range(7))
+        return 2 * source.nbytes / best / 1e9
+    from engine.course.copy_variant import COPY
+
+    samples = picture_of("float32", side, 1)
+    mask = Mask([[1.0]])
+    problem = describe_problem(samples, mask, Border.ZERO, 0.0)
+    found = min(time_ms(COPY, problem, mask, samples, machine))
+    return 2 * samples.nbytes / found / 1e6
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def as_text(tables: dict[str, Any]) -> str:
+    """Return the tables as JSON, one row of times a line."""
+    marked = json.dumps(_rows_as_text(tables), indent=1)
+    return re.sub(r'"(\[[0-9e.,+\- nul]*\])"', r"\1", marked) + "\n"
+
+
+def _rows_as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rows_as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        is_row = all(inner is None or isinstance(inner, int | float) for inner in value)
+        return json.dumps(list(value)) if is_row else [_rows_as_text(inner) for inner in value]
+    return value

@@ -1,0 +1,134 @@
+"""The limits of a GPU, measured in the same run: how fast it copies, and how fast it multiplies and adds.
+
+"copy" is a method like any other: the driver copies as many bytes as the cell's picture and result have together, from one
+buffer to another. Beside it, once a process: the copy of 1 GiB, and a kernel of nothing but multiply-adds.
+"""
+
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+
+from bench.peers.cells import Cell
+from bench.peers.device_clock import DeviceClock, check, refuse_without_device, use_device
+from bench.peers.library import About, Job, Ready
+from engine.device.cuda_kernels import float32
+from engine.device.numba_cuda import cuda
+
+LARGE_BYTES = 1 << 30
+# Lanes that multiply and add float32, by compute capability: CUDA C++ Programming Guide, "Arithmetic Instructions".
+LANES = {(7, 0): 64, (7, 5): 64, (8, 0): 64}
+CHAINS = 8
+ROUNDS = 512
+
+
+class _Copies:
+    def __init__(self, sources: list[np.ndarray], stream: Any) -> None:
+        self._bytes = sources[0].nbytes
+        self._shape, self._dtype = sources[0].shape, sources[0].dtype
+        self._stream = stream
+        self._in = [check(driver.cuMemAlloc(self._bytes)) for _ in sources]
+        self._out = [check(driver.cuMemAlloc(self._bytes)) for _ in sources]
+        for place, source in zip(self._in, sources, strict=True):
+            check(driver.cuMemcpyHtoD(place, source.ctypes.data, self._bytes))
+
+    def run(self, copy: int) -> None:
+        check(driver.cuMemcpyDtoDAsync(self._out[copy], self._in[copy], self._bytes, self._stream))
+
+    def results(self) -> np.ndarray:
+        check(driver.cuCtxSynchronize())
+        found = np.empty(self._shape, self._dtype)
+        check(driver.cuMemcpyDtoH(found.ctypes.data, self._out[0], self._bytes))
+        return found
+
+    def __del__(self) -> None:
+        for place in (*self._in, *self._out):
+            check(driver.cuMemFree(place))
+
+
+class DeviceLimits:
+    def __init__(self) -> None:
+        refuse_without_device()
+        self._device = use_device()
+        self._stream = check(driver.cuStreamCreate(int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)))
+
+    def about(self) -> About:
+        attribute = driver.CUdevice_attribute
+
+        def fact(name: str) -> int:
+            wanted = getattr(attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+            return int(check(driver.cuDeviceGetAttribute(wanted, self._device)))
+
+        capability = (fact("COMPUTE_CAPABILITY_MAJOR"), fact("COMPUTE_CAPABILITY_MINOR"))
+        multiprocessors, clock_khz = fact("MULTIPROCESSOR_COUNT"), fact("CLOCK_RATE")
+        theoretical = multiprocessors * LANES.get(capability, 128) * clock_khz * 1e3
+        name = check(driver.cuDeviceGetName(96, self._device)).split(b"\0")[0].decode()
+        driver_version = int(check(driver.cuDriverGetVersion()))
+        return About(
+            {"driver API": f"{driver_version // 1000}.{driver_version % 1000 // 10}"},
+            notes={
+                "device": name,
+                "multiprocessors": multiprocessors,
+                "clock_mhz": clock_khz / 1e3,
+                "l2_bytes": fact("L2_CACHE_SIZE"),
+                "copy_bytes_per_s": self._copy_rate(),
+                "multiply_adds_per_s": theoretical,
+                "multiply_adds_per_s_measured": self._multiply_add_rate(multiprocessors),
+            },
+        )
+
+    def methods(self, cell: Cell) -> tuple[str, ...]:
+        return ("copy",)
+
+    def prepare(self, job: Job, method: str) -> Ready:
+        made = _Copies([np.array(job.pictures) for _ in range(job.copies)], self._stream)
+        return Ready(made, lambda: DeviceClock(made.run, job.copies, int(self._stream)), border="copy")
+
+    def _copy_rate(self) -> float:
+        """Bytes read and written a second, of 1 GiB."""
+        made = _Copies([np.zeros(LARGE_BYTES, np.uint8)], self._stream)
+        clock = DeviceClock(made.run, 1, int(self._stream))
+        ms = min(clock.sample()[0] for _ in range(9))
+        return 2 * LARGE_BYTES / (ms * 1e-3)
+
+    def _multiply_add_rate(self, multiprocessors: int) -> float:
+        """Multiply-adds a second of a kernel that has little else to do."""
+        stream = cuda.stream()
+        threads, blocks = 256, multiprocessors * 8 * 4
+        out = cuda.device_array(threads * blocks, np.float32)
+        kernel = _kernel()
+        half, one = np.float32(0.5), np.float32(1.0)
+
+        def run(copy: int) -> None:
+            kernel[blocks, threads, stream](out, half, one, ROUNDS)
+
+        clock = DeviceClock(run, 1, int(stream.handle), guard=cuda.defer_cleanup)
+        ms = min(clock.sample()[0] for _ in range(9))
+        return threads * blocks * ROUNDS * CHAINS * 8 / (ms * 1e-3)
+
+
+def _kernel() -> Any:
+    """Return a kernel of eight independent chains of multiply-adds, eight of each a round."""
+
+    @cuda.jit
+    def multiply_add(out, factor, term, rounds):  # type: ignore[no-untyped-def]
+        a = float32(cuda.threadIdx.x)
+        b, c, d, e = a + term, a - term, a + factor, a - factor
+        f, g, h = b + term, c - term, d + factor
+        for _ in range(rounds):
+            for _ in range(8):
+                a = a * factor + term
+                b = b * factor + term
+                c = c * factor + term
+                d = d * factor + term
+                e = e * factor + term
+                f = f * factor + term
+                g = g * factor + term
+                h = h * factor + term
+        out[cuda.grid(1)] = a + b + c + d + e + f + g + h
+
+    return multiply_add
+
+
+def open_library(threads: int, methods: tuple[str, ...]) -> DeviceLimits:
+    return DeviceLimits()

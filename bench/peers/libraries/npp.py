@@ -1,0 +1,245 @@
+"""NPP through ctypes: `nppiFilter` (32f, 8u with whole weights and a divisor), `nppiFilter32f` (8u), `nppiFilterBorder`.
+
+What its header says (nppi_filtering_functions.h, "Common parameters for nppiFilter functions"), and what is easily done wrong:
+
+- it is a convolution: coefficients "are expected to be stored in reverse order". A correlation has to hand in its mask turned
+  by 180 degrees. With positive weights the unturned one gives plausible results all the same: off by 0.1 to 0.3 of the
+  largest at most (random masks of 3 x 3 to 15 x 15), a few per cent of most;
+- mask and picture lie in device memory; the anchor is (x, y); steps are bytes;
+- `nppiFilter` reads outside the rectangle that it filters, so the picture needs ghost cells of its own: zeros, laid down
+  before, which costs it no time here;
+- `nppiFilterBorder` knows a replicated border only, and is compared with that;
+- since CUDA 13 there are only functions with `_Ctx`, and the context (stream, device facts) is filled by the caller.
+
+Whether the mask is taken in reverse order is seen from the result for a single bright pixel, asked of each function and mask
+size before anything else; what was seen goes into the record, and a result that fits neither order is refused as not verified.
+"""
+
+import ctypes
+import glob
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cuda.bindings import driver
+
+from bench.peers.cells import Cell
+from bench.peers.device_clock import DeviceClock, check, refuse_without_device, use_device
+from bench.peers.device_memory import DevicePicture
+from bench.peers.library import About, Job, Ready, Refused
+
+BORDER_REPLICATE = 2
+FAMILIES = {"filter": "nppiFilter_", "filter32f": "nppiFilter32f_", "border": "nppiFilterBorder_"}
+
+
+class Size(ctypes.Structure):
+    _fields_ = (("width", ctypes.c_int), ("height", ctypes.c_int))
+
+
+class Point(ctypes.Structure):
+    _fields_ = (("x", ctypes.c_int), ("y", ctypes.c_int))
+
+
+class Context(ctypes.Structure):
+    """NppStreamContext of nppdefs.h."""
+
+    _fields_ = (
+        ("stream", ctypes.c_void_p),
+        ("device", ctypes.c_int),
+        ("multiprocessors", ctypes.c_int),
+        ("threads_a_multiprocessor", ctypes.c_int),
+        ("threads_a_block", ctypes.c_int),
+        ("shared_a_block", ctypes.c_size_t),
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+        ("stream_flags", ctypes.c_uint),
+        ("reserved", ctypes.c_int),
+    )
+
+
+class Version(ctypes.Structure):
+    _fields_ = (("major", ctypes.c_int), ("minor", ctypes.c_int), ("build", ctypes.c_int))
+
+
+class NPP:
+    def __init__(self) -> None:
+        refuse_without_device()
+        core, self._filters = _loaded()
+        core.nppGetLibVersion.restype = ctypes.POINTER(Version)
+        found = core.nppGetLibVersion().contents
+        self._version = f"{found.major}.{found.minor}.{found.build}"
+        self._stream = check(driver.cuStreamCreate(int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING)))
+        self._context = _context(int(self._stream))
+
+    def about(self) -> About:
+        return About({"npp": self._version})
+
+    def methods(self, cell: Cell) -> tuple[str, ...]:
+        if cell.dtype == "float32":
+            return ("filter", "border")
+        return ("filter", "filter32f", "border") if cell.kind == "integer" else ("filter32f",)
+
+    def prepare(self, job: Job, method: str) -> Ready:
+        function = self._function(method, job.cell)
+        weights = job.mask.weights32
+        divisor = None
+        if job.cell.dtype == "uint8" and method != "filter32f":
+            weights, divisor = job.mask.whole, job.mask.divisor
+        turns, seen = self._order(method, job.cell, weights.dtype, divisor is not None)
+        turned = weights[::-1, ::-1] if turns else weights
+        made = _Filter(function, job, turned, divisor, int(self._stream), self._context, method == "border")
+        return Ready(
+            made,
+            lambda: DeviceClock(made.run, job.copies, int(self._stream), launches=job.cell.batch),
+            border="replicate" if method == "border" else "zero",
+            note=f"{function.__name__}, {seen}",
+        )
+
+    def _function(self, method: str, cell: Cell) -> Any:
+        samples = "32f" if cell.dtype == "float32" else "8u"
+        name = f"{FAMILIES[method]}{samples}_C{cell.channels}R_Ctx"
+        try:
+            return getattr(self._filters, name)
+        except AttributeError:
+            raise Refused(f"NPP {self._version} has no {name}") from None
+
+    def _order(self, method: str, cell: Cell, dtype: np.dtype[Any], has_divisor: bool) -> tuple[bool, str]:
+        """Return whether the mask has to be turned to correlate, and why: seen from the result of one bright pixel."""
+        side = cell.mask_side
+        probe = (np.arange(side * side) % 100 + 1).reshape(side, side).astype(dtype)
+        picture = np.zeros((1, 64, 64, cell.channels), cell.dtype)
+        picture[0, 32, 32] = 1
+        small = Job(
+            Cell(64, 64, side, cell.channels, cell.dtype),
+            picture,
+            mask=None,  # type: ignore[arg-type]
+            copies=1,
+            threads=0,
+        )
+        filtering = _Filter(
+            self._function(method, cell),
+            small,
+            probe,
+            1 if has_divisor else None,
+            int(self._stream),
+            self._context,
+            method == "border",
+        )
+        filtering.run(0)
+        reach = side // 2
+        around = slice(32 - reach, 32 + reach + 1)
+        seen = filtering.results()[0, around, around, 0].astype(np.float64)
+        # A correlation lays the mask down turned by 180 degrees around the pixel.
+        if np.array_equal(seen, probe[::-1, ::-1]):
+            return False, "which correlates with the mask as given"
+        if np.array_equal(seen, probe):
+            return True, "which convolves: the mask is turned by 180 degrees"
+        wanted = probe.astype(np.float64)
+        off = {
+            name: float((np.abs(seen - w) / w).max())
+            for name, w in (("as given", wanted[::-1, ::-1]), ("turned", wanted))
+        }
+        return (
+            True,
+            f"one bright pixel fits neither order of the mask: off by {off} of a weight, first row {seen[0][:5]}",
+        )
+
+
+class _Filter:
+    def __init__(
+        self,
+        function: Callable[..., int],
+        job: Job,
+        weights: np.ndarray,
+        divisor: int | None,
+        stream: int,
+        context: Context,
+        has_border: bool,
+    ) -> None:
+        use_device()
+        self._places: list[DevicePicture] = []
+        batch, rows, columns, channels = job.pictures.shape
+        side, dtype = job.cell.mask_side, job.pictures.dtype
+        margin = 0 if has_border else side // 2
+        shape = (rows, columns, channels)
+        self._out = [[DevicePicture(shape, dtype, fill=255) for _ in range(batch)] for _ in range(job.copies)]
+        self._in = [[DevicePicture(shape, dtype, margin) for _ in range(batch)] for _ in range(job.copies)]
+        for copy in self._in:
+            for place, picture in zip(copy, job.pictures, strict=True):
+                place.put(picture)
+        self._mask = DevicePicture((1, weights.size, 1), weights.dtype)
+        self._mask.put(weights.reshape(1, -1, 1))
+        self._places = [place for copy in (*self._in, *self._out) for place in copy] + [self._mask]
+        self._function = function
+        whole, anchor = Size(columns, rows), Point(side // 2, side // 2)
+        self._after_in: tuple[Any, ...] = (whole, Point(0, 0)) if has_border else ()
+        last: tuple[Any, ...] = (whole, ctypes.c_void_p(self._mask.address), Size(side, side), anchor)
+        if divisor is not None:
+            last += (ctypes.c_int(divisor),)
+        if has_border:
+            last += (ctypes.c_int(BORDER_REPLICATE),)
+        self._last = (*last, context)
+
+    def run(self, copy: int) -> None:
+        for picture, result in zip(self._in[copy], self._out[copy], strict=True):
+            status = self._function(
+                ctypes.c_void_p(picture.address),
+                ctypes.c_int(picture.step),
+                *self._after_in,
+                ctypes.c_void_p(result.address),
+                ctypes.c_int(result.step),
+                *self._last,
+            )
+            if status != 0:
+                raise Refused(f"NPP answered {status}")
+
+    def results(self) -> np.ndarray:
+        return np.stack([result.get() for result in self._out[0]])
+
+    def __del__(self) -> None:
+        for place in self._places:
+            place.close()
+
+
+def _context(stream: int) -> Context:
+    device = use_device()
+    attribute = driver.CUdevice_attribute
+
+    def fact(name: str) -> int:
+        return int(
+            check(driver.cuDeviceGetAttribute(getattr(attribute, f"CU_DEVICE_ATTRIBUTE_{name}"), device))
+        )
+
+    return Context(
+        stream,
+        device,
+        fact("MULTIPROCESSOR_COUNT"),
+        fact("MAX_THREADS_PER_MULTIPROCESSOR"),
+        fact("MAX_THREADS_PER_BLOCK"),
+        fact("MAX_SHARED_MEMORY_PER_BLOCK"),
+        fact("COMPUTE_CAPABILITY_MAJOR"),
+        fact("COMPUTE_CAPABILITY_MINOR"),
+        int(driver.CUstream_flags.CU_STREAM_NON_BLOCKING),
+        0,
+    )
+
+
+def _loaded() -> tuple[Any, Any]:
+    """Return libnppc and libnppif, wherever they are."""
+    folders = ["", "/usr/local/cuda/lib64/", "/usr/local/cuda/targets/x86_64-linux/lib/"]
+    for entry in sys.path:
+        folders += [f"{found}/" for found in glob.glob(str(Path(entry) / "nvidia" / "*" / "lib"))]
+    for folder in folders:
+        for ending in (".so.13", ".so.12", ".so"):
+            try:
+                core = ctypes.CDLL(f"{folder}libnppc{ending}", mode=ctypes.RTLD_GLOBAL)
+                return core, ctypes.CDLL(f"{folder}libnppif{ending}")
+            except OSError:
+                continue
+    raise Refused("not installed (libnppif)")
+
+
+def open_library(threads: int, methods: tuple[str, ...]) -> NPP:
+    return NPP()

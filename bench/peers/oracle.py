@@ -1,0 +1,167 @@
+"""Float64 results of a cell, computed once, and every library's result beside them.
+
+What is compared, and how closely:
+
+- float32 results lie within the rounding bound of `engine.metrics.agreement`, sample by sample;
+- 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or half to even; our
+  own have to be equal to it, because the masks of 8-bit pictures are such that no sum is rounded before;
+- float32 results of 8-bit pictures have the float32 bound, and are exact where no order of summation may round;
+- "interior": where a library does not filter the border, the cells within half a mask of it do not count;
+- "replicate": where a library has no zero border, the oracle has the replicated one too.
+
+Where the oracle would take too long, the four edges and spread rectangles are compared; the first and the last picture of
+a batch stand for all.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bench.peers.cells import Cell, mask_of
+from engine import reference
+from engine.border import Border
+from engine.mask.mask import Mask
+from engine.metrics.agreement import is_exact_class, regions_to_check, rounding_bound
+from engine.metrics.closeness import compare
+from engine.problem import Problem
+from engine.reference import Region
+
+# 0.3 s: there are some fifty cells, and half of them are compared in part anyhow.
+AFFORDABLE_MULTIPLY_ADDS = 60_000_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a comparison.
+
+    Parameters
+    ----------
+    passed : bool
+    text : str
+        For people: how it was compared, or what is wrong.
+    max_error : float
+        Largest |result - oracle|.
+    """
+
+    passed: bool
+    text: str
+    max_error: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Part:
+    picture: int
+    region: Region
+    wanted: np.ndarray
+    magnitudes: np.ndarray
+
+
+class Oracle:
+    """The right results of one cell.
+
+    Parameters
+    ----------
+    cell : Cell
+    pictures : ndarray of shape (batch, H, W, C)
+    affordable : int
+        Multiply-adds that it may spend on one picture.
+    """
+
+    def __init__(self, cell: Cell, pictures: np.ndarray, affordable: int = AFFORDABLE_MULTIPLY_ADDS) -> None:
+        self._cell, self._pictures = cell, pictures
+        self._mask = Mask(mask_of(cell).weights)
+        self._problem = Problem(
+            cell.height, cell.width, cell.channels, cell.dtype, self._mask.shape, self._mask.anchor
+        )
+        self._regions = regions_to_check(self._problem, 0, affordable)
+        self._parts: dict[Border, list[_Part]] = {}
+
+    @property
+    def checked(self) -> str:
+        """Which part of a picture is compared, in words."""
+        share = sum(region.pixels for region in self._regions) / (self._cell.height * self._cell.width)
+        return "every pixel" if share == 1 else f"{share:.1%} of the pixels"
+
+    def verdict(self, results: np.ndarray, border: str, added_error: float = 0.0, steps: int = 1) -> Verdict:
+        """Compare results with the oracle's.
+
+        Parameters
+        ----------
+        results : ndarray of shape (batch, H, W, C)
+        border : str
+        added_error : float
+        steps : int
+            As in `Ready`.
+        """
+        if results.shape != self._pictures.shape:
+            return Verdict(
+                False, f"not verified: results of shape {results.shape}, not {self._pictures.shape}"
+            )
+        if border == "copy":
+            same = bool(np.array_equal(results, self._pictures))
+            return Verdict(same, "equal to the picture" if same else "not verified: not equal to the picture")
+        rule = Border.REPLICATE if border == "replicate" else Border.ZERO
+        margin = self._cell.mask_side // 2 if border == "interior" else 0
+        largest = 0.0
+        added = added_error * float(np.abs(self._pictures).max()) if added_error else 0.0
+        for part in self._computed(rule):
+            region = _without(part.region, margin, self._cell)
+            if region is None:
+                continue
+            inner = tuple(
+                slice(one.start - first, one.stop - first)
+                for one, first in zip(region.slices, (part.region.top, part.region.left), strict=True)
+            )
+            found = results[part.picture][region.slices]
+            error, wrong = self._compared(found, part.wanted[inner], part.magnitudes[inner], added, steps)
+            largest = max(largest, error)
+            if wrong is not None:
+                row, column, _ = wrong
+                return Verdict(
+                    False,
+                    f"not verified: row {region.top + row}, column {region.left + column} is "
+                    f"{found[wrong]!s}, the oracle says {part.wanted[inner][wrong]:.9g}",
+                    error,
+                )
+        return Verdict(True, self._text(results.dtype, border, added, steps), largest)
+
+    def _compared(
+        self, found: np.ndarray, wanted: np.ndarray, magnitudes: np.ndarray, added: float, allowed: int
+    ) -> tuple[float, tuple[Any, ...] | None]:
+        if found.dtype == np.uint8:
+            steps = np.abs(found.astype(np.int64) - np.clip(np.rint(wanted), 0, 255).astype(np.int64))
+            at = np.unravel_index(int(np.argmax(steps)), steps.shape)
+            return float(steps[at]), tuple(int(i) for i in at) if steps[at] > allowed else None
+        exact = is_exact_class(self._pictures, self._mask, 0.0)
+        bound = np.zeros_like(wanted) if exact else rounding_bound(magnitudes, self._problem.taps) + added
+        closeness = compare(found.astype(np.float32, copy=False), wanted, lambda: (magnitudes, bound))
+        return closeness.max_error, closeness.wrong
+
+    def _computed(self, border: Border) -> list[_Part]:
+        if border not in self._parts:
+            self._parts[border] = [
+                _Part(
+                    number,
+                    region,
+                    reference.correlate(self._pictures[number], self._mask, border, 0.0, region),
+                    reference.magnitudes(self._pictures[number], self._mask, border, 0.0, region),
+                )
+                for number in sorted({0, self._cell.batch - 1})
+                for region in self._regions
+            ]
+        return self._parts[border]
+
+    def _text(self, dtype: np.dtype, border: str, added: float, steps: int) -> str:
+        how = "within one 8-bit step" if steps else "equal, rounded half to even"
+        how = how if dtype == np.uint8 else "within the rounding bound"
+        how += f" and {added:.1g} that the variant states" if added else ""
+        where = {"interior": ", the border left out", "replicate": ", border replicated"}.get(border, "")
+        return f"{how}, {self.checked}{where}"
+
+
+def _without(region: Region, margin: int, cell: Cell) -> Region | None:
+    """Return the region without what lies within `margin` of the picture's edge; None if nothing is left."""
+    top, bottom = max(region.top, margin), min(region.bottom, cell.height - margin)
+    left, right = max(region.left, margin), min(region.right, cell.width - margin)
+    return Region(top, bottom, left, right) if top < bottom and left < right else None

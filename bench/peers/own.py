@@ -1,0 +1,36 @@
+"""Our own variants as methods of the benchmark: which of those wanted are registered, and what one means for a cell."""
+
+from bench.peers.library import Job, Refused
+from engine.errors import EngineError
+from engine.machine import DeviceInfo
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.timing.request import as_samples, describe_problem
+from engine.timing.runner import refuse_unsuitable
+from engine.variants.contract import DeviceKind
+from engine.variants.planner import AUTO, Choice, choose
+from engine.variants.registry import VARIANTS
+
+
+def keys(wanted: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
+    """Return those wanted that are registered for that kind of device; "all" stands for every one."""
+    known = [AUTO, *(variant.key for variant in VARIANTS if variant.device is kind)]
+    return tuple(known) if "all" in wanted else tuple(key for key in wanted if key in known)
+
+
+def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice, Problem, Mask]:
+    """Return the variant, the problem and the mask that a method means for a cell; results are of the picture's type.
+
+    Raises
+    ------
+    Refused
+        The variant cannot do it, in its own words.
+    """
+    mask = Mask(job.mask.weights)
+    problem = describe_problem(as_samples(job.pictures[0]), mask, "zero", 0.0, job.cell.dtype)
+    try:
+        choice = choose(method, problem, mask, None, device)
+        refuse_unsuitable(choice.variant, problem, mask, choice.block, device)
+    except EngineError as error:
+        raise Refused(str(error)) from error
+    return choice, problem, mask

@@ -1,0 +1,80 @@
+"""What a run's figures say: the limit of each cell, the share of it that was reached, and the lead over peers."""
+
+from typing import Any
+
+from bench.peers.cells import Cell
+from bench.peers.roster import COPY, LIMIT, OURS, OURS_AUTO
+
+
+def median_ms(entry: dict[str, Any], contender: str) -> float | None:
+    """Return a contender's median in a cell's entry, ms; None where it has no time."""
+    return entry["contenders"].get(contender, {}).get("median_ms")
+
+
+def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
+    """Return what no direct filter of the cell can be faster than, ms; None where nothing was measured.
+
+    max(copy, multiply-adds / rate): the faster one of a copy of this very picture in this run and of its bytes at the
+    bandwidth of a large copy; the multiply-adds of one pass, or of two where the mask has rank 1, at the device's
+    theoretical rate. Where no rate is known (a CPU) it is the copy.
+
+    Parameters
+    ----------
+    entry : dict
+        Of one cell.
+    limits : dict
+        Notes of what measured the limits.
+    """
+    cell = Cell.from_json(entry["cell"])
+    copy = median_ms(entry, COPY)
+    if copy is None:
+        return None
+    if rate := limits.get("copy_bytes_per_s"):
+        # A warm small picture lies in the cache, where its copy is faster; a large one may copy a little slower.
+        copy = min(copy, 2 * cell.picture_bytes / rate * 1e3)
+    rate = limits.get("multiply_adds_per_s")
+    counted = cell.separable_multiply_adds if cell.kind == "gaussian" else cell.multiply_adds
+    return max(copy, counted / rate * 1e3) if rate else copy
+
+
+def contenders_of(entries: list[dict[str, Any]]) -> list[str]:
+    """Return the contenders that take part in any of these cells: ours first, then peers; no limits."""
+    names = list(dict.fromkeys(name for entry in entries for name in entry["contenders"]))
+    names = [name for name in names if not name.startswith(f"{LIMIT} ")]
+    return sorted(names, key=lambda name: not name.startswith(f"{OURS} "))
+
+
+def peers_of(entry: dict[str, Any]) -> dict[str, float]:
+    """Return the medians of the peers that have one, ms."""
+    return {
+        name: found["median_ms"]
+        for name, found in entry["contenders"].items()
+        if "median_ms" in found and not name.startswith((f"{OURS} ", f"{LIMIT} "))
+    }
+
+
+def ratios(entry: dict[str, Any]) -> dict[str, float]:
+    """Return how many times faster than each peer `auto` is in a cell; empty where `auto` has no time."""
+    if median_ms(entry, OURS_AUTO) is None:
+        return {}
+    return {name: entry["contenders"][name]["over_auto"] for name in peers_of(entry)}
+
+
+def behind_best(entry: dict[str, Any]) -> float | None:
+    """Return how many times slower `auto` is than the best of our variants in a cell."""
+    ours = {
+        name: found["median_ms"]
+        for name, found in entry["contenders"].items()
+        if "median_ms" in found and name.startswith(f"{OURS} ")
+    }
+    return ours[OURS_AUTO] / min(ours.values()) if OURS_AUTO in ours else None
+
+
+def reasons(entries: list[dict[str, Any]]) -> dict[str, dict[str, list[int]]]:
+    """Return why contenders have no time: {contender: {reason: positions of the cells}}."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for place, entry in enumerate(entries):
+        for name, one in entry["contenders"].items():
+            if one["reason"]:
+                found.setdefault(name, {}).setdefault(one["reason"], []).append(place)
+    return found

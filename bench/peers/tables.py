@@ -1,0 +1,165 @@
+"""A run as Markdown: a table for each axis, microseconds on a GPU and milliseconds on a CPU, and why a time is missing."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bench.peers.roster import COPY, LIMIT, OURS, OURS_AUTO
+from bench.peers.summary import behind_best, contenders_of, limit_ms, peers_of, ratios, reasons
+
+# A spread smaller than this is not written beside the median.
+QUIET = 0.03
+UNITS = {"gpu": ("microseconds", 1e3), "cpu": ("milliseconds", 1.0)}
+
+
+def document_lines(run: dict[str, Any], picture: str) -> list[str]:
+    """Return the Markdown of a run.
+
+    Parameters
+    ----------
+    run : dict
+        As `bench.peers` keeps it.
+    picture : str
+        Where the plot is, seen from the document.
+    """
+    lines = [*_about(run), "", f"![Time against mask size]({picture})", ""]
+    for table in run["tables"]:
+        lines += [*table_lines(run, table), ""]
+    return lines[:-1]
+
+
+def table_lines(run: dict[str, Any], table: dict[str, Any]) -> list[str]:
+    """Return the Markdown of one table: a row a cell, ours first, then the limit, then the peers."""
+    _, scale = UNITS[run["device_kind"]]
+    entries = [run["cells"][key] for key in table["cells"]]
+    limits = run["libraries"].get(LIMIT, {}).get("notes", {})
+    names = contenders_of(entries)
+    ours, peers = _split(names)
+    heads = [table["axis_title"], *map(_short, ours), "limit", "reached", *map(_short, peers), "lead"]
+    lines = [f"**{table['title']}**", "", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
+    for label, entry in zip(table["labels"], entries, strict=True):
+        limit = limit_ms(entry, limits)
+        times = [one["median_ms"] for one in map(entry["contenders"].get, ours) if one and "median_ms" in one]
+        reached = f"{limit / min(times):.0%}" if limit is not None and times else ""
+        cells = [_time(entry, name, scale) for name in ours]
+        cells += ["" if limit is None else number(limit * scale), reached]
+        cells += [_time(entry, name, scale) for name in peers]
+        lines.append(f"| {' | '.join([label, *cells, _lead(entry)])} |")
+    return lines + _missing(table, entries)
+
+
+def _split(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    names = list(names)
+    ours = [name for name in names if name.startswith(f"{OURS} ")]
+    return ours, [name for name in names if name not in ours]
+
+
+def _short(name: str) -> str:
+    return f"**{name.removeprefix(f'{OURS} ')}**" if name.startswith(f"{OURS} ") else name
+
+
+def _lead(entry: dict[str, Any]) -> str:
+    found = ratios(entry)
+    return f"{min(found.values()):.1f}" if found else ""
+
+
+def _time(entry: dict[str, Any], name: str, scale: float) -> str:
+    one = entry["contenders"].get(name)
+    if one is None:
+        return ""
+    if "median_ms" not in one:
+        return "-"
+    median, low, high = (one[f"{which}_ms"] for which in ("median", "p20", "p80"))
+    text = number(median * scale)
+    if high - low > QUIET * median:
+        text += f" ({number(low * scale)} to {number(high * scale)})"
+    return text
+
+
+def number(value: float) -> str:
+    """Return a number with three digits that count, and no more decimals than two."""
+    decimals = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:.{decimals}f}"
+
+
+def _missing(table: dict[str, Any], entries: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for name, by_reason in reasons(entries).items():
+        if name == COPY:
+            continue
+        # The same kind of reason may differ in its numbers: the first one stands for them.
+        by_kind: dict[str, tuple[str, list[int]]] = {}
+        for reason, places in by_reason.items():
+            kind = reason.split(":")[0]
+            text, seen = by_kind.get(kind, (reason, []))
+            by_kind[kind] = (text, seen + places)
+        for text, places in by_kind.values():
+            where = (
+                "every row" if len(places) == len(entries) else ", ".join(table["labels"][i] for i in places)
+            )
+            lines.append(f"- `{name}`, {where}: {text}")
+    return ["", *lines] if lines else []
+
+
+def _calls(entries: Iterable[dict[str, Any]]) -> list[str]:
+    """Return what `auto` chose, and what was called of those peers that say so."""
+    chosen: dict[str, int] = {}
+    notes: dict[str, list[str]] = {}
+    for entry in entries:
+        for name, one in entry["contenders"].items():
+            if name == OURS_AUTO and "median_ms" in one:
+                key = one["note"].split(" ")[0]
+                chosen[key] = chosen.get(key, 0) + 1
+            elif one["note"] and not name.startswith(f"{OURS} "):
+                notes.setdefault(name, []).append(one["note"])
+    lines = []
+    if chosen:
+        said = ", ".join(f"`{key}` in {count}" for key, count in chosen.items())
+        lines.append(f"- `auto` chose {said} cells.")
+    return lines + [f"- `{name}`: {'; '.join(dict.fromkeys(texts))}" for name, texts in notes.items()]
+
+
+def _about(run: dict[str, Any]) -> list[str]:
+    unit, _ = UNITS[run["device_kind"]]
+    machine = run["machine"]
+    lines = [
+        f"Measured {run['date']} on {machine['device']}, commit {run['commit'] or 'unknown'}"
+        f"{', --quick' if run['grid'] == 'quick' else ''}: {unit}, medians; p20 to p80 beside them where they "
+        f"are more than {QUIET:.0%} apart. "
+        + (
+            "Device events around many runs in one graph."
+            if run["device_kind"] == "gpu"
+            else f"{machine['threads']} threads for everybody that has threads."
+        ),
+        "",
+        "- every time belongs to a result that was compared with the float64 oracle: float32 within the rounding bound, 8 bit "
+        "within one step (ours equal, rounded half to even); Pillow leaves the border as it is, so it is compared without; "
+        "`npp border` replicates it, and is compared with that",
+        "- `reached` is the share of the limit that the best of ours reaches, `lead` how many times faster `auto` is than the "
+        "fastest peer",
+    ]
+    lines += [f"- {text}" for text in machine["facts"]]
+    for key, about in run["libraries"].items():
+        versions = ", ".join(f"{name} {value}" for name, value in about["versions"].items())
+        threads = f"; threads: {about['threads']}" if about["threads"] else ""
+        lines.append(f"- {about['title'] if key != LIMIT else 'limits'}: {versions}{threads}")
+    lines += [f"- {title}: not measured: {why}" for title, why in run["absent"].items()]
+    lines += _calls(run["cells"].values())
+    worst = [found for entry in run["cells"].values() if (found := behind_best(entry)) is not None]
+    if worst:
+        lines.append(
+            f"- `auto` beside the best of our variants here: at most {max(worst):.2f} times its time."
+        )
+    behind = [
+        f"{key} ({name} is {1 / ratio:.2f} times faster)"
+        for key, entry in run["cells"].items()
+        for name, ratio in ratios(entry).items()
+        if ratio < 1
+    ]
+    with_peers = sum(
+        1 for entry in run["cells"].values() if peers_of(entry) and entry["contenders"].get(OURS_AUTO)
+    )
+    lines.append(
+        f"- `auto` is ahead of every peer in {with_peers - len({text.split(' (')[0] for text in behind})} of "
+        f"{with_peers} cells" + (f"; behind: {'; '.join(behind)}." if behind else ".")
+    )
+    return lines

@@ -1,0 +1,138 @@
+"""Memory that is kept between runs: a preview or a repeated run allocates nothing on the device.
+
+An array belongs to an object (the buffers of a run, a prepared variant); when that is dropped, the array waits here for
+the next run of the same shape and type. The contents are undefined, as those of fresh memory. What is kept is bounded, goes first when memory runs out,
+and is given back to the device at the end of the program.
+"""
+
+import atexit
+import math
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from engine.device.numba_cuda import SIMULATED, cuda
+
+MOST_ARRAYS = 24
+SIMULATED_BYTES = 1 << 20
+MOST_PINNED_BYTES = 1 << 30
+# Of a device's memory: what other programs, and a picture that is larger than the one before, can still have.
+DEVICE_SHARE = 4
+
+Key = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+class Pool:
+    """Arrays of one kind of memory, lent and kept.
+
+    Parameters
+    ----------
+    allocate : callable of (shape, dtype) -> array
+        Raises where there is no memory left.
+    most_bytes : int
+        What is kept at most while nobody uses it.
+    """
+
+    def __init__(self, allocate: Callable[[tuple[int, ...], np.dtype[Any]], Any], most_bytes: int) -> None:
+        self._allocate = allocate
+        self._most_bytes = most_bytes
+        # The oldest first.
+        self._kept: list[tuple[Key, Any]] = []
+        # A borrower may be dropped at any line of any thread, also while the lock is held.
+        self._returned: deque[tuple[Key, Any]] = deque()
+        self._lock = threading.Lock()
+
+    def take(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+        """Return an array that was kept, or a fresh one; it is the caller's until `follow` says whose."""
+        key = tuple(shape), np.dtype(dtype)
+        with self._lock:
+            self._tidy()
+            array = next((array for kept, array in reversed(self._kept) if kept == key), None)
+            if array is not None:
+                self._kept = [item for item in self._kept if item[1] is not array]
+        return self._fresh(key) if array is None else array
+
+    def follow(self, borrower: object, *arrays: Any) -> None:
+        """Keep arrays for the next run as soon as nobody has `borrower` any longer.
+
+        Nothing that was enqueued for them may be under way then.
+        """
+        for array in arrays:
+            finalizer = weakref.finalize(borrower, self._give_back, (tuple(array.shape), array.dtype), array)
+            finalizer.atexit = False
+
+    def release(self) -> None:
+        """Give what nobody uses back to the system."""
+        with self._lock:
+            self._returned.clear()
+            self._kept.clear()
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that are kept while nobody uses them."""
+        with self._lock:
+            self._tidy()
+            return sum(_size(key) for key, _ in self._kept)
+
+    def _fresh(self, key: Key) -> Any:
+        try:
+            return self._allocate(*key)
+        except Exception:  # whatever "out of memory" is called there
+            if not self.kept_bytes:
+                raise
+        self.release()
+        return self._allocate(*key)
+
+    def _give_back(self, key: Key, array: Any) -> None:
+        if _size(key) > self._most_bytes:
+            return
+        self._returned.append((key, array))
+        # Otherwise whoever holds the lock tidies before it looks for an array the next time.
+        if self._lock.acquire(blocking=False):
+            try:
+                self._tidy()
+            finally:
+                self._lock.release()
+
+    def _tidy(self) -> None:
+        """Take in what came back, and let go of the oldest where it is too much."""
+        while self._returned:
+            self._kept.append(self._returned.popleft())
+        total = sum(_size(key) for key, _ in self._kept)
+        while self._kept and (total > self._most_bytes or len(self._kept) > MOST_ARRAYS):
+            total -= _size(self._kept.pop(0)[0])
+
+
+def _size(key: Key) -> int:
+    return math.prod(key[0]) * key[1].itemsize
+
+
+_pools: dict[str, Pool] = {}
+
+
+def device_pool() -> Pool:
+    """Return the pool of the device that is selected."""
+    name = "simulator" if SIMULATED else f"cuda:{cuda.get_current_device().id}"
+    if name not in _pools:
+        most_bytes = (
+            SIMULATED_BYTES if SIMULATED else cuda.current_context().get_memory_info()[1] // DEVICE_SHARE
+        )
+        _pools[name] = Pool(cuda.device_array, most_bytes)
+    return _pools[name]
+
+
+def pinned_pool() -> Pool:
+    """Return the pool of page-locked memory of the host."""
+    return _pools.setdefault("pinned", Pool(cuda.pinned_array, MOST_PINNED_BYTES))
+
+
+@atexit.register
+def release_kept_memory() -> None:
+    """Give back everything that is kept on the devices that were used, and page-locked on the host."""
+    for pool in _pools.values():
+        pool.release()

@@ -1,0 +1,82 @@
+"""Bands: a picture cut into rows that can be filtered apart, with results bit for bit those of the whole. Pure integers.
+
+A band is filtered as a picture of its own. It carries the rows that its results look at, so its edges inside the picture
+change only results that are not wanted. At the picture's own upper and lower edge the band ends where the picture does,
+and the variant applies the border's rule itself, as it would to the whole: every rule maps the few rows outside to rows
+near that edge, which the band has. Only `wrap` looks at the other end; there the band carries the rows from over there.
+"""
+
+from dataclasses import dataclass
+
+from engine.border import Border
+from engine.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Some rows of a result, and the rows of the picture that they come from.
+
+    Parameters
+    ----------
+    top, bottom : int
+        First and past-the-last row of the result.
+    sources : tuple of (int, int)
+        Stretches of the picture's rows, first and past-the-last; one below the other they are the band's picture.
+    skip : int
+        Rows of the band's result before its first wanted one.
+    """
+
+    top: int
+    bottom: int
+    sources: tuple[tuple[int, int], ...]
+    skip: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the band's picture."""
+        return sum(last - first for first, last in self.sources)
+
+    @property
+    def result_rows(self) -> int:
+        """Rows of the result that the band gives."""
+        return self.bottom - self.top
+
+
+def cut(problem: Problem, wanted_rows: int) -> tuple[Band, ...]:
+    """Cut a picture into bands of about equal height.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the whole picture.
+    wanted_rows : int
+        Rows of the result in a band. A band gets at least twice the mask's rows, so that a rule finds the rows that it
+        reflects within the band, and a picture that is lower than two such bands stays whole.
+    """
+    mask_rows, height = problem.mask_shape[0], problem.height
+    count = -(-height // max(wanted_rows, 2 * mask_rows, 1))
+    if count == 1:
+        return (Band(0, height, ((0, height),), 0),)
+    edges = [height * number // count for number in range(count + 1)]
+    return tuple(_band(problem, edges[number], edges[number + 1]) for number in range(count))
+
+
+def _band(problem: Problem, top: int, bottom: int) -> Band:
+    above = problem.anchor[0]
+    below = problem.mask_shape[0] - 1 - above
+    first, last = top - above, bottom + below
+    inside = max(first, 0), min(last, problem.height)
+    sources = [inside]
+    if problem.border is Border.WRAP:
+        if first < 0:
+            sources.insert(0, (problem.height + first, problem.height))
+        if last > problem.height:
+            sources.append((0, last - problem.height))
+        return Band(top, bottom, tuple(sources), above)
+    return Band(top, bottom, (inside,), top - inside[0])
+
+
+def rows_of_chunk(problem: Problem, chunk_bytes: int) -> int:
+    """Return the rows of a result whose larger copy, in or out, has about that many bytes; at least 1."""
+    row = problem.width * problem.channels * max(problem.itemsize, problem.result_itemsize)
+    return max(1, chunk_bytes // row)

@@ -1,0 +1,271 @@
+"""From pictures to chunks, and from chunks to results: what one call of `filter_stream` keeps in mind."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.api import Image, Request
+from engine.device.cpu import CpuBackend
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.devices import backend, own_process_needed
+from engine.errors import BadValue, EngineError, UnsupportedVariant
+from engine.layout import Layout
+from engine.mask.mask import Mask
+from engine.problem import Problem
+from engine.streams.bands import Band, cut, rows_of_chunk
+from engine.streams.in_order import run_in_order
+from engine.streams.lanes import Work
+from engine.streams.timeline import Chunk, Span, Timeline
+from engine.timing.runner import refuse_strange_samples, refuse_unsuitable
+from engine.timing.sampling import Checkpoint, Step
+from engine.variants.contract import Prepared
+from engine.variants.planner import AUTO, Choice, choose
+from engine.variants.suitability import why_not
+
+# A copy of 32 MB takes about 0.6 ms, many times what enqueuing a chunk costs the host; 4 MB is about as long as that.
+LARGEST_CHUNK_BYTES = 32 << 20
+SMALLEST_CHUNK_BYTES = 4 << 20
+# The first copy in and the last copy out overlap nothing: with 32 chunks that is 3 % of each.
+CHUNKS_WANTED = 32
+# A picture's bands have six shapes at most, and each of them is made ready apart.
+MOST_PREPARED = 16
+# What `auto` takes for a picture in bands where its first choice cannot be cut: the fastest first.
+DIRECT = {"cpu": ("cpu-parallel",), "cuda": ("register-blocked", "tiled", "naive")}
+
+
+@dataclass
+class _Unfinished:
+    """A picture whose result is not whole yet."""
+
+    values: np.ndarray
+    chunks_left: int
+
+
+class Stream:
+    """One call: turns pictures into chunks, and finished chunks into results.
+
+    Parameters
+    ----------
+    request : callable of Image -> Request
+        Looks one picture up.
+    mask : Mask
+        As it is correlated.
+    key : str
+        Of the variant that was asked for, or "auto".
+    chunk_bytes : int, optional
+    ring : int
+    checkpoint : callable of Step
+    receive : callable of (int, ndarray), optional
+
+    Attributes
+    ----------
+    values : list of ndarray
+        The results that nobody received.
+    """
+
+    def __init__(
+        self,
+        request: Callable[[Image], Request],
+        mask: Mask,
+        key: str,
+        chunk_bytes: int | None,
+        ring: int,
+        checkpoint: Checkpoint,
+        receive: Callable[[int, np.ndarray], None] | None,
+    ) -> None:
+        self.values: list[np.ndarray] = []
+        self._request = request
+        self._mask = mask
+        self._key = key
+        self._chunk_bytes = chunk_bytes
+        self._ring = ring
+        self._checkpoint = checkpoint
+        self._receive = receive
+        self._chunks: list[Chunk] = []
+        self._variants: dict[str, None] = {}
+        self._unfinished: dict[int, _Unfinished] = {}
+        self._prepared: dict[tuple[Problem, str], Prepared] = {}
+        # When the last result lay in its place; reading the marks of a long stream takes a millisecond more.
+        self._end_s = 0.0
+
+    def run(self, pictures: Iterable[Image], outputs: Iterable[np.ndarray] | None) -> Timeline:
+        """Filter all pictures and return when each chunk was where."""
+        begin_s = time.perf_counter()
+        total = len(pictures) if isinstance(pictures, tuple | list) else 0
+        images = iter(pictures)
+        first = next(images, None)
+        if first is None:
+            raise BadValue("The batch is empty", "there is nothing to filter", "Pass at least one picture.")
+        request = self._request(first)
+        chunk_bytes = self._chunk_bytes or _chunk_bytes(request.problem, total)
+
+        def requests() -> Iterator[Request]:
+            yield request
+            for image in images:
+                yield self._request(image)
+
+        works = self._works(requests(), iter(outputs) if outputs is not None else None, chunk_bytes, total)
+        if request.device.kind == "cuda" and request.device.key != "simulator":
+            spans, clock, ring = self._on_device(works, request)
+        else:
+            # A simulator that needs a process of its own is asked by what `_prepare` returns, with arrays of the host.
+            is_elsewhere = own_process_needed(request.device)
+            machine = CpuBackend() if is_elsewhere else backend(request.device.key)
+            machine.activate()
+            spans, clock, ring = run_in_order(works, machine, request.layout, self._finished), "host clock", 1
+            self._end_s = time.perf_counter()
+        return Timeline(
+            device=request.device.key,
+            variant=", ".join(self._variants),
+            clock=clock,
+            ring=ring,
+            chunks=tuple(self._chunks),
+            spans=spans,
+            end_to_end_ms=(self._end_s - begin_s) * 1e3,
+        )
+
+    def _on_device(self, works: Iterator[Work], request: Request) -> tuple[tuple[Span, ...], str, int]:
+        from engine.streams.cuda_lanes import CudaLanes
+        from engine.streams.pipeline import Pipeline
+
+        with cuda_errors_in_words("filtering in chunks"):
+            backend(request.device.key).activate()
+            lanes = CudaLanes(request.layout)
+            try:
+                pipeline = Pipeline(lanes, self._ring, time.perf_counter())
+                pipeline.run(works, self._finished)
+                self._end_s = time.perf_counter()
+                return pipeline.spans(), "device events", self._ring
+            finally:
+                lanes.close()
+
+    def _works(
+        self,
+        requests: Iterator[Request],
+        outputs: Iterator[np.ndarray] | None,
+        chunk_bytes: int,
+        total: int,
+    ) -> Iterator[Work]:
+        """Give the chunks of all pictures, each when it is asked for."""
+        for picture, request in enumerate(requests):
+            problem = request.problem
+            result = _place(outputs, request, picture)
+            target = result.reshape(request.samples.shape)
+            bands = cut(problem, rows_of_chunk(problem, chunk_bytes))
+            choice = request.choice if len(bands) == 1 else self._cuttable(request, bands)
+            refuse_strange_samples(choice.variant, request.samples)
+            self._variants[choice.variant.key] = None
+            self._unfinished[picture] = _Unfinished(result, len(bands))
+            # Before the first chunk: uploading a mask makes the device wait for all that is under way.
+            prepared = [self._prepare(request, choice, replace(problem, height=band.rows)) for band in bands]
+            for number, band in enumerate(bands):
+                done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
+                self._checkpoint(Step("filtering in chunks", min(done, 1.0), 2.0))
+                yield self._work(picture, band, request, target, prepared[number])
+
+    def _work(
+        self, picture: int, band: Band, request: Request, target: np.ndarray, prepared: Prepared
+    ) -> Work:
+        sources = [request.samples[first:last] for first, last in band.sources]
+        place = target[band.top : band.bottom]
+        bytes_in = sum(source.nbytes for source in sources)
+        chunk = Chunk(len(self._chunks), picture, band.top, band.bottom, bytes_in, place.nbytes)
+        self._chunks.append(chunk)
+        return Work(chunk, sources, place, band.skip, prepared)
+
+    def _cuttable(self, request: Request, bands: tuple[Band, ...]) -> Choice:
+        """Return the variant for a picture in bands.
+
+        Raises
+        ------
+        UnsupportedVariant
+            The one that was asked for forms its results otherwise where a band begins.
+        """
+        device = request.device
+        problem = replace(request.problem, height=max(band.rows for band in bands))
+        choice = choose(self._key, problem, self._mask, request.block, device)
+        if choice.variant.cuttable:
+            return choice
+        for key in DIRECT[device.kind] if self._key == AUTO else ():
+            direct = choose(key, problem, self._mask, None, device)
+            if why_not(direct.variant, problem, self._mask, direct.block, device.limits) is None:
+                return replace(direct, reason=f"'{choice.variant.key}' cannot filter a picture in bands")
+        raise UnsupportedVariant(
+            f"variant '{choice.variant.key}' on a picture in bands",
+            "its sums run through the whole picture, so a band's results would differ in their last digits",
+            "Raise chunk_bytes until the picture is one chunk, or name a direct variant.",
+        )
+
+    def _prepare(self, request: Request, choice: Choice, problem: Problem) -> Prepared:
+        """Return the variant made ready for a picture or a band; the last few are kept."""
+        key = problem, choice.variant.key
+        prepared = self._prepared.pop(key, None)
+        if prepared is None:
+            refuse_unsuitable(choice.variant, problem, self._mask, choice.block, request.device)
+            if own_process_needed(request.device):
+                prepared = _InSimulator(choice, problem, self._mask, request.layout)
+            else:
+                prepared = choice.variant.prepare(problem, self._mask, choice.block)
+        self._prepared[key] = prepared
+        if len(self._prepared) > MOST_PREPARED:
+            del self._prepared[next(iter(self._prepared))]
+        return prepared
+
+    def _finished(self, work: Work) -> None:
+        """Count a chunk whose result lies in its place, and hand over pictures that are whole."""
+        number = work.chunk.picture
+        picture = self._unfinished[number]
+        picture.chunks_left -= 1
+        if picture.chunks_left:
+            return
+        del self._unfinished[number]
+        if self._receive is None:
+            self.values.append(picture.values)
+        else:
+            self._receive(number, picture.values)
+
+
+def _chunk_bytes(problem: Problem, pictures: int) -> int:
+    """Return how large a chunk should be: of a batch whose end is not known, as large as for a long one."""
+    if pictures == 0:
+        return LARGEST_CHUNK_BYTES
+    whole = pictures * problem.samples * max(problem.itemsize, problem.result_itemsize)
+    return min(max(whole // CHUNKS_WANTED, SMALLEST_CHUNK_BYTES), LARGEST_CHUNK_BYTES)
+
+
+def _place(outputs: Iterator[np.ndarray] | None, request: Request, picture: int) -> np.ndarray:
+    """Return the array that a picture's result goes into: the caller's, or a fresh one."""
+    dtype = np.dtype(request.problem.result_dtype)
+    if outputs is None:
+        return np.empty(request.shape, dtype)
+    place = next(outputs, None)
+    if place is None:
+        raise BadValue(
+            "The arrays for the results", f"there is none for picture {picture}", "Pass one for each picture."
+        )
+    if place.shape != request.shape or place.dtype != dtype or not place.flags.c_contiguous:
+        raise BadValue(
+            f"an array of {place.dtype} and shape {place.shape} for a result",
+            f"picture {picture} needs a C-contiguous one of {dtype} and shape {request.shape}",
+            "Pass engine.pinned_array or numpy.empty of that shape.",
+        )
+    return place
+
+
+class _InSimulator:
+    """A variant in the simulator's own process: one child for each chunk."""
+
+    def __init__(self, choice: Choice, problem: Problem, mask: Mask, layout: Layout) -> None:
+        self._call = choice, problem, mask
+        self._layout = layout
+
+    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
+        """Filter arrays of the host; the child verifies what it gives."""
+        from engine.simulation import measure_in_simulator
+
+        outcome = measure_in_simulator(*self._call, image, layout=self._layout)
+        if outcome.values is None:
+            raise outcome.error or EngineError(outcome.result.failure)
+        out[...] = outcome.values

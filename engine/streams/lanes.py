@@ -1,0 +1,83 @@
+"""A device as the pipeline sees it, and the chunks that go through."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from engine.streams.timeline import Chunk, Lane
+from engine.variants.contract import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A chunk with its arrays.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    sources : sequence of ndarray of shape (rows, W, C)
+        One below the other they are the picture to filter.
+    target : ndarray of shape (result rows, W, C)
+        Where the result goes.
+    skip : int
+        Rows of the filtered picture before the first of the result.
+    prepared : Prepared
+        For a picture of the sources' shape.
+    """
+
+    chunk: Chunk
+    sources: Sequence[np.ndarray]
+    target: np.ndarray
+    skip: int
+    prepared: Prepared
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the picture to filter."""
+        _, width, channels = self.target.shape
+        return sum(len(source) for source in self.sources), width, channels
+
+
+class Lanes(Protocol):
+    """A device as the pipeline sees it: three queues, marks in them, arrays for slots.
+
+    Everything but `wait` and the arrays returns at once; a queue does what was put into it in order.
+    """
+
+    def arrays(self, slot: int, work: Work) -> tuple[Any, Any]:
+        """Return a slot's place for a picture of that shape and type, and that for its result, on the device.
+
+        A slot's arrays for one shape lie in the same memory as those for another.
+        """
+
+    def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
+        """Return a slot's pinned array for the way "in" or "out", of that shape and type."""
+
+    def is_pinned(self, array: np.ndarray) -> bool:
+        """Return whether the copy engines can reach a host array."""
+
+    def copy_in(self, host: np.ndarray, on_device: Any, row: int) -> None:
+        """Enqueue a copy to rows `row` and following."""
+
+    def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
+        """Enqueue the kernels."""
+
+    def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
+        """Enqueue a copy of rows `row` and following."""
+
+    def mark(self, lane: Lane) -> Any:
+        """Return a mark at the end of a lane's queue; it has a time once the lane has come to it."""
+
+    def after(self, lane: Lane, mark: Any) -> None:
+        """Let a lane go on only after a mark of another lane."""
+
+    def wait(self, mark: Any) -> None:
+        """Wait until a mark was reached. Called on: any thread."""
+
+    def ms(self, mark: Any) -> float:
+        """Return when a mark was reached, ms since the lanes were made."""
+
+    def drain(self) -> None:
+        """Wait until nothing is under way."""

@@ -1,0 +1,157 @@
+"""What a filtering costs with each variant: measured times, read between their grid points, and scaled to a device.
+
+`cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture sizes, mask sizes
+and kinds of samples, each measured by `python -m bench.auto`, and the machine it was measured on. Between the points times
+are straight lines of logarithms. A mask that is not square counts as a square one with as many cells, or with as many rows
+and columns together, whichever the variant's time grows with.
+
+On another machine the part that a copy of picture and result would take is scaled by the memory's bandwidth, and the rest
+by the rate of multiply-adds. What is left of the error is the same for all variants more or less, and `auto` only compares.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.machine import DeviceInfo
+from engine.problem import Problem
+
+TABLE_PATH = Path(__file__).with_name("cost_table.json")
+
+CORE_MULTIPLY_ADDS_G_S = 50.0
+"""What a CPU core counts as, so that the rate of a table says how many it was measured with."""
+
+SIDES_COUNT = ("separable", "box", "fft")
+"""Parts of the keys of variants whose time grows with rows + columns of the mask, if at all; all others' with its cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a machine can do, beside which times are read.
+
+    Parameters
+    ----------
+    copy_gb_s : float
+        Bytes read and written by a copy, GB/s.
+    multiply_adds_g_s : float
+        Of all cores or multiprocessors together, G/s.
+    """
+
+    copy_gb_s: float
+    multiply_adds_g_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CostTable:
+    """The measured times of one kind of device.
+
+    Parameters
+    ----------
+    rates : Rates
+        Of the machine that was measured.
+    picture_sides, mask_sides : tuple of int
+        The grid: square pictures, square masks (rows of as many cells for 1-D variants).
+    times_us : dict of str to dict of str to list
+        By variant and kind of samples (`kind_of`): a row of times a picture side, one time a mask side, microseconds;
+        None where nothing could be measured.
+    """
+
+    rates: Rates
+    picture_sides: tuple[int, ...]
+    mask_sides: tuple[int, ...]
+    times_us: dict[str, dict[str, list[list[float | None]]]]
+
+    def time_us(self, key: str, problem: Problem, rates: Rates) -> float:
+        """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it."""
+        kinds = self.times_us.get(key)
+        kind = nearest_kind(problem, kinds) if kinds else None
+        if not kinds or kind is None:
+            return math.inf
+        slope = 1.0 if grows_with_sides(key) else 2.0
+        pixels = problem.samples / int(kind[-1])
+        measured_us = self._read(kinds[kind], mask_side_of(key, problem), slope, pixels)
+        copy_us = problem.samples * (problem.itemsize + problem.result_itemsize) / self.rates.copy_gb_s / 1e3
+        moved_us = min(measured_us, copy_us)
+        return (
+            moved_us * self.rates.copy_gb_s / rates.copy_gb_s
+            + (measured_us - moved_us) * self.rates.multiply_adds_g_s / rates.multiply_adds_g_s
+        )
+
+    def _read(self, rows: list[list[float | None]], mask_side: float, slope: float, pixels: float) -> float:
+        """Return the time for a mask and a picture, by straight lines of logarithms along both axes of the grid.
+
+        `slope` is that of the time over the mask's side past the last one that is known.
+        """
+        sizes, logs = [], []
+        for side, row in zip(self.picture_sides, rows, strict=True):
+            known = [(m, time) for m, time in zip(self.mask_sides, row, strict=True) if time]
+            if known:
+                sides, times = zip(*known, strict=True)
+                sizes.append(2 * math.log(side))
+                logs.append(_line(math.log(mask_side), np.log(sides), np.log(times), slope))
+        return math.exp(_line(math.log(pixels), np.array(sizes), np.array(logs), 1.0)) if sizes else math.inf
+
+
+def _line(at: float, places: np.ndarray, values: np.ndarray, slope: float) -> float:
+    """Return the value at a place: between those that are known, as before the first, and rising on after the last."""
+    return float(np.interp(at, places, values)) + slope * max(0.0, at - float(places[-1]))
+
+
+def grows_with_sides(key: str) -> bool:
+    """Return whether a variant's time grows with rows + columns of the mask at most, not with its cells."""
+    return any(part in key for part in SIDES_COUNT)
+
+
+def mask_side_of(key: str, problem: Problem) -> float:
+    """Return the side of the square mask that costs a variant what the problem's mask costs it."""
+    rows, columns = problem.mask_shape
+    if key.startswith("row"):
+        return columns
+    return (rows + columns) / 2 if grows_with_sides(key) else math.sqrt(rows * columns)
+
+
+def kind_of(dtype: str, channels: int) -> str:
+    """Return the name of a kind of samples in the table."""
+    return f"{dtype} x {channels}"
+
+
+def nearest_kind(problem: Problem, kinds: dict[str, Any]) -> str | None:
+    """Return the kind of samples that is most like the problem's: of its type if there is one, of its channels if there is."""
+    grey = problem.channels == 1
+    for dtype in (problem.dtype, "uint8" if problem.dtype == "uint16" else "float32"):
+        for channels in (1, 3) if grey else (3, 1):
+            if (kind := kind_of(dtype, channels)) in kinds:
+                return kind
+    return None
+
+
+@cache
+def cost_table(device_kind: str) -> CostTable:
+    """Return the table of a kind of device, "cpu" or "cuda"."""
+    table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))[device_kind]
+    return CostTable(
+        Rates(**table["rates"]), tuple(table["picture_sides"]), tuple(table["mask_sides"]), table["times_us"]
+    )
+
+
+def rates_of(device: DeviceInfo, measured: Rates) -> Rates:
+    """Return the rates of a device, guessed from its facts; those of the measured machine where it has none.
+
+    A CPU core counts as one of the measured ones; up to eight of them add bandwidth.
+    """
+    facts = device.facts
+    if device.kind == "cpu":
+        measured_cores = measured.multiply_adds_g_s / CORE_MULTIPLY_ADDS_G_S
+        cores = int(facts.get("cores", str(round(measured_cores))))
+        copy_gb_s = measured.copy_gb_s * min(cores, 8) / min(measured_cores, 8)
+        return Rates(copy_gb_s, CORE_MULTIPLY_ADDS_G_S * cores)
+    if "multiprocessors" not in facts or not device.bandwidth_gb_s:
+        return measured
+    clock_ghz = float(facts["clock"].split()[0]) / 1e3
+    # A copy reaches about 85 % of the theoretical bandwidth; 128 multiply-adds a clock and multiprocessor.
+    return Rates(0.85 * device.bandwidth_gb_s, int(facts["multiprocessors"]) * 128 * clock_ghz)

@@ -1,0 +1,116 @@
+"""The columns of a picture on the CPU: a middle that is read where it lies, and two edges that are put together.
+
+    |<-- left edge -->|<----------- middle ----------->|<-- right edge -->|
+                      left_end                         right_start
+
+All taps of the middle's results lie inside the picture, so its rows are read straight from it. A row of an edge is copied
+into a buffer with the cells that the border's rule puts beside it: a few dozen samples of some thousand. Rows above and
+below the picture are other rows of it, or a row of ghost cells.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from engine.problem import Problem
+from engine.variants.emit.cpu_memory import address_of, copy_samples
+from engine.variants.emit.cpu_vectors import VECTOR
+
+CACHE_LINE_FLOATS = 16
+
+
+@dataclass(frozen=True)
+class Halo:
+    """What lies beyond the picture, as tables for compiled code.
+
+    Attributes
+    ----------
+    before, after : int
+        Samples that a mask reaches to the left and to the right of a result's own.
+    outside_rows : ndarray of int64
+        Source row of each row above the picture, then of each below it; -1 for a row of ghost cells.
+    outside_samples : ndarray of int64
+        Source sample of each one left of a row, then of each right of it; -1 for a ghost cell.
+    """
+
+    before: int
+    after: int
+    outside_rows: np.ndarray
+    outside_samples: np.ndarray
+
+    @staticmethod
+    def of(problem: Problem) -> "Halo":
+        """Return the halo of a problem."""
+        rule, channels = problem.border.rule, problem.channels
+        rows = _outside(problem.height, problem.mask_shape[0], problem.anchor[0])
+        columns = _outside(problem.width, problem.mask_shape[1], problem.anchor[1])
+        sources = [rule(column, problem.width) for column in columns]
+        return Halo(
+            before=problem.anchor[1] * channels,
+            after=(problem.mask_shape[1] - 1 - problem.anchor[1]) * channels,
+            outside_rows=np.array([rule(row, problem.height) for row in rows], np.int64),
+            outside_samples=np.array(
+                [
+                    source * channels + channel if source >= 0 else -1
+                    for source in sources
+                    for channel in range(channels)
+                ],
+                np.int64,
+            ),
+        )
+
+    @property
+    def longest_edge(self) -> int:
+        """The most results that an edge has."""
+        return max(self.before, self.after) + 2 * VECTOR
+
+    def columns(self, samples: int, before_vector: int = 0) -> tuple[int, int]:
+        """Return left_end and right_start of a row of `samples`; the middle is of whole vectors, and may be empty.
+
+        `before_vector` results of a row lie before the first place where a vector of them is aligned in memory; the
+        middle begins at such a place.
+        """
+        left_end = min(samples, self.before + (before_vector - self.before) % VECTOR)
+        inside = max(0, samples - self.after - left_end)
+        return left_end, left_end + inside // VECTOR * VECTOR
+
+
+def _outside(length: int, mask_side: int, anchor: int) -> list[int]:
+    return [*range(-anchor, 0), *range(length, length + mask_side - 1 - anchor)]
+
+
+def holds(dtype: str, value: float) -> bool:
+    """Return whether a sample of this type can be exactly this value."""
+    return dtype == "float32" or (value == int(value) and 0 <= value <= np.iinfo(dtype).max)
+
+
+def aligned_zeros(count: int) -> np.ndarray:
+    """Return a float32 array that begins at a line of the cache."""
+    array = np.zeros(count + CACHE_LINE_FLOATS, np.float32)
+    first = -(array.ctypes.data // array.itemsize) % CACHE_LINE_FLOATS
+    return array[first : first + count]
+
+
+@njit(nogil=True, inline="always")
+def source_row(row, height, outside_rows, anchor_row):
+    """Return the row of the picture that stands at `row`, or -1 for a row of ghost cells."""
+    if row < 0:
+        return outside_rows[row + anchor_row]
+    return row if row < height else outside_rows[row - height + anchor_row]
+
+
+@njit(nogil=True, inline="always")
+def copy_edge(row_address, samples, first, last, outside_samples, before, ghost_row, edge, at):
+    """Copy samples first .. last - 1 of a row, with those beside the picture, into the buffer `edge`."""
+    size = edge.itemsize
+    inside = max(first, 0)
+    count = min(last, samples) - inside
+    copy_samples(address_of(edge, at + inside - first), row_address + inside * size, count, edge)
+    left = max(-first, 0)
+    for number in range(left + max(last - samples, 0)):
+        # Those to the left of the picture come first, in the table too.
+        sample = first + number if number < left else samples + number - left
+        source = outside_samples[before + (sample if number < left else sample - samples)]
+        address = address_of(ghost_row, 0) if source < 0 else row_address + source * size
+        copy_samples(address_of(edge, at + sample - first), address, 1, edge)

@@ -1,0 +1,39 @@
+import json
+
+from bench.auto import Cell, line_of
+from bench.auto_grid import is_too_long, mask_of
+from bench.cost_grid import as_text
+from engine.mask.factors import factor
+from engine.problem import Problem
+from engine.variants.box_mask import is_box
+from engine.variants.registry import variant
+
+
+def test_that_a_table_of_times_comes_back_as_it_was_with_a_row_a_line() -> None:
+    table = {
+        "cpu": {"from": 'a "quoted" [word]', "times_us": {"tiled": {"uint8 x 1": [[1.5, None], [3, 4]]}}}
+    }
+    text = as_text(table)
+    assert json.loads(text) == table
+    assert "[1.5, null],\n" in text
+
+
+def test_that_the_ratio_is_that_to_the_best() -> None:
+    cell = Cell("9 x 9", "tiled", {"tiled": 3.0, "box": 2.0})
+    assert (cell.best, cell.ratio) == ("box", 1.5)
+    assert line_of(cell).split()[0] == "1.50"
+
+
+def test_that_the_masks_are_of_the_structure_that_they_stand_for() -> None:
+    for side in (3, 15, 31):
+        assert factor(mask_of("gaussian", side)).separable
+        assert factor(mask_of("sobel", side)).separable
+        assert not factor(mask_of("random", side)).separable
+        assert [is_box(mask_of(kind, side)) for kind in ("box", "gaussian")] == [True, False]
+
+
+def test_that_only_what_holds_everything_up_is_left_out() -> None:
+    problem = Problem(4096, 4096, 3, mask_shape=(63, 63), anchor=(31, 31))
+    assert is_too_long(variant("cpu-parallel"), problem)
+    assert not is_too_long(variant("cpu-box"), problem)
+    assert not is_too_long(variant("cpu-separable"), problem)

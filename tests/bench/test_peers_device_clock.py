@@ -1,0 +1,121 @@
+# ruff: noqa: N802 - the driver's own names
+"""The clock of a device on a made-up driver: each launch takes a known time on a stream that has a clock of its own."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("cuda.bindings")
+
+from bench.peers import device_clock
+from bench.peers.device_clock import DeviceClock
+
+LAUNCH_MS = 0.01
+
+
+class MadeUpDriver:
+    """Enough of the driver for events, graphs and a queue that is held."""
+
+    def __init__(self, real: Any, *, graphs: bool = True) -> None:
+        self._real, self._graphs = real, graphs
+        self.now_ms, self.launched, self.held = 0.0, [], 0
+        self._captured_from = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("cu") and name != "cuuint32_t":
+            return lambda *arguments: (self._real.CUresult.CUDA_SUCCESS,)
+        return getattr(self._real, name)
+
+    def launch(self, copy: int) -> None:
+        self.launched.append(copy)
+        self.now_ms += LAUNCH_MS
+
+    def _ok(self, *values: Any) -> tuple[Any, ...]:
+        return (self._real.CUresult.CUDA_SUCCESS, *values)
+
+    def cuEventCreate(self, flags: int) -> Any:
+        return self._ok([0.0])
+
+    def cuEventRecord(self, event: list[float], stream: Any) -> Any:
+        event[0] = self.now_ms
+        return self._ok()
+
+    def cuEventElapsedTime(self, begin: list[float], end: list[float]) -> Any:
+        return self._ok(end[0] - begin[0])
+
+    def cuStreamBeginCapture(self, stream: Any, mode: Any) -> Any:
+        if not self._graphs:
+            return (self._real.CUresult.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,)
+        self._captured_from = self.now_ms
+        return self._ok()
+
+    def cuStreamEndCapture(self, stream: Any) -> Any:
+        took_ms, self.now_ms = self.now_ms - self._captured_from, self._captured_from
+        return self._ok(took_ms)
+
+    def cuGraphInstantiate(self, graph: float, flags: int) -> Any:
+        return self._ok(graph)
+
+    def cuGraphLaunch(self, executable: float, stream: Any) -> Any:
+        self.now_ms += executable
+        return self._ok()
+
+
+class Held:
+    def __init__(self, driver: MadeUpDriver) -> None:
+        self._driver = driver
+
+    def lower(self) -> None:
+        self._driver.held += 1
+
+    def hold(self, stream: Any) -> None: ...
+
+    def release(self) -> None:
+        self._driver.held -= 1
+
+
+def made_up(monkeypatch: pytest.MonkeyPatch, *, graphs: bool = True) -> MadeUpDriver:
+    driver = MadeUpDriver(device_clock.driver, graphs=graphs)
+    monkeypatch.setattr(device_clock, "driver", driver)
+    monkeypatch.setattr(device_clock, "_Flag", lambda: Held(driver))
+    return driver
+
+
+def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = DeviceClock(made_up(monkeypatch).launch, 1, 0)
+    ms, runs = clock.sample()
+    assert ms == pytest.approx(LAUNCH_MS)
+    assert runs == 200
+    assert clock.name == "device events around a replayed graph"
+
+
+def test_that_a_cold_sample_goes_through_all_copies_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = made_up(monkeypatch)
+    _, runs = DeviceClock(driver.launch, 7, 0).sample()
+    assert runs % 7 == 0
+    assert driver.launched == [number % 7 for number in range(len(driver.launched))]
+
+
+def test_that_what_cannot_be_captured_is_queued_while_the_stream_is_held(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = made_up(monkeypatch, graphs=False)
+    clock = DeviceClock(driver.launch, 1, 0, launches=4)
+    ms, runs = clock.sample()
+    assert ms == pytest.approx(LAUNCH_MS)
+    assert runs * 4 <= device_clock.MOST_QUEUED
+    assert driver.held == 0
+    assert clock.name.startswith("device events around a full queue (no graph: ")
+
+
+def test_that_a_run_that_fails_leaves_no_stream_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = made_up(monkeypatch, graphs=False)
+    clock = DeviceClock(driver.launch, 1, 0)
+
+    def fail(copy: int) -> None:
+        raise RuntimeError("no")
+
+    clock._run = fail
+    with pytest.raises(RuntimeError, match="no"):
+        clock.sample()
+    assert driver.held == 0

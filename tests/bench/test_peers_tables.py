@@ -1,0 +1,114 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.peers.__main__ import as_text
+from bench.peers.marked import put_between
+from bench.peers.plot import svg_of
+from bench.peers.summary import behind_best, limit_ms, ratios, reasons
+from bench.peers.tables import document_lines, number, table_lines
+from tests.bench.made_runs import CELLS, entry, make_run, timed
+
+
+def test_that_a_ratio_is_the_peers_time_over_ours() -> None:
+    run = make_run()
+    assert ratios(run["cells"][CELLS[0].key]) == {"opencv filter2D": 2.5}
+    assert ratios(run["cells"][CELLS[1].key]) == {"opencv filter2D": 2.0, "npp filter": 0.5}
+    assert ratios(entry(CELLS[0], opencv_filter2D=1.0, haloscope_auto="not verified: x")) == {}
+
+
+def test_that_auto_is_compared_with_the_best_of_ours() -> None:
+    assert behind_best(entry(CELLS[0], haloscope_auto=1.2, haloscope_tiled=1.0, npp_filter=0.1)) == 1.2
+    assert behind_best(entry(CELLS[0], haloscope_tiled=1.0)) is None
+
+
+def test_that_the_limit_is_the_copy_or_the_multiply_adds_whichever_takes_longer() -> None:
+    one = entry(CELLS[1], limit_copy=0.5)
+    samples = 64 * 64
+    assert limit_ms(one, {}) == 0.5
+    assert limit_ms(one, {"multiply_adds_per_s": 25 * samples / 2e-3}) == pytest.approx(2.0)
+    # The bytes of a picture and its result at the bandwidth of a large copy, where that is faster.
+    assert limit_ms(one, {"copy_bytes_per_s": 8 * samples / 0.25e-3}) == pytest.approx(0.25)
+    assert limit_ms(entry(CELLS[1], haloscope_auto=1.0), {}) is None
+
+
+def test_that_a_table_has_ours_the_limit_the_peers_and_the_lead() -> None:
+    run = make_run()
+    assert table_lines(run, run["tables"][0]) == [
+        "**Mask size**",
+        "",
+        "| mask | **auto** | limit | reached | opencv filter2D | npp filter | lead |",
+        "|---|---|---|---|---|---|---|",
+        "| 3 x 3 | 1.00 | 0.50 | 50% | 2.50 | - | 2.5 |",
+        "| 5 x 5 | 2.00 | 0.50 | 25% | 4.00 | 1.00 | 0.5 |",
+        "",
+        "- `npp filter`, 3 x 3: not verified: row 0",
+    ]
+
+
+def test_that_a_wide_spread_stands_beside_its_median() -> None:
+    run = make_run()
+    run["cells"][CELLS[0].key]["contenders"]["haloscope auto"] = timed(1.0, spread=0.2)
+    assert "| 3 x 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
+
+
+def test_that_a_document_says_who_was_not_measured_and_where_we_are_behind() -> None:
+    text = "\n".join(document_lines(make_run(), "picture.svg"))
+    assert "- torch: not measured: not installed (torch)" in text
+    assert "ahead of every peer in 1 of 2 cells; behind: 64x64x1 float32 random 5x5" in text
+    assert "npp filter is 2.00 times faster" in text
+    assert "![Time against mask size](picture.svg)" in text
+
+
+def test_that_a_kept_file_has_a_line_a_cell() -> None:
+    run = make_run()
+    text = as_text(run)
+    assert json.loads(text) == run
+    assert sum("haloscope auto" in line for line in text.splitlines()) == len(run["cells"])
+
+
+def test_that_reasons_name_their_cells() -> None:
+    run = make_run()
+    entries = [run["cells"][cell.key] for cell in CELLS]
+    assert reasons(entries) == {"npp filter": {"not verified: row 0": [0]}}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "0.50"), (9.994, "9.99"), (12.34, "12.3"), (123.4, "123"), (45678.0, "45678")]
+)
+def test_that_three_digits_are_written(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+def test_that_only_what_stands_between_the_markers_is_replaced(tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    document.write_text(
+        "before\n<!-- peers:cpu -->\nold\n<!-- /peers:cpu -->\nafter <!-- peers:gpu --><!-- /peers:gpu -->\n"
+    )
+    put_between(document, "peers:cpu", ["new"])
+    once = document.read_text()
+    assert once == (
+        "before\n<!-- peers:cpu -->\n\nnew\n\n<!-- /peers:cpu -->\nafter <!-- peers:gpu --><!-- /peers:gpu -->\n"
+    )
+    put_between(document, "peers:cpu", ["new"])
+    assert document.read_text() == once
+
+
+@pytest.mark.parametrize(
+    "text", ["no marker", "<!-- a -->", "<!-- /a --> <!-- a -->", "<!-- a --><!-- a --><!-- /a -->"]
+)
+def test_that_a_document_without_its_markers_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    document = tmp_path / "document.md"
+    document.write_text(text)
+    with pytest.raises(LookupError, match="needs one"):
+        put_between(document, "a", ["new"])
+    assert document.read_text() == text
+
+
+def test_that_a_plot_has_a_line_a_contender_and_the_limit() -> None:
+    run = make_run()
+    svg = svg_of(run, run["tables"][0])
+    for name in (b"haloscope auto", b"opencv filter2D", b"npp filter", b"limit"):
+        assert name in svg
+    assert svg == svg_of(run, run["tables"][0])

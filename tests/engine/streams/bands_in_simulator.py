@@ -1,0 +1,45 @@
+"""A process of the CUDA simulator that filters one picture whole and in bands with every variant, and prints JSON."""
+
+import json
+import sys
+
+import numpy as np
+
+import engine
+from engine.block import Block
+from engine.variants.contract import DeviceKind
+from engine.variants.registry import VARIANTS
+from tests.engine.variants.suited import block_for, mask_for
+
+BORDERS = ("constant", "reflect", "wrap")
+# Blocks with barriers cost the simulator 30 ms: of the other variants each gets one border, in turn.
+EVERY_BORDER = ("naive", "register-blocked")
+
+
+def main() -> None:
+    """Print for each variant and border how many bands there were and whether every bit was the same."""
+    picture = np.random.default_rng(2).random((16, 5), np.float32)
+    found = []
+    for number, variant in enumerate(VARIANTS):
+        if variant.device is not DeviceKind.CUDA or not variant.cuttable or variant.library:
+            continue
+        mask = mask_for(variant, 3, 3)
+        block = block_for(variant, mask, Block(8, 4)) if variant.uses_block else None
+        for border in BORDERS if variant.key in EVERY_BORDER else (BORDERS[number % len(BORDERS)],):
+            how = {
+                "border": border,
+                "cval": 0.3,
+                "variant": variant.key,
+                "block": block,
+                "device": "simulator",
+            }
+            whole = engine.correlate(picture, mask, **how)
+            streamed = engine.filter_stream(picture, mask, chunk_bytes=8 * 5 * 4, **how)
+            same = np.array_equal(whole.view(np.uint32), streamed.values.view(np.uint32))
+            chunks = len(streamed.timeline.chunks)
+            found.append({"variant": variant.key, "border": border, "chunks": chunks, "same": bool(same)})
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

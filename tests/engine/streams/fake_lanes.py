@@ -1,0 +1,127 @@
+"""A device for the pipeline that does everything as late, and in as bad an order, as its queues allow."""
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.streams.lanes import Work
+from engine.streams.timeline import Lane
+from engine.variants.contract import Prepared
+
+
+class Mark:
+    """A place in a queue; it has a time once it was reached."""
+
+    def __init__(self) -> None:
+        self.ms: float | None = None
+
+
+class FakeLanes:
+    """Queues that move only when somebody waits, one step of a randomly chosen lane at a time.
+
+    Parameters
+    ----------
+    seed : int
+        Of the choices.
+    heeds_marks : bool
+        False: a lane goes on without waiting for another's mark, as if `after` had been forgotten.
+    is_eager : bool
+        True: everything is done as soon as it may be, instead of as late.
+    """
+
+    def __init__(self, seed: int, *, heeds_marks: bool = True, is_eager: bool = False) -> None:
+        self._random = random.Random(seed)
+        self._heeds_marks = heeds_marks
+        self._is_eager = is_eager
+        self._queues: dict[Lane, deque[tuple[Mark | None, Callable[[], None]]]] = {
+            lane: deque() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
+        }
+        self._lock = threading.RLock()
+        self._memory: dict[Any, np.ndarray] = {}
+        self._pinned: list[np.ndarray] = []
+        self._steps = 0
+
+    def arrays(self, slot: int, work: Work) -> tuple[np.ndarray, np.ndarray]:
+        shape, source, target = work.shape, work.sources[0].dtype, work.target.dtype
+        return self._array((slot, "image"), shape, source), self._array((slot, "out"), shape, target)
+
+    def _array(self, name: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        size = int(np.prod(shape)) * dtype.itemsize
+        memory = self._memory.setdefault(name, np.full(1 << 16, 255, np.uint8))
+        return memory[:size].view(dtype).reshape(shape)
+
+    def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
+        array = self._array((slot, "pinned " + which), *like)
+        self.pin(array)
+        return array
+
+    def pin(self, array: np.ndarray) -> np.ndarray:
+        """Make an array one that copies can reach."""
+        self._pinned.append(array)
+        return array
+
+    def is_pinned(self, array: np.ndarray) -> bool:
+        return any(np.shares_memory(array, pinned) for pinned in self._pinned)
+
+    def copy_in(self, host: np.ndarray, on_device: np.ndarray, row: int) -> None:
+        assert self.is_pinned(host)
+        self._put(Lane.COPY_IN, lambda: np.copyto(on_device[row : row + len(host)], host))
+
+    def launch(self, prepared: Prepared, image: np.ndarray, out: np.ndarray) -> None:
+        self._put(Lane.KERNEL, lambda: prepared.launch(image, out))
+
+    def copy_out(self, on_device: np.ndarray, row: int, host: np.ndarray) -> None:
+        assert self.is_pinned(host)
+        self._put(Lane.COPY_OUT, lambda: np.copyto(host, on_device[row : row + len(host)]))
+
+    def mark(self, lane: Lane) -> Mark:
+        mark = Mark()
+
+        def reach() -> None:
+            mark.ms = float(self._steps)
+
+        self._put(lane, reach)
+        return mark
+
+    def after(self, lane: Lane, mark: Mark) -> None:
+        with self._lock:
+            self._queues[lane].append((mark if self._heeds_marks else None, lambda: None))
+
+    def wait(self, mark: Mark) -> None:
+        with self._lock:
+            while mark.ms is None:
+                self._step()
+
+    def ms(self, mark: Mark) -> float:
+        assert mark.ms is not None
+        return mark.ms
+
+    def drain(self) -> None:
+        with self._lock:
+            while any(self._queues.values()):
+                self._step()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not any(self._queues.values())
+
+    def _put(self, lane: Lane, action: Callable[[], None]) -> None:
+        with self._lock:
+            self._queues[lane].append((None, action))
+            if self._is_eager:
+                self.drain()
+
+    def _step(self) -> None:
+        ready = [
+            queue
+            for queue in self._queues.values()
+            if queue and (queue[0][0] is None or queue[0][0].ms is not None)
+        ]
+        _, action = self._random.choice(ready).popleft()
+        self._steps += 1
+        action()

@@ -1,0 +1,180 @@
+"""The call for large pictures and batches, on the CPU and in the simulator."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import engine
+from engine.border import Border
+from engine.device.devices import devices
+from engine.errors import BadValue, Cancelled, UnsupportedVariant
+from engine.streams import chunking
+from engine.streams.timeline import Lane
+from engine.timing.sampling import Step
+from engine.variants.contract import DeviceKind
+from engine.variants.registry import VARIANTS, variant
+
+ROOT = Path(__file__).parents[3]
+CPU = [v.key for v in VARIANTS if v.device is DeviceKind.CPU and v.cuttable]
+
+
+def bits(values: np.ndarray) -> np.ndarray:
+    """Return an array that is equal only where every bit is."""
+    return values.view(np.uint8)
+
+
+@pytest.mark.parametrize("key", CPU)
+@pytest.mark.parametrize("border", list(Border))
+@pytest.mark.parametrize(("dtype", "channels"), [("float32", 1), ("uint8", 3)])
+def test_that_a_picture_in_bands_is_bit_for_bit_the_whole(
+    key: str, border: Border, dtype: str, channels: int
+) -> None:
+    random = np.random.default_rng(1)
+    picture = (random.random((131, 70, channels)) * 255).astype(dtype)
+    mask = random.random((5, 4)) - 0.5
+    if key == "cpu-separable":
+        mask = np.outer(mask[:, 0], mask[0])
+    anywhere = {"border": border, "cval": 0.3, "anchor": (1, 3), "variant": key, "device": "cpu"}
+    whole = engine.correlate(picture, mask, **anywhere)
+    streamed = engine.filter_stream(picture, mask, chunk_bytes=20 * 70 * 4 * channels, **anywhere)
+    assert len(streamed.timeline.chunks) == 7
+    np.testing.assert_array_equal(bits(streamed.values), bits(whole))
+
+
+def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.engine.streams.bands_in_simulator"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    cuttable = {v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.cuttable and not v.library}
+    assert {entry["variant"] for entry in found} == cuttable
+    assert [entry for entry in found if not entry["same"] or entry["chunks"] < 2] == []
+
+
+def test_that_a_process_without_the_simulator_asks_one_for_each_chunk() -> None:
+    picture = np.arange(12 * 5, dtype=np.float32).reshape(12, 5)
+    streamed = engine.filter_stream(
+        picture, [[1], [2]], device="simulator", variant="naive", chunk_bytes=6 * 5 * 4
+    )
+    np.testing.assert_array_equal(streamed.values, engine.correlate(picture, [[1], [2]], device="cpu"))
+    assert len(streamed.timeline.chunks) == 2
+
+
+def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made() -> None:
+    shapes = [(9, 4), (1, 1), (40, 7, 3), (9, 4)]
+    taken: list[int] = []
+    received: list[tuple[int, int]] = []
+
+    def pictures() -> Iterator[np.ndarray]:
+        for number, shape in enumerate(shapes):
+            taken.append(number)
+            yield np.full(shape, number, np.uint8)
+
+    def receive(number: int, values: np.ndarray) -> None:
+        received.append((number, len(taken)))
+        assert values.shape == shapes[number]
+        assert float(values.max()) == 2 * number
+
+    streamed = engine.filter_stream(pictures(), [[2]], device="cpu", receive=receive, chunk_bytes=400)
+    # Each was received before the next one was made.
+    assert received == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert streamed.values == ()
+    assert [chunk.picture for chunk in streamed.timeline.chunks] == [0, 1, *[2] * 10, 3]
+
+
+def test_that_results_go_where_the_caller_wants_them() -> None:
+    pictures = [np.eye(3, dtype=np.float32), np.eye(4, dtype=np.float32)]
+    places = [np.full(picture.shape, np.nan, np.float32) for picture in pictures]
+    streamed = engine.filter_stream(pictures, [[1, 1]], device="cpu", out=places)
+    for place, values, picture in zip(places, streamed.values, pictures, strict=True):
+        assert values is place
+        np.testing.assert_array_equal(place, engine.correlate(picture, [[1, 1]], device="cpu"))
+
+
+@pytest.mark.parametrize(
+    "place", [np.empty((3, 4), np.float32), np.empty((4, 4)), np.empty((8, 4), np.float32)[::2], None]
+)
+def test_that_places_that_do_not_fit_are_refused(place: np.ndarray | None) -> None:
+    with pytest.raises(BadValue):
+        engine.filter_stream([np.eye(4)], [[1]], device="cpu", out=[] if place is None else [place])
+
+
+@pytest.mark.parametrize("pictures", [[], 7, "astronaut"])
+def test_that_what_is_no_batch_is_refused(pictures: object) -> None:
+    with pytest.raises(BadValue):
+        engine.filter_stream(pictures, [[1]], device="cpu")
+
+
+@pytest.mark.parametrize("values", [{"ring": 1}, {"ring": 17}, {"ring": 2.5}, {"chunk_bytes": 0}])
+def test_that_values_out_of_range_are_refused(values: dict[str, object]) -> None:
+    with pytest.raises(BadValue):
+        engine.filter_stream(np.eye(3), [[1]], device="cpu", **values)
+
+
+def test_that_a_stream_tells_its_progress_and_can_be_stopped() -> None:
+    steps: list[Step] = []
+
+    def checkpoint(step: Step) -> None:
+        steps.append(step)
+        if len(steps) == 5:
+            raise Cancelled("Stopped")
+
+    with pytest.raises(Cancelled):
+        engine.filter_stream(np.eye(100), [[1]], device="cpu", chunk_bytes=4000, checkpoint=checkpoint)
+    assert [step.fraction for step in steps] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
+
+
+def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    running = replace(variant("cpu-serial"), cuttable=False)
+    monkeypatch.setattr("engine.variants.planner.variant", lambda key: running)
+    with pytest.raises(UnsupportedVariant, match="bands"):
+        engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
+    whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")
+    assert len(whole.timeline.chunks) == 2
+
+
+def test_that_auto_takes_a_variant_that_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = replace(variant("cpu-serial"), cuttable=False)
+    choose = chunking.choose
+    monkeypatch.setattr(
+        chunking,
+        "choose",
+        lambda key, *rest: replace(choose(key, *rest), **({"variant": running} if key == "auto" else {})),
+    )
+    streamed = engine.filter_stream(np.eye(100), [[1]], device="cpu", chunk_bytes=4000)
+    assert streamed.timeline.variant == "cpu-parallel"
+
+
+def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other() -> None:
+    streamed = engine.filter_stream(np.eye(100), [[1]], device="cpu", chunk_bytes=4000)
+    timeline = streamed.timeline
+    assert timeline.lanes == (Lane.KERNEL,)
+    assert [(chunk.top, chunk.bottom) for chunk in timeline.chunks] == [
+        (n, n + 10) for n in range(0, 100, 10)
+    ]
+    ends = [0.0, *(span.end_ms for span in timeline.spans)]
+    assert all(span.begin_ms >= end for span, end in zip(timeline.spans, ends, strict=False))
+    assert timeline.end_to_end_ms >= timeline.busy_ms(Lane.KERNEL)
+
+
+@pytest.mark.skipif(
+    any(d.key.startswith("cuda:") and d.available for d in devices()), reason="there is a GPU"
+)
+def test_that_pinned_memory_without_a_gpu_is_refused_in_words() -> None:
+    with pytest.raises(engine.DeviceUnavailable, match=r"numpy\.empty"):
+        engine.pinned_array((3, 3))

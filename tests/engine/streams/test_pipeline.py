@@ -1,0 +1,153 @@
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+
+from engine.device.devices import device_named
+from engine.errors import Cancelled
+from engine.mask.mask import Mask
+from engine.streams import pipeline as pipeline_module
+from engine.streams.lanes import Work
+from engine.streams.pipeline import Pipeline
+from engine.streams.timeline import Chunk, Lane
+from engine.timing.request import describe_problem
+from engine.variants.planner import choose
+from tests.engine.streams.fake_lanes import FakeLanes
+
+CHUNKS = 11
+MASK = Mask([[0, 1, 0], [1, -4, 1], [0, 2, 0]])
+
+
+def works(lanes: FakeLanes, pinned_in: bool, pinned_out: bool) -> tuple[list[Work], list[np.ndarray]]:
+    """Return chunks of different sizes, and what their results must be."""
+    random = np.random.default_rng(3)
+    found, wanted = [], []
+    for number in range(CHUNKS):
+        image = random.integers(0, 99, (7 + number % 3, 5 + number % 2, 1)).astype(np.float32)
+        target = np.full((len(image) - 3, *image.shape[1:]), np.nan, np.float32)
+        problem = describe_problem(image, MASK, "wrap", 0.0)
+        choice = choose("cpu-serial", problem, MASK, None, device_named("cpu"))
+        prepared = choice.variant.prepare(problem, MASK, choice.block)
+        whole = np.empty(image.shape, np.float32)
+        prepared.launch(image, whole)
+        wanted.append(whole[2:-1])
+        if pinned_in:
+            lanes.pin(image)
+        if pinned_out:
+            lanes.pin(target)
+        chunk = Chunk(number, number, 0, len(target), image.nbytes, target.nbytes)
+        found.append(Work(chunk, (image[:4], image[4:]), target, 2, prepared))
+    return found, wanted
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ring", [2, 3])
+@pytest.mark.parametrize(
+    ("pinned_in", "pinned_out"), [(False, False), (True, False), (False, True), (True, True)]
+)
+def test_that_every_result_is_right_however_late_the_device_is(
+    seed: int, ring: int, pinned_in: bool, pinned_out: bool
+) -> None:
+    lanes = FakeLanes(seed)
+    chunks, wanted = works(lanes, pinned_in, pinned_out)
+    finished: list[int] = []
+
+    def check(work: Work) -> None:
+        np.testing.assert_array_equal(work.target, wanted[work.chunk.number])
+        finished.append(work.chunk.number)
+
+    Pipeline(lanes, ring, 0.0).run(chunks, check)
+    assert finished == list(range(CHUNKS))
+    assert lanes.is_idle
+
+
+def test_that_forgotten_waits_would_be_seen() -> None:
+    lanes = FakeLanes(0, heeds_marks=False)
+    chunks, wanted = works(lanes, pinned_in=True, pinned_out=True)
+    Pipeline(lanes, 2, 0.0).run(chunks, lambda work: None)
+    assert not all(np.array_equal(work.target, right) for work, right in zip(chunks, wanted, strict=True))
+
+
+class LateFuture:
+    """Done when somebody asks for it, not before."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action: Callable[[], None] | None = action
+
+    def result(self) -> None:
+        action, self._action = self._action, None
+        if action is not None:
+            action()
+
+
+class LateThreads:
+    """Threads that do nothing until somebody waits for them."""
+
+    def __init__(self, *arguments: object, **named: object) -> None: ...
+
+    def submit(self, action: Callable[..., None], *arguments: object) -> LateFuture:
+        return LateFuture(lambda: action(*arguments))
+
+    def shutdown(self, **named: object) -> None: ...
+
+
+def test_that_pinned_memory_is_used_again_only_when_the_host_has_copied_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline_module, "ThreadPoolExecutor", LateThreads)
+    lanes = FakeLanes(0, is_eager=True)
+    chunks, wanted = works(lanes, pinned_in=False, pinned_out=False)
+    Pipeline(lanes, 2, 0.0).run(chunks, lambda work: None)
+    for work, right in zip(chunks, wanted, strict=True):
+        np.testing.assert_array_equal(work.target, right)
+
+
+def test_that_a_lane_has_one_chunk_at_a_time_and_a_chunk_its_lanes_in_order() -> None:
+    lanes = FakeLanes(1)
+    chunks, _ = works(lanes, pinned_in=True, pinned_out=True)
+    pipeline = Pipeline(lanes, 3, 0.0)
+    pipeline.run(chunks, lambda work: None)
+    spans = pipeline.spans()
+    order = (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
+    assert [(span.chunk, span.lane) for span in spans] == [(n, lane) for n in range(CHUNKS) for lane in order]
+    for lane in order:
+        line = [span for span in spans if span.lane is lane]
+        assert all(a.begin_ms < a.end_ms <= b.begin_ms for a, b in itertools.pairwise(line))
+    for a, b in itertools.pairwise(spans):
+        assert b.chunk != a.chunk or b.begin_ms >= a.end_ms
+
+
+def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring() -> None:
+    lanes = FakeLanes(2)
+    chunks, _ = works(lanes, pinned_in=True, pinned_out=True)
+    taken = finished = 0
+
+    def one_by_one() -> Iterator[Work]:
+        nonlocal taken
+        for work in chunks:
+            taken += 1
+            assert taken - finished <= 2 * 2 + 1
+            yield work
+
+    def count(work: Work) -> None:
+        nonlocal finished
+        finished += 1
+
+    Pipeline(lanes, 2, 0.0).run(one_by_one(), count)
+    assert taken == finished == CHUNKS
+
+
+def test_that_a_stopped_stream_leaves_nothing_under_way() -> None:
+    lanes = FakeLanes(3)
+    chunks, _ = works(lanes, pinned_in=False, pinned_out=False)
+
+    def until_cancelled() -> Iterator[Work]:
+        yield from chunks[:6]
+        raise Cancelled("Stopped")
+
+    with pytest.raises(Cancelled):
+        Pipeline(lanes, 3, 0.0).run(until_cancelled(), lambda work: None)
+    assert lanes.is_idle
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]

@@ -1,0 +1,54 @@
+import json
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from engine.errors import BadValue
+from engine.streams.drawing import draw
+from engine.streams.timeline import Chunk, Lane, Span, Timeline, timeline_from_json
+from engine.strict_json import json_text
+
+LANES = (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
+TIMELINE = Timeline(
+    device="cuda:0",
+    variant="tiled",
+    clock="device events",
+    ring=2,
+    chunks=tuple(Chunk(n, 0, 10 * n, 10 * n + 10, 400, 400) for n in range(3)),
+    spans=tuple(
+        Span(n, lane, n + place, n + place + 0.75) for n in range(3) for place, lane in enumerate(LANES)
+    ),
+    end_to_end_ms=5.0,
+)
+
+
+def test_that_a_timeline_comes_back_from_json() -> None:
+    assert timeline_from_json(json.loads(json_text(TIMELINE.as_json()))) == TIMELINE
+
+
+@pytest.mark.parametrize("document", [None, [], {}, {"format": "haloscope-timeline"}, {**TIMELINE.as_json(), "chunks": [1]}])  # fmt: skip
+def test_that_another_document_is_refused(document: object) -> None:
+    with pytest.raises(BadValue):
+        timeline_from_json(document)
+
+
+def test_that_a_lane_is_busy_for_the_sum_of_its_spans() -> None:
+    assert TIMELINE.busy_ms(Lane.KERNEL) == pytest.approx(2.25)
+    assert TIMELINE.busy_ms(Lane.STAGE_IN) == 0
+    assert TIMELINE.lanes == LANES
+
+
+def test_that_a_drawing_names_every_lane_and_chunk_and_is_the_same_each_time() -> None:
+    picture = draw(TIMELINE)
+    texts = ["".join(node.itertext()).strip() for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("text")]  # fmt: skip
+    assert all(any(str(lane) in text for text in texts) for lane in LANES)
+    assert [texts.count(number) for number in "012"] == [pytest.approx(3, abs=1)] * 3
+    assert draw(TIMELINE) == picture
+
+
+def test_that_a_timeline_of_many_chunks_and_one_of_none_can_be_drawn() -> None:
+    spans = tuple(Span(n, Lane.KERNEL, n, n + 0.5) for n in range(500))
+    many = replace(TIMELINE, chunks=TIMELINE.chunks * 200, spans=spans)
+    assert draw(many, "png").startswith(b"\x89PNG")
+    assert draw(replace(TIMELINE, spans=())).startswith(b"<?xml")

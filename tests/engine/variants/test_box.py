@@ -1,0 +1,151 @@
+"""`box` and `cpu-box`: which masks they take, where segments meet, and that NaN and large numbers stay where they are."""
+
+import numpy as np
+import pytest
+
+from engine.block import Block, Limits
+from engine.block_rules import MAX_GRID_Y
+from engine.border import Border
+from engine.errors import UnsupportedVariant
+from engine.layout import Layout
+from engine.mask.mask import Mask
+from engine.metrics.agreement import verify
+from engine.problem import Problem
+from engine.timing.request import describe_problem
+from engine.variants.cpu import box as cpu_box
+from engine.variants.cuda import box
+from engine.variants.registry import variant
+from tests.engine.variants.cases import Case, check
+
+BLOCK = Block(32, 4)
+LIMITS = Limits()
+
+
+def filtered(image: np.ndarray, mask: Mask, border: Border = Border.MIRROR) -> np.ndarray:
+    problem = describe_problem(image, mask, border, 0.0)
+    out = np.full(image.shape, np.nan, np.float32)
+    cpu_box.prepare(problem, mask, BLOCK).launch(image, out)
+    assert (passed := verify(out, image, mask, problem)).passed, passed.reason
+    return out
+
+
+@pytest.mark.parametrize("key", ["box", "cpu-box"])
+def test_that_a_mask_of_unequal_weights_is_refused_with_the_weight_that_differs(key: str) -> None:
+    weights = np.full((3, 4), 0.1)
+    weights[2, 1] = 0.1 + 1e-7
+    mask = Mask(weights)
+    problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
+    refusal = variant(key).unsupported(problem, mask, BLOCK, LIMITS)
+    assert refusal is not None
+    assert "that in row 3, column 2 is 0.100000098" in refusal.reason
+    assert "Use " in refusal.reason
+    with pytest.raises(UnsupportedVariant, match="row 3, column 2"):
+        variant(key).prepare(problem, mask, BLOCK)
+
+
+@pytest.mark.parametrize("key", ["box", "cpu-box"])
+@pytest.mark.parametrize("weight", [1.0, -0.3, 0.0, 1 / 9])
+def test_that_weights_equal_in_float32_are_a_box(key: str, weight: float) -> None:
+    mask = Mask([[weight, weight * (1 + 1e-12)]])
+    problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
+    assert variant(key).unsupported(problem, mask, BLOCK, LIMITS) is None
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 21, 60, 63, 64, 65, 127])
+def test_that_every_number_of_columns_is_put_together_from_its_digits(columns: int) -> None:
+    image = np.random.default_rng(columns).integers(0, 1000, (2, 90, 3), np.uint16)
+    out = filtered(image, Mask(np.ones((1, columns))))
+    wanted = np.pad(
+        image.astype(float), ((0, 0), (columns // 2, columns - 1 - columns // 2), (0, 0)), "reflect"
+    )
+    sums = np.stack([wanted[:, k : k + 90] for k in range(columns)]).sum(axis=0)
+    assert np.array_equal(out, sums)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 31, 63])
+@pytest.mark.parametrize("height", [1, 127, 128, 129, 300])
+def test_that_strips_meet_without_a_seam(height: int, rows: int) -> None:
+    filtered(
+        np.random.default_rng(rows).integers(0, 256, (height, 1030, 1), np.uint8), Mask(np.ones((rows, 3)))
+    )
+
+
+def test_that_one_nan_and_one_infinity_reach_their_windows_and_no_others() -> None:
+    image = np.ones((40, 50, 1), np.float32)
+    image[20, 25], image[5, 5] = np.nan, np.inf
+    out = filtered(image, Mask(np.full((5, 7), 0.5)))[..., 0]
+    assert np.isnan(out).sum() == 35
+    assert np.isinf(out).sum() == 35
+    assert np.isnan(out[18:23, 22:29]).all()
+
+
+def test_that_sums_do_not_drift_along_a_line() -> None:
+    image = np.ones((3, 4000, 1), np.float32)
+    image[:, :1000] = 1e7
+    out = filtered(image, Mask(np.ones((1, 9)) / 9), Border.REPLICATE)
+    assert np.ptp(out[:, 1010:]) == 0.0
+
+
+def test_that_sums_pass_the_largest_float32_only_where_the_direct_sum_does() -> None:
+    image = np.full((70, 70, 1), 3e38, np.float32)
+    assert np.isfinite(filtered(image, Mask(np.full((63, 63), 1 / 63**2)), Border.WRAP)).all()
+
+
+def test_that_the_tasks_of_a_picture_cover_each_sample_once() -> None:
+    for height, samples, rows in ((1, 1, 1), (129, 1025, 3), (700, 2100, 63)):
+        covered = np.zeros((height, samples), int)
+        for top, bottom, left, right in cpu_box.strips(height, samples, rows):
+            covered[top:bottom, left:right] += 1
+        assert (covered == 1).all()
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("mask_shape", [(1, 1), (63, 63), (127, 1), (1, 127), (17, 16)])
+def test_that_every_mask_fits_the_shared_memory_of_every_device(
+    mask_shape: tuple[int, int], channels: int
+) -> None:
+    shape = box.strip_shape(mask_shape, channels)
+    assert shape.shared_bytes <= LIMITS.shared_bytes
+    assert shape.segments * shape.segment >= shape.pixels + mask_shape[1] - 1
+    assert shape.pixels >= 1
+
+
+def test_that_less_shared_memory_is_refused_in_words() -> None:
+    mask = Mask(np.ones((63, 63)))
+    problem = Problem(99, 99, 3, mask_shape=mask.shape, anchor=mask.anchor)
+    refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=40_000))
+    assert refusal is not None
+    assert "47,680 bytes of shared memory" in refusal.reason
+
+
+def test_that_the_highest_picture_fits_the_grid() -> None:
+    (launch,) = box.plan(Problem(1 << 24, 8), BLOCK)
+    assert launch.grid[1] <= MAX_GRID_Y
+
+
+# In this process the kernels are compiled for a device, not simulated; `counting` runs their source as it is.
+@pytest.mark.parametrize(
+    ("height", "width", "channels", "mask_shape", "border"),
+    [
+        (70, 9, 4, (2, 20), Border.ZERO),
+        (33, 140, 1, (3, 17), Border.REFLECT),
+        (40, 50, 3, (16, 33), Border.CONSTANT),
+    ],
+)
+def test_that_blocks_and_batches_meet_without_a_seam(
+    height: int, width: int, channels: int, mask_shape: tuple[int, int], border: Border
+) -> None:
+    from tests.engine.variants.counting import count
+
+    image = np.random.default_rng(1).integers(0, 256, (height, width, channels)).astype(np.float32)
+    mask = Mask(np.full(mask_shape, 0.3))
+    problem = describe_problem(image, mask, border, 2.5)
+    counts = count(variant("box"), problem, mask, BLOCK, image)
+    assert verify(np.ascontiguousarray(counts.out), image, mask, problem).passed
+    model = box.work(problem, BLOCK)
+    assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
+    assert (model.picture_loads, model.flops) == (counts.picture_loads, 2 * counts.multiplications)
+
+
+def test_that_rows_beside_the_picture_are_not_read() -> None:
+    check(variant("cpu-box"), Case("box, packed", 5, 7, 3, weights="equal even", rows=Layout.PACKED), "cpu")

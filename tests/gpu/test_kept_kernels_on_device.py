@@ -1,0 +1,87 @@
+"""Kernels kept on disk, on a real device: fresh processes, with and without what the one before has compiled."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.device.kept_kernels import SWITCH
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = """
+import json, time
+import numpy as np
+import engine
+from engine.device.devices import backend
+from engine.variants.cuda import register_blocked
+backend("cuda:0").activate()
+picture = np.random.default_rng(1).integers(0, 99, (300, 200)).astype(np.float32)
+mask = np.arange(25.0).reshape(5, 5)
+begin = time.perf_counter()
+values = engine.correlate(picture, mask, device="cuda:0", variant="register-blocked")
+took = time.perf_counter() - begin
+right = np.array_equal(values, engine.correlate(picture, mask, device="cpu", variant="cpu-serial"))
+print(json.dumps({"s": took, "right": bool(right)}))
+"""
+
+
+def first_launch(folder: Path, **environment: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env=os.environ | {"NUMBA_CACHE_DIR": str(folder)} | environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def kept(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/kernels/*.kernel"))
+
+
+def test_that_a_second_process_loads_what_the_first_compiled(device: str, tmp_path: Path) -> None:
+    first = first_launch(tmp_path)
+    files = kept(tmp_path)
+    stamps = [path.read_bytes() for path in files]
+    second = first_launch(tmp_path)
+    assert first["right"]
+    assert second["right"]
+    assert files
+    assert [path.read_bytes() for path in kept(tmp_path)] == stamps
+    assert second["s"] < first["s"]
+
+
+@pytest.mark.parametrize("damage", ["cut", "other code"])
+def test_that_damaged_files_are_compiled_anew(device: str, tmp_path: Path, damage: str) -> None:
+    first_launch(tmp_path)
+    for path in kept(tmp_path):
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2] if damage == "cut" else content[:200] + bytes(500))
+    assert first_launch(tmp_path)["right"]
+    assert all(len(path.read_bytes()) > 1000 for path in kept(tmp_path))
+
+
+def test_that_the_switch_keeps_nothing(device: str, tmp_path: Path) -> None:
+    assert first_launch(tmp_path, **{SWITCH: "0"})["right"]
+    assert kept(tmp_path) == []
+
+
+def test_that_code_the_driver_refuses_is_compiled_anew(device: str, tmp_path: Path) -> None:
+    from engine.device.kernel_store import KeptKernel, _packed, _unpacked
+
+    first_launch(tmp_path)
+    for path in kept(tmp_path):
+        body = path.read_bytes()[32:]
+        header = json.loads(body[4 : 4 + int.from_bytes(body[:4], "big")])
+        good = _unpacked(path.read_bytes(), header["key"])
+        assert good is not None
+        path.write_bytes(_packed(header["key"], KeptKernel(b"no code at all" * 100, good.entry_name)))
+    assert first_launch(tmp_path)["right"]

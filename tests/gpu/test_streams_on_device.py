@@ -1,0 +1,96 @@
+"""Chunks on a real device: the same bits as the whole picture, and copies that run beside the kernels."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import engine
+from engine.border import Border
+from engine.device import cuda_pool
+from engine.streams.timeline import Lane
+from engine.variants.contract import DeviceKind
+from engine.variants.registry import VARIANTS
+
+CUTTABLE = [v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.cuttable and not v.library]
+MASK = np.outer([1.0, 2.0, 3.0, 2.0, 1.0], [1.0, 4.0, 1.0])
+
+
+def bits(values: np.ndarray) -> np.ndarray:
+    """Return an array that is equal only where every bit is."""
+    return np.ascontiguousarray(values).view(np.uint8)
+
+
+@pytest.mark.parametrize("key", CUTTABLE)
+@pytest.mark.parametrize("border", list(Border))
+def test_that_bands_give_the_bits_of_the_whole(device: str, key: str, border: Border) -> None:
+    random = np.random.default_rng(1)
+    mask = MASK[:1] if key.startswith("row") else MASK
+    for dtype, shape in (("float32", (1031, 517)), ("uint8", (600, 333, 3))):
+        picture = (random.random(shape) * 255).astype(dtype)
+        how = {"border": border, "cval": 0.3, "variant": key, "device": device}
+        whole = engine.correlate(picture, mask, **how)
+        for ring in (2, 4):
+            streamed = engine.filter_stream(
+                picture, mask, ring=ring, chunk_bytes=100 * picture[0].size * 4, **how
+            )
+            assert len(streamed.timeline.chunks) > 5
+            np.testing.assert_array_equal(bits(streamed.values), bits(whole))
+
+
+@pytest.mark.parametrize(("pinned_in", "pinned_out"), [(True, True), (True, False), (False, True)])
+def test_that_pinned_memory_changes_the_way_and_not_the_result(
+    device: str, pinned_in: bool, pinned_out: bool
+) -> None:
+    random, shape = np.random.default_rng(2), (3000, 2000)
+    picture = (engine.pinned_array if pinned_in else np.empty)(shape, np.float32)
+    picture[...] = random.random(shape, np.float32)
+    out = (engine.pinned_array if pinned_out else np.empty)(shape, np.float32)
+    out.fill(np.nan)
+    streamed = engine.filter_stream(picture, MASK, device=device, out=out, chunk_bytes=1 << 20)
+    assert streamed.values is out
+    np.testing.assert_array_equal(bits(out), bits(engine.correlate(picture, MASK, device=device)))
+    assert (Lane.STAGE_IN in streamed.timeline.lanes) is not pinned_in
+    assert (Lane.STAGE_OUT in streamed.timeline.lanes) is not pinned_out
+
+
+def test_that_a_batch_of_unequal_pictures_comes_back_right(device: str) -> None:
+    random = np.random.default_rng(3)
+    pictures = [random.random((50 + 37 * n % 400, 30 + 101 * n % 500), np.float32) for n in range(40)]
+    streamed = engine.filter_stream(iter(pictures), MASK, device=device, chunk_bytes=1 << 18)
+    for picture, values in zip(pictures, streamed.values, strict=True):
+        np.testing.assert_array_equal(bits(values), bits(engine.correlate(picture, MASK, device=device)))
+
+
+def test_that_lanes_overlap_and_hold_one_chunk_at_a_time(device: str) -> None:
+    picture, out = engine.pinned_array((8192, 8192)), engine.pinned_array((8192, 8192))
+    picture.fill(1.0)
+    for _ in range(2):
+        timeline = engine.filter_stream(picture, MASK, device=device, out=out).timeline
+    assert timeline.clock == "device events"
+    for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT):
+        spans = [span for span in timeline.spans if span.lane is lane]
+        assert len(spans) == len(timeline.chunks) >= 8
+        # An event is exact to about half a microsecond.
+        assert all(b.begin_ms >= a.end_ms - 0.002 for a, b in itertools.pairwise(spans))
+    busy = [timeline.busy_ms(lane) for lane in timeline.lanes]
+    last = max(span.end_ms for span in timeline.spans)
+    assert last < 0.85 * sum(busy), "the copies wait for one another"
+
+
+def test_that_the_next_stream_and_the_next_run_allocate_nothing(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = np.ones((2000, 1000), np.float32)
+    for _ in range(2):
+        engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
+        engine.correlate(picture, MASK, device=device)
+    pools = cuda_pool.device_pool(), cuda_pool.pinned_pool()
+
+    def refuse(*key: object) -> None:
+        pytest.fail(f"allocated {key}")
+
+    for pool in pools:
+        monkeypatch.setattr(pool, "_allocate", refuse)
+    engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
+    engine.correlate(picture, MASK, device=device)
