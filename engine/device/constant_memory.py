@@ -36,7 +36,7 @@ def jit_with_constant(name: str, count: int) -> Callable[[Callable[..., None]], 
 
 # Bands of a picture, and masks that a person goes back to, ask for the same again.
 MOST_LOADED = 16
-_loaded: OrderedDict[tuple[int, Any, bytes], tuple[Any, Any]] = OrderedDict()
+_loaded: OrderedDict[tuple[int, Any, bytes, int], tuple[Any, Any]] = OrderedDict()
 
 
 def with_constant(dispatcher: Any, signature: tuple[Any, ...], name: str, values: np.ndarray) -> Any:
@@ -59,7 +59,8 @@ def with_constant(dispatcher: Any, signature: tuple[Any, ...], name: str, values
         asked for lately.
     """
     contents = np.ascontiguousarray(values, np.float32)
-    key = id(dispatcher), signature, contents.tobytes()
+    # Another device would load the code once more, with zeros.
+    key = id(dispatcher), signature, contents.tobytes(), cuda.get_current_device().id
     # The dispatcher is kept with its copy, so that its identity is not given to another one.
     found = _loaded.pop(key, None) or (dispatcher, _loaded_copy(dispatcher, signature, name, contents))
     _loaded[key] = found

@@ -152,6 +152,7 @@ class Stream:
         for picture, request in enumerate(requests):
             problem = request.problem
             result = _place(outputs, request, picture)
+            self._refuse_place_in_use(result, request, picture)
             target = result.reshape(request.samples.shape)
             bands = cut(problem, rows_of_chunk(problem, chunk_bytes))
             choice = request.choice if len(bands) == 1 else self._cuttable(request, bands)
@@ -164,6 +165,21 @@ class Stream:
                 done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
                 self._checkpoint(Step("filtering in chunks", min(done, 1.0), 2.0))
                 yield self._work(picture, band, request, target, prepared[number])
+
+    def _refuse_place_in_use(self, place: np.ndarray, request: Request, picture: int) -> None:
+        """Refuse an array for a result that holds the picture, or a result that is still wanted.
+
+        Bands of a picture are read after others are written, so neither would come out right.
+        """
+        held = [*self.values, *(unfinished.values for unfinished in self._unfinished.values())]
+        if np.may_share_memory(place, request.samples) or any(
+            np.may_share_memory(place, one) for one in held
+        ):
+            raise BadValue(
+                f"the array for the result of picture {picture}",
+                "it shares memory with the picture, or with the result of another one",
+                "Pass an array of its own for each result.",
+            )
 
     def _work(
         self, picture: int, band: Band, request: Request, target: np.ndarray, prepared: Prepared
@@ -244,6 +260,18 @@ def _place(outputs: Iterator[np.ndarray] | None, request: Request, picture: int)
     if place is None:
         raise BadValue(
             "The arrays for the results", f"there is none for picture {picture}", "Pass one for each picture."
+        )
+    if not isinstance(place, np.ndarray):
+        raise BadValue(
+            "The arrays for the results",
+            f"what was passed for picture {picture} is a {type(place).__name__}",
+            "Pass an array, or a list of arrays for a batch.",
+        )
+    if not place.flags.writeable:
+        raise BadValue(
+            f"the array for the result of picture {picture}",
+            "it is read-only",
+            "Pass engine.pinned_array or numpy.empty of the picture's shape.",
         )
     if place.shape != request.shape or place.dtype != dtype or not place.flags.c_contiguous:
         raise BadValue(

@@ -115,6 +115,16 @@ def filter_stream(
         return Request(image, wanted, border, cval, None, variant, block, device, flip=False, layout=layout)
 
     batch: Iterable[Image] = (pictures,) if is_one else pictures  # type: ignore[assignment]
+    if out is not None and not hasattr(out, "__iter__"):
+        raise BadValue(
+            "The arrays for the results",
+            f"what was passed is a {type(out).__name__}",
+            "Pass an array, or a list of arrays for a batch.",
+        )
+    if receive is not None and not callable(receive):
+        raise BadValue(
+            "receive", f"a {type(receive).__name__} cannot be called", "Pass a function of (number, result)."
+        )
     outputs: Iterable[np.ndarray] | None = (out,) if isinstance(out, np.ndarray) else out
     stream = Stream(request, wanted, variant, chunk_bytes, ring, checkpoint, receive)
     timeline = stream.run(batch, outputs)

@@ -116,7 +116,7 @@ def describe_problem(
         raise BadValue(
             f"a constant border of {cval:g}",
             "it is not a finite number of float32",
-            "Choose a smaller value.",
+            "Keep it between -3.4e+38 and 3.4e+38.",
         )
     height, width, channels = samples.shape
     return Problem(

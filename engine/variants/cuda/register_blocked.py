@@ -64,9 +64,9 @@ def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, i
     RGB takes 12 neighbouring samples a thread instead of 4: with 4, each sample that is loaded serves one or two
     results of a row only, because the next one of its channel is three samples on (15 x 15 float32, H200: 445 instead
     of 673 us). Up to 5 x 5 memory is the limit, and 8 rows of 4 samples are stored in better order (106 instead of
-    121). Two steps a block overlap the
-    second one's loads with the first one's multiply-adds; they pay where both take about as long (7 x 7 float32: 42
-    instead of 47 us, H200), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    121). Two steps a block overlap the second one's loads with the first one's multiply-adds; they pay where both take
+    about as long (7 x 7 float32: 42 instead of 47 us, H200), and cost order in memory elsewhere (5 x 5: 36.6 instead of
+    34.4).
     """
     left = anchor_column * channels
     before = -(-left // VECTOR) * VECTOR
@@ -157,7 +157,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
-            f"A mask of {rows} x {columns} has more results in registers than a thread has; it may have up to "
+            f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may have up to "
             f"{MAX_SIDE} rows and columns. Use tiled."
         )
     (launch,) = plan(problem, block)

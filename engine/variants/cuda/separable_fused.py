@@ -5,15 +5,15 @@ Idea
     each block does both for its own output tile, and the values between the passes never leave the multiprocessor.
 Who loads what
     The block walks down its input tile a few rows at a time: while it filters the present ones along the row, the next
-    two lots are copied (`engine/variants/emit/cuda_tile_loader.py`). A thread filters 4 neighbouring results of two rows at
-    once from registers and keeps them in shared memory. Then each thread walks down that with 4 results of several rows
-    in registers. The factors lie in constant memory that is written when a mask is prepared.
+    one or two lots are copied (`engine/variants/emit/cuda_tile_loader.py`). A thread filters 4 neighbouring results of one
+    or two rows at once from registers and keeps them in shared memory. Then each thread walks down that with 4 results of
+    several rows in registers. The factors lie in constant memory that is written when a mask is prepared.
 What it saves
     Against the two-pass variants: the scratch picture in global memory, written once and read at least once. Against
     `register-blocked`: rows + columns multiply-adds a result instead of rows x columns.
 Limit
     Memory up to about 15 x 15. The rows above and below the output tile are filtered again by the neighbouring blocks:
-    30 of 74 with a mask of 31 rows.
+    30 of 62 with a mask of 31 rows.
 
 Source: the fused passes of V. Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), section "Separable
 convolution", kept in shared memory; the rounding is that of `engine/variants/cuda/two_passes.py`.
@@ -114,8 +114,8 @@ class FusedShape:
 def fused_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> FusedShape:
     """Return the shape of a block's work: as many rows of results a thread as shared memory allows, up to 12.
 
-    More rows share the filtering of those above and below the tile: with 31 rows 11 rows a thread instead of 8 leave 1.7
-    times the first pass instead of 1.9.
+    More rows share the filtering of those above and below the tile: a mask of 15 rows with 12 rows a thread takes 1.3 times
+    the first pass, one of 31 rows with 8 twice.
     """
     rows, columns = mask_shape
     left = anchor_column * channels
@@ -188,7 +188,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
-            f"A mask of {rows} x {columns} has more rows than shared memory holds; it may have up to {MAX_SIDE} rows and "
+            f"A mask of {rows} x {columns} is longer than shared memory allows; it may have up to {MAX_SIDE} rows and "
             "columns. Use separable-l1 or separable-l0."
         )
     refusal = refuse_mask(mask)

@@ -1,4 +1,4 @@
-"""The results of a thread of `register-blocked`, stored by vectors; emitted as LLVM IR."""
+"""The results of a thread, stored by vectors; emitted as LLVM IR."""
 
 from typing import Any
 

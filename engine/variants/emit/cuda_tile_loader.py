@@ -1,4 +1,4 @@
-"""Rows of the input tile of a block of `register-blocked`, loaded by vectors; emitted as LLVM IR."""
+"""Rows of the input tile of a block, loaded by vectors; emitted as LLVM IR."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The shape of a block's work in `register-blocked`. Pure integers."""
+"""The shape of a block's work in `register-blocked`, and of each pass of `separable-fused`. Pure integers."""
 
 from dataclasses import dataclass
 

@@ -178,3 +178,25 @@ def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other() -> 
 def test_that_pinned_memory_without_a_gpu_is_refused_in_words() -> None:
     with pytest.raises(engine.DeviceUnavailable, match=r"numpy\.empty"):
         engine.pinned_array((3, 3))
+
+
+def test_that_an_array_that_cannot_take_a_result_is_refused_in_words() -> None:
+    picture = np.arange(2400, dtype=np.float32).reshape(60, 40)
+    read_only = np.empty_like(picture)
+    read_only.flags.writeable = False
+    own = np.empty_like(picture)
+    cases = [
+        (picture, read_only, "read-only"),
+        (picture, picture, "shares memory"),
+        (picture[:50], picture[10:], "shares memory"),
+        ([picture, picture], [own, own], "shares memory"),
+        ([picture], [3], "a int"),
+        (picture, 5, "a int"),
+        (picture, "x", "a str"),
+    ]
+    for pictures, out, words in cases:
+        with pytest.raises(BadValue, match=words):
+            engine.filter_stream(pictures, "gaussian:5:1", device="cpu", out=out)
+    assert np.array_equal(picture.ravel(), np.arange(2400))
+    with pytest.raises(BadValue, match="cannot be called"):
+        engine.filter_stream(picture, "gaussian:5:1", device="cpu", receive=3)

@@ -1,5 +1,6 @@
 """`register-blocked`: its refusals, its shapes, and the emitted code's arithmetic against its plain twin."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -39,12 +40,15 @@ def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not()
     )
 
 
+@pytest.mark.parametrize("itemsize", [1, 4])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_up_to_31_fits_shared_memory_whatever_its_anchor(channels: int) -> None:
+def test_that_every_mask_up_to_31_fits_shared_memory_whatever_its_anchor(
+    channels: int, itemsize: int
+) -> None:
     for rows in (1, 2, 5, 16, 31):
         for columns in range(1, 32):
             for anchor in {0, columns // 2, columns - 1}:
-                shape = tile_shape((rows, columns), anchor, channels, 4)
+                shape = tile_shape((rows, columns), anchor, channels, itemsize)
                 assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
                 # A thread's window begins on a vector, ends within the tile, and holds every sample it needs.
                 assert shape.before % 4 == 0
@@ -89,7 +93,7 @@ def test_that_loads_fall_far_below_one_a_tap() -> None:
         (31, "uint8", 4),
     ],
 )
-def test_that_loads_and_stores_are_whole_vectors_and_nothing_spills(
+def test_that_loads_and_stores_are_whole_vectors_and_local_memory_is_not_used(
     side: int, dtype: str, channels: int
 ) -> None:
     problem, mask = problem_of(500, 700, side, channels, dtype), Mask(np.ones((side, side)))
@@ -105,6 +109,7 @@ def test_that_loads_and_stores_are_whole_vectors_and_nothing_spills(
     written = side if in_loop < 2 else side % shape.unrolled_rows + shape.unrolled_rows
     in_code = shape.rows * shape.across * written * side
     assert ptx.count("fma.rn.f32") + ptx.count("mul.f32") == in_code
+    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
 
 
 @pytest.mark.nvvm
