@@ -72,7 +72,8 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     # Few are asked: of a transform the answer takes SciPy, which takes 0.14 s to load.
     place = next((n for n, way in enumerate(order) if holds_bound(way[0], problem, mask)), 0)
     chosen, wanted = order[place]
-    reason = _reason([way[0] for way in order], place, times_us, mask)
+    where = "on a GPU like the one measured" if device.key == "simulator" else "here"
+    reason = _reason([way[0] for way in order], place, times_us, mask, where)
     if problem.is_quantised:
         in_float32 = choose(AUTO, replace(problem, result_dtype="float32"), mask, block, device).variant
         if not in_float32.quantises:
@@ -94,7 +95,7 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     return not ("separable" in candidate.key and few_cells) and candidate.added_error(problem, mask) == 0.0
 
 
-def _reason(order: list[Variant], place: int, times_us: dict[str, float], mask: Mask) -> str:
+def _reason(order: list[Variant], place: int, times_us: dict[str, float], mask: Mask, where: str) -> str:
     """Return why the variant at a place of the order was chosen: what the mask is, about how long it takes, the next best."""
     chosen, after, passed_over = order[place], order[place + 1 :], order[:place]
     words = f"{mask.rows} x {mask.columns}{_about(mask)}"
@@ -102,7 +103,7 @@ def _reason(order: list[Variant], place: int, times_us: dict[str, float], mask: 
         return f"{words}; nothing was measured of those that suit"
     if chosen.library:
         words += "; a Fourier transform, exact because results are whole numbers of a unit"
-    words += f"; about {_milliseconds(times_us[chosen.key])} here"
+    words += f"; about {_milliseconds(times_us[chosen.key])} {where}"
     if after and not math.isinf(times_us[after[0].key]):
         words += f", {after[0].key} about {_milliseconds(times_us[after[0].key])}"
     for other in passed_over[:1]:
