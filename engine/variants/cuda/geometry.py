@@ -54,3 +54,13 @@ def refuse_launch(
         )
 
     return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)
+
+
+def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:
+    """Return why a picture is too high for a variant that has blocks of its own, or None."""
+    if launch.grid[1] <= MAX_GRID_Y:
+        return None
+    return Refusal(
+        f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to "
+        f"{MAX_GRID_Y * rows_of_block:,}."
+    )

@@ -39,7 +39,7 @@ from engine.mask.mask import Mask
 from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Variant
-from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
+from engine.variants.cuda.geometry import blocks_along, refuse_rows
 from engine.variants.emit.cuda_accumulator import accumulator
 from engine.variants.emit.cuda_async_copy import waiter
 from engine.variants.emit.cuda_constants import WEIGHTS
@@ -166,12 +166,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} bytes of shared "
             f"memory for its tile; a block has {limits.shared_bytes:,}. Use tiled, or fewer channels."
         )
-    if launch.grid[1] > MAX_GRID_Y:
-        most = MAX_GRID_Y * _shape_of(problem).out_rows
-        return Refusal(
-            f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to {most:,}."
-        )
-    return None
+    return refuse_rows(problem, launch, _shape_of(problem).out_rows)
 
 
 # What the compiler must know: few of them are in use at a time.

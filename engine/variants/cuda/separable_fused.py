@@ -38,7 +38,7 @@ from engine.mask.mask import Mask
 from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
-from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
+from engine.variants.cuda.geometry import blocks_along, refuse_rows
 from engine.variants.cuda.two_passes import refuse_mask
 from engine.variants.emit.cuda_accumulator import accumulator
 from engine.variants.emit.cuda_async_copy import closer, waiter
@@ -201,12 +201,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             f"memory for its rows; a block has {min(limits.shared_bytes, SHARED_BYTES):,}. Use separable-l1, or fewer "
             "channels."
         )
-    if launch.grid[1] > MAX_GRID_Y:
-        most = MAX_GRID_Y * _shape_of(problem).down.out_rows
-        return Refusal(
-            f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to {most:,}."
-        )
-    return None
+    return refuse_rows(problem, launch, _shape_of(problem).down.out_rows)
 
 
 # What the compiler must know: few of them are in use at a time.
