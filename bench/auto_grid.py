@@ -22,6 +22,8 @@ LONGEST_MS = 200.0
 # What the plain loops and the teaching kernels would take longer for is put down from a smaller picture.
 TOO_LONG_MULTIPLY_ADDS = {"cpu-serial": 3e7, "cpu": 2e10, "cuda": 3e11}
 MASK_KINDS = ("gaussian", "sobel", "random", "box")
+COST_KINDS = ("box", "row", "rank 2", "rank 3")
+"""Masks that the costs are measured with: `cost_kind` says which of them for which variant."""
 
 
 def gaussian(side: int) -> np.ndarray:
@@ -31,15 +33,29 @@ def gaussian(side: int) -> np.ndarray:
 
 
 def mask_of(kind: str, side: int) -> Mask:
-    """Return a mask of one kind: of rank 1 with whole and with broken weights, of no structure, and of equal weights."""
+    """Return a mask of one kind: of rank 1 with whole and with broken weights, of ranks 2 and 3, of no structure, of one row,
+    and of equal weights."""
     if kind == "gaussian":
         return Mask(gaussian(side), name=f"gaussian {side}")
     if kind == "sobel":
         row = np.arange(side) - side // 2
         return Mask(np.outer(1 + side // 2 - np.abs(row), row), name=f"sobel-like {side}")
+    if kind == "row":
+        return Mask(np.ones((1, side)), name=f"row of {side}")
+    if kind.startswith("rank"):
+        random = np.random.default_rng(side)
+        products = [np.outer(*random.random((2, side))) for _ in range(int(kind[-1]))]
+        return Mask(np.sum(products, axis=0) / side**2, name=f"{kind}, {side}")
     if kind == "random":
         return Mask(np.random.default_rng(side).standard_normal((side, side)), name=f"random {side}")
     return Mask(np.ones((side, side)) / side**2, name=f"box {side}")
+
+
+def cost_kind(key: str) -> str:
+    """Return the kind of mask that a variant's costs are measured with: equal weights, where it takes them."""
+    if key.startswith("low-rank"):
+        return f"rank {key[-1]}"
+    return "row" if key.startswith("row") else "box"
 
 
 def picture_of(dtype: str, side: int, channels: int) -> np.ndarray:
@@ -90,7 +106,7 @@ def is_too_long(known: Variant, problem: Problem) -> bool:
     """Return whether a variant would hold everything up."""
     limit = TOO_LONG_MULTIPLY_ADDS.get(known.key, TOO_LONG_MULTIPLY_ADDS[known.device.value])
     side = mask_side_of(known.key, problem)
-    per_result = 4 * side if "separable" in known.key else side**2
+    per_result = 4 * side if "separable" in known.key or "low-rank" in known.key else side**2
     if "box" in known.key or "fft" in known.key:
         return False
     return problem.samples * per_result > limit

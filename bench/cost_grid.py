@@ -9,7 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from bench.auto_grid import CHANNELS, PICTURE_SIDES, able, best_ms, is_too_long, mask_of, picture_of, time_ms
+from bench.auto_grid import (
+    CHANNELS,
+    COST_KINDS,
+    PICTURE_SIDES,
+    able,
+    best_ms,
+    cost_kind,
+    is_too_long,
+    mask_of,
+    picture_of,
+    time_ms,
+)
 from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.cpu import cores
@@ -48,7 +59,7 @@ def write_table(machine: Backend, only: set[str]) -> None:
 
 
 def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
-    """Return the grid of `cost_table.json` for one device: times of box masks, which every variant takes."""
+    """Return the grid of `cost_table.json` for one device: times of the masks that `cost_kind` has for each variant."""
     times: dict[str, dict[str, list[list[float | None]]]] = {}
     for dtype in DTYPES:
         for channels in CHANNELS:
@@ -56,12 +67,11 @@ def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
                 samples = picture_of(dtype, picture_side, channels)
                 rows: dict[str, list[float | None]] = {}
                 for mask_side in MASK_SIDES:
-                    for mask in (mask_of("box", mask_side), Mask(np.ones((1, mask_side)))):
+                    for kind in COST_KINDS:
+                        mask = mask_of(kind, mask_side)
                         problem = describe_problem(samples, mask, Border.MIRROR, 0.0)
                         for known in able(problem, mask, machine):
-                            if known.key.startswith("row") is not (mask.rows == 1) or (
-                                only and known.key not in only
-                            ):
+                            if cost_kind(known.key) != kind or (only and known.key not in only):
                                 continue
                             row = rows.setdefault(known.key, [None] * len(MASK_SIDES))
                             if not is_too_long(known, problem):

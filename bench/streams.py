@@ -1,6 +1,6 @@
 """Pictures in chunks: end to end against the copies alone, for chunk sizes, ring depths, pinned and ordinary memory.
 
-python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--timeline FILE.json]
+python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same] [--timeline FILE.json]
 python -m bench.streams --draw TIMELINE.json FILE.svg
 
 Every combination is compared bit for bit with the unchunked call first. The copies alone are those of the same chunks,
@@ -23,6 +23,7 @@ from engine.device.devices import backend, device_named
 from engine.files import atomic_write
 from engine.layout import Layout
 from engine.mask.mask import Mask
+from engine.problem import RESULT_TYPES
 from engine.streams.chunking import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
 from engine.streams.drawing import draw
 from engine.streams.filtering import DEFAULT_RING, Streamed
@@ -97,11 +98,16 @@ def pictures_for(arguments: argparse.Namespace, *, pinned: bool) -> tuple[list[n
             image[top : top + len(band)] = band[: arguments.side - top]
         # No two bands alike: a chunk in the wrong place would not be seen.
         image[:, 0, 0] = np.arange(arguments.side) % 251
-        out = make(shape, np.float32)
-        out.fill(np.nan)
+        out = make(shape, arguments.dtype if arguments.result_type == "same" else np.float32)
+        poison(out)
         images.append(image)
         outs.append(out)
     return images, outs
+
+
+def poison(out: np.ndarray) -> None:
+    """Fill a place with what no result is made of, so that a sample that nobody writes is seen."""
+    out.fill(np.nan if out.dtype.kind == "f" else 255)
 
 
 def stream(
@@ -110,7 +116,7 @@ def stream(
     """Filter once."""
     return engine.filter_stream(
         images, mask, out=outs, border="mirror", variant=arguments.variant, device=arguments.device,
-        chunk_bytes=chunk_bytes, ring=ring,
+        chunk_bytes=chunk_bytes, ring=ring, result=arguments.result_type,
     )  # fmt: skip
 
 
@@ -118,13 +124,16 @@ def measure(arguments: argparse.Namespace) -> Timeline:
     """Print the table and return the timeline of the best combination."""
     device = device_named(arguments.device)
     on_gpu = device.key.startswith("cuda:")
-    mask = Mask(np.random.default_rng(2).random((arguments.mask, arguments.mask)), name="noise")
+    weights = np.random.default_rng(2).random((arguments.mask, arguments.mask))
+    # A mean: sums of 8 bit would all be 255.
+    mask = Mask(weights / weights.sum(), name="noise")
     best: Timeline | None = None
     for pinned in (True, False) if on_gpu else (False,):
         images, outs = pictures_for(arguments, pinned=pinned)
         unchunked = engine.correlate(
-            images[0], mask, border="mirror", variant=arguments.variant, device=arguments.device
-        )
+            images[0], mask, border="mirror", variant=arguments.variant, device=arguments.device,
+            result=arguments.result_type,
+        )  # fmt: skip
         copies: dict[str, float] = {}
         if pinned:
             backend(device.key).activate()
@@ -137,7 +146,7 @@ def measure(arguments: argparse.Namespace) -> Timeline:
                 timelines = []
                 for attempt in range(REPEATS + 1):
                     for out in outs:
-                        out.fill(np.nan)
+                        poison(out)
                     timeline = stream(images, outs, mask, arguments, chunk_bytes, ring).timeline
                     if attempt == 0:
                         same = all(
@@ -168,6 +177,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=1)
     parser.add_argument("--mask", type=int, default=5)
     parser.add_argument("--dtype", default="float32", choices=("uint8", "uint16", "float32"))
+    parser.add_argument("--result-type", default="float32", choices=RESULT_TYPES)
     parser.add_argument("--variant", default="auto")
     parser.add_argument("--device", default="auto")
     parser.add_argument(

@@ -23,6 +23,9 @@ class EngineError(Exception):
         What the person can do ("Save it again from the program that made it.").
     """
 
+    is_refusal = False
+    """Whether the request cannot be done here as it stands, so that nothing was tried; else something went wrong."""
+
     def __init__(self, what: str, why: str = "", remedy: str = "") -> None:
         super().__init__(what, why, remedy)
         self.what = what
@@ -58,6 +61,8 @@ class UnknownName(EngineError):
 class BadValue(EngineError):
     """A value of the right kind but out of range, or several that do not fit together."""
 
+    is_refusal = True
+
 
 class UnsupportedVariant(EngineError):
     """A variant cannot do this problem with this block; the remedy names the nearest legal one.
@@ -68,6 +73,8 @@ class UnsupportedVariant(EngineError):
     nearest_block : Block, optional
         The nearest legal block, where the block is the reason.
     """
+
+    is_refusal = True
 
     def __init__(
         self, what: str, why: str = "", remedy: str = "", nearest_block: "Block | None" = None
@@ -80,13 +87,19 @@ class UnsupportedVariant(EngineError):
 class DeviceUnavailable(EngineError):
     """No such device here, or it cannot be used now."""
 
+    is_refusal = True
+
 
 class OutOfDeviceMemory(DeviceUnavailable):
     """The device has less free memory than the request needs; the device itself is well."""
 
+    is_refusal = False
+
 
 class DeviceFault(DeviceUnavailable):
     """The device failed in the middle of work; the process that used it is lost for CUDA."""
+
+    is_refusal = False
 
 
 class VerificationFailed(EngineError):

@@ -9,6 +9,8 @@ from engine.border import Border
 from engine.errors import BadValue
 
 DTYPES = ("uint8", "uint16", "float32")
+RESULT_TYPES = ("float32", "same")
+"""How a person asks for the sample type of a result: "same" is that of the picture."""
 MAX_CHANNELS = 4
 MAX_SIDE = 1 << 24
 

@@ -186,6 +186,9 @@ class RunResult:
         Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
     work : Work, optional
         The model of what the variant asks of the machine; None where the run failed.
+    refused : bool
+        Whether the failure is that this cannot be done (the variant with that mask, that block, that device), so that
+        nothing was tried.
     """
 
     variant: str
@@ -202,6 +205,7 @@ class RunResult:
     seed: int = 0
     layout: str = ""
     work: Work | None = None
+    refused: bool = False
 
     @property
     def kernel_ms(self) -> float | None:

@@ -50,6 +50,8 @@ def _result(data: dict[str, Any]) -> RunResult:
         # Results of before 0.2 have neither.
         layout=typed(str, data, "layout") if "layout" in data else "",
         work=optional(data.get("work"), work_from_json),
+        # Older results did not tell it.
+        refused=typed(bool, data, "refused") if "refused" in data else False,
     )
 
 

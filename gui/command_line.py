@@ -8,6 +8,8 @@ from typing import NoReturn
 
 COMMANDS = """commands:
   filter IN OUT --mask MASK     filter a picture file
+  batch IN... --out FOLDER --mask MASK
+                                filter many picture files
   bench --out results.json      measure variants, sizes, masks and blocks
   devices                       what runs here, and why a device cannot
   variants                      the ladder of kernels

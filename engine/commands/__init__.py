@@ -1,4 +1,4 @@
-"""The command line of the engine: `filter`, `bench`, `devices`, `variants`, `masks`, `matmul`, `course`. No Qt in here.
+"""The command line of the engine: `filter`, `batch`, `bench`, `devices`, `variants`, `masks`, `matmul`, `course`. No Qt in here.
 
 Importing this costs nothing; a command loads what it needs when it is called.
 """
@@ -12,6 +12,7 @@ INTERRUPTED, PIPE_CLOSED = 130, 141
 
 COMMANDS: dict[str, str] = {
     "filter": "filter a picture and save the result",
+    "batch": "filter many picture files into a folder",
     "bench": "measure variants, picture sizes, masks and blocks",
     "devices": "what runs here, and why a device cannot",
     "variants": "the ways to compute a filter, in teaching order",
@@ -72,6 +73,8 @@ def _command(argv: list[str]) -> int:
     name, arguments = (argv[0], argv[1:]) if argv else ("", [])
     if name == "filter":
         from engine.commands.filtering import run
+    elif name == "batch":
+        from engine.commands.batch import run
     elif name == "bench":
         from engine.commands.benchmark import run
     elif name == "devices":

@@ -10,6 +10,7 @@ from engine.block import Block
 from engine.border import Border
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, one_of, several, sides, whole
+from engine.commands.mask_grid import KINDS, GridMask, mask_label, mask_of_grid
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.places import check_result_files
 from engine.commands.results_files import results_csv, results_document
@@ -20,11 +21,9 @@ from engine.errors import BadValue, UnknownName
 from engine.files import atomic_write
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.layout import Layout
-from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, is_size_allowed
-from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, Problem
+from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
 from engine.results import RunResult
 from engine.strict_json import json_text
-from engine.timing.request import RESULT_TYPES
 from engine.timing.runner import device_for
 from engine.variants.contract import Variant
 from engine.variants.planner import AUTO
@@ -36,6 +35,7 @@ _EXAMPLES = (
     "--out results.json",
     "--variants cpu-parallel,tiled --sizes 1024,1920x1080 --masks 3,5,15 --out results.json --csv results.csv",
     "--variants tiled,cached --blocks 8x8,16x16,32x8 --baseline cached --out blocks.json",
+    "--variants cpu-parallel,cpu-separable,cpu-box --masks 5,gaussian:5,box:5,box:31 --out kinds.json",
     "--variants naive,tiled --sizes 1001 --layouts pitched,packed --out pitch.json",
 )
 
@@ -79,8 +79,9 @@ def _refuse_empty(sweep: Sweep, results: Sequence[RunResult]) -> None:
 def _parser() -> Parser:
     parser = Parser(
         "bench",
-        "Each cell of the product is verified against a float64 oracle, warmed up and sampled; one that fails or is "
-        "not possible stands in the results with its reason. Pictures and weights are random, from a seed.",
+        "Each cell of the product is verified against a float64 oracle, warmed up and sampled; one that fails, or that "
+        "the variant cannot do, stands in the results with its reason. Pictures are random, and the weights of masks "
+        "that have no name, from a seed.",
         _EXAMPLES,
     )
     add = parser.add_argument
@@ -96,10 +97,11 @@ def _parser() -> Parser:
     )
     add(
         "--masks",
-        type=several("--masks", sides("--masks", "rows x columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)),
-        default=[(3, 3), (5, 5)],
-        metavar="3,5",
-        help="masks: a side, or rows x columns, up to 63, or 127 in one row or column",
+        type=several("--masks", mask_of_grid("--masks")),
+        default=[GridMask(3, 3), GridMask(5, 5)],
+        metavar="3,5,box:5",
+        help="masks: a side, or rows x columns, up to 63, or 127 in one row or column, with random weights; or by name, as "
+        f"`filter --mask` takes them ({KINDS} with their sizes, a preset, a file)",
     )
     add(
         "--blocks",
@@ -154,7 +156,7 @@ def _named(key: str) -> Variant:
     if key == AUTO:
         keys = ", ".join(candidate.key for candidate in VARIANTS)
         raise UnknownName("variant 'auto'", "a benchmark measures variants by name", f"Choose one of {keys}.")
-    return variant(key_of_filter(key))
+    return variant(key_of_filter(key), takes_auto=False)
 
 
 def _sweep(options: argparse.Namespace) -> Sweep:
@@ -197,7 +199,7 @@ def _show_progress(sweep: Sweep) -> Callable[[RunResult], None]:
         layout = f" {result.layout}" if result.layout and len(sweep.layouts) > 1 else ""
         time = f"{result.kernel_ms:.4g} ms" if result.kernel_ms is not None else _proof(result)
         tell(
-            f"[{next(numbers)}/{total}] {problem.size_text}, mask {_mask(problem)}, {result.variant}{block}{layout}: {time}"
+            f"[{next(numbers)}/{total}] {problem.size_text}, mask {_mask(result)}, {result.variant}{block}{layout}: {time}"
         )
 
     return show
@@ -228,7 +230,7 @@ def _table(
         rows.append(
             (
                 result.problem.size_text,
-                _mask(result.problem),
+                _mask(result),
                 result.variant,
                 str(result.block) if result.block else "-",
                 *((result.layout or "-",) if with_layout else ()),
@@ -245,8 +247,8 @@ def _table(
     return "\n".join(lines)
 
 
-def _mask(problem: Problem) -> str:
-    return f"{problem.mask_shape[0]} x {problem.mask_shape[1]}"
+def _mask(result: RunResult) -> str:
+    return mask_label(result.mask_name, *result.problem.mask_shape)
 
 
 def _is_proven(result: RunResult) -> bool:
@@ -256,7 +258,7 @@ def _is_proven(result: RunResult) -> bool:
 def _proof(result: RunResult) -> str:
     """Return the proof in a word or two; the reason where there is none is told in full elsewhere."""
     if not _is_proven(result):
-        return "failed"
+        return "cannot" if result.refused else "failed"
     equal = result.verification is not None and result.verification.exact
     verified = "verified, exact" if equal else "verified"
     return verified if result.timing else f"{verified}, no times"

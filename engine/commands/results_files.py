@@ -26,6 +26,7 @@ UNITS = {
     "block": "threads across (x) and down (y)",
     "speed_up": "median kernel time of the baseline over that of this result, same problem; "
     "null where either has no speed",
+    "refused": "whether the variant cannot do this at all, so that nothing was tried; `failure` says why",
     "layout": "of the rows on a CUDA device: each on a 128-byte boundary (pitched), or dense (packed)",
     "work": MODEL_OF_WORK,
     "numbers written as strings": NON_FINITE,
@@ -54,7 +55,15 @@ def results_document(
         "sweep": {
             "variants": [variant.key for variant in sweep.variants],
             "sizes": [{"width": width, "height": height} for width, height in sweep.sizes],
-            "masks": [{"rows": rows, "columns": columns} for rows, columns in sweep.masks],
+            "masks": [
+                {
+                    "rows": cell.rows,
+                    "columns": cell.columns,
+                    "name": cell.weights(sweep.seed).name,
+                    "weights": "random" if cell.named is None else cell.named.weights.tolist(),
+                }
+                for cell in sweep.masks
+            ],
             "blocks": [asdict(block) for block in sweep.blocks],
             "layouts": [str(layout) for layout in sweep.layouts],
             "border": str(sweep.border),
@@ -105,6 +114,7 @@ def _row(result: RunResult) -> dict[str, Cell]:
         "border": str(problem.border),
         **timing_columns(result.timing if result.kernel_ms is not None else None),
         "verified": "yes" if proof and proof.passed else "no",
+        "refused": "yes" if result.refused else "no",
         "max_error": proof.max_error if proof else None,
         "error_bound": proof.bound if proof else None,
         "status": result.status,

@@ -8,6 +8,7 @@ import numpy as np
 from engine.api import Request
 from engine.block import Block
 from engine.border import Border
+from engine.commands.mask_grid import GridMask
 from engine.device.versions import commit, versions
 from engine.errors import DeviceFault, EngineError
 from engine.layout import Layout
@@ -37,8 +38,7 @@ class Sweep:
     variants : sequence of Variant
     sizes : sequence of (int, int)
         Pictures, width x height, pixels.
-    masks : sequence of (int, int)
-        Masks, rows x columns.
+    masks : sequence of GridMask
     blocks : sequence of Block
         Empty: each variant's default. Variants without a block are measured once, not once a block.
     border : Border
@@ -53,12 +53,12 @@ class Sweep:
     layouts : sequence of Layout
         Of the rows on a CUDA device. CPU variants, whose rows are always packed, are measured once.
     result_type : str
-        One of `engine.timing.request.RESULT_TYPES`.
+        One of `engine.problem.RESULT_TYPES`.
     """
 
     variants: Sequence[Variant]
     sizes: Sequence[tuple[int, int]]
-    masks: Sequence[tuple[int, int]]
+    masks: Sequence[GridMask]
     blocks: Sequence[Block]
     border: Border
     device: str
@@ -92,11 +92,6 @@ class Sweep:
             return random.random(shape, np.float32)
         return random.integers(0, np.iinfo(self.dtype).max, shape, self.dtype, endpoint=True)
 
-    def mask(self, rows: int, columns: int) -> Mask:
-        """Return a mask of random weights, none of them special: no zeros, no symmetry, not separable."""
-        weights = np.random.default_rng(self.seed).uniform(0.5, 1.5, (rows, columns)) / (rows * columns)
-        return Mask(weights, name=f"random {rows} x {columns}")
-
 
 def measured(
     sweep: Sweep, on_result: Callable[[RunResult], None]
@@ -120,19 +115,21 @@ def measured(
     fault: DeviceFault | None = None
     for width, height in sweep.sizes:
         picture = sweep.picture(width, height)
-        for mask in (sweep.mask(rows, columns) for rows, columns in sweep.masks):
+        for mask in (cell.weights(sweep.seed) for cell in sweep.masks):
             for way in sweep.ways():
                 lost = fault if way.variant.device is DeviceKind.CUDA else None
                 try:
                     result = _measure(sweep, picture, mask, way, lost)
                 except DeviceFault as error:
                     fault = error
-                    result = _failed(sweep, picture, mask, way, str(error))
+                    result = _failed(sweep, picture, mask, way, error)
                 except MemoryError:
-                    reason = "Not enough memory: the system gave no more. Choose a smaller size."
-                    result = _failed(sweep, picture, mask, way, reason)
+                    full = EngineError(
+                        "Not enough memory", "the system gave no more", "Choose a smaller size."
+                    )
+                    result = _failed(sweep, picture, mask, way, full)
                 except EngineError as error:
-                    result = _failed(sweep, picture, mask, way, str(error))
+                    result = _failed(sweep, picture, mask, way, error)
                 results.append(result)
                 on_result(result)
     return results, fault
@@ -159,7 +156,7 @@ def _measure(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, lost: Devi
     return request.outcome(SamplingPlan(budget_s=sweep.budget_s), seed=sweep.seed).result
 
 
-def _failed(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, failure: str) -> RunResult:
+def _failed(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, error: EngineError) -> RunResult:
     variant = way.variant
     device = "cpu" if variant.device is DeviceKind.CPU else sweep.device
     return RunResult(
@@ -172,24 +169,29 @@ def _failed(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, failure: st
         mask_name=mask.name,
         block=way.block if variant.uses_block else None,
         environment=Environment("", versions=versions(), commit=commit()),
-        failure=failure,
+        failure=str(error),
+        refused=error.is_refusal,
         seed=sweep.seed,
         layout=str(way.layout) if variant.device is DeviceKind.CUDA else "",
     )
 
 
 def speed_ups(results: Sequence[RunResult], baseline: str) -> list[float | None]:
-    """Return for each result how many times faster it is than the baseline on the same problem.
+    """Return for each result how many times faster it is than the baseline on the same problem and mask.
 
     A baseline measured with several blocks counts with its fastest; measured with several layouts, with that of the
     result's own. None where either has no speed, or where the baseline was not measured.
     """
-    fastest: dict[tuple[Problem, str], RunResult] = {}
+    # Two masks of one size make one problem, and a variant may skip the zeros of one of them.
+    fastest: dict[tuple[Problem, str, str], RunResult] = {}
     for result in results:
         if result.variant != baseline or not result.kernel_ms:
             continue
         for layout in layouts_served(result):
-            best = fastest.setdefault((result.problem, layout), result)
+            same = result.problem, result.mask_name, layout
+            best = fastest.setdefault(same, result)
             if best.kernel_ms and result.kernel_ms < best.kernel_ms:
-                fastest[result.problem, layout] = result
-    return [speed_up(fastest.get((result.problem, result.layout)), result) for result in results]
+                fastest[same] = result
+    return [
+        speed_up(fastest.get((result.problem, result.mask_name, result.layout)), result) for result in results
+    ]

@@ -31,6 +31,8 @@ class LaunchGraph:
         from cuda.bindings import driver
 
         self._stream = stream
+        # What is replayed reads the weights and the constant memory that belong to it.
+        self._prepared = prepared
         self._handle = driver.CUstream(int(stream.handle))
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         # Freeing an array of somebody else's would end the capture: that waits.

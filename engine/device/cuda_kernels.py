@@ -13,6 +13,7 @@ from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import fill_bytes
+from engine.device.device_kernels import for_current_device
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
 from engine.problem import Problem
@@ -132,13 +133,14 @@ class PreparedProduct(PreparedPasses):
 
 
 def _loaded(step: Pass) -> Pass:
-    """Return a pass whose kernel is compiled, and has the values in its constant memory that it asks for."""
+    """Return a pass for the selected device: its kernel compiled, and the values that it asks for in constant memory."""
     if SIMULATED:
         return step
-    if step.constant is None:
-        step.kernel.compile(step.signature)
-        return step
-    return replace(step, kernel=with_constant(step.kernel, step.signature, *step.constant))
+    kernel = for_current_device(step.kernel)
+    if step.constant is not None:
+        return replace(step, kernel=with_constant(kernel, step.signature, *step.constant))
+    kernel.compile(step.signature)
+    return replace(step, kernel=kernel)
 
 
 def _places(step: Pass) -> set[Place]:

@@ -38,7 +38,7 @@ from engine.image.samples import open_sample
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.problem import Problem
 from engine.timing.plan import SamplingPlan
-from engine.timing.request import describe_problem
+from engine.timing.request import describe_problem, result_dtype_for
 from engine.timing.runner import device_for, expected_launch_s, filter_once, measure, refuse_unsuitable
 from engine.timing.sampling import Step
 from engine.variants.contract import Variant
@@ -141,7 +141,7 @@ def run(request: Run, report: Report) -> Filtered:
 def check_variants(request: CheckVariants) -> tuple[Availability, ...]:
     """Return for every variant whether it can do the job on the job's device, and why not."""
     job = request.job
-    problem = describe_problem(shared.attach(job.picture.pixels), job.mask, job.border, job.cval)
+    problem = _problem(job, shared.attach(job.picture.pixels))
     return tuple(_availability(variant, job, problem) for variant in VARIANTS)
 
 
@@ -163,7 +163,9 @@ def save_result(request: SaveResult, report: Report) -> Saved:
     picture = Picture(_one_plane(request.picture.pixels), alpha, request.picture.icc_profile)
     if request.values is not None:
         target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
-        picture = finished_picture(picture, _one_plane(request.values), target, request.range_mode)  # type: ignore[arg-type]
+        # Whole numbers of 8 and 16 bit stay what they are in float32.
+        values = _one_plane(request.values).astype(np.float32, copy=False)
+        picture = finished_picture(picture, values, target, request.range_mode)  # type: ignore[arg-type]
     # Of a result nothing is left to change here; a depth that there is not is refused.
     notes = save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
     return Saved(request.path, notes)
@@ -173,6 +175,11 @@ def _one_plane(array: SharedArray) -> NDArray[Any]:
     """Return an array of shared memory, grey as rows and columns only."""
     values = shared.attach(array)
     return values[:, :, 0] if values.shape[2] == 1 else values
+
+
+def _problem(job: FilterJob, samples: NDArray[Any]) -> Problem:
+    result_dtype = result_dtype_for(job.result_type, samples, samples)
+    return describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
 
 
 class _Work:
@@ -187,7 +194,7 @@ class _Work:
     def __init__(self, job: FilterJob) -> None:
         self.job = job
         self.samples = shared.attach(job.picture.pixels)
-        self.problem: Problem = describe_problem(self.samples, job.mask, job.border, job.cval)
+        self.problem: Problem = _problem(job, self.samples)
         device = (
             device_named(job.device) if job.variant == AUTO else device_for(variant(job.variant), job.device)
         )
@@ -196,7 +203,7 @@ class _Work:
 
     def place_for_result(self) -> "_ResultPlace":
         """Return shared memory for the result and its levels, taken back unless it is handed over."""
-        return _ResultPlace(self.samples.shape)
+        return _ResultPlace(self.samples.shape, self.problem.result_dtype)
 
     def filtered(self, place: "_ResultPlace", begin: float) -> Filtered:
         """Return the reply for a result, with its levels for the screen."""
@@ -222,9 +229,9 @@ class _Work:
 class _ResultPlace:
     """Shared memory that a result is written into, so that it need not be copied there."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
         levels = ((level, "uint8") for level in level_shapes(*shape[:2]))
-        self.value_block, *others = shared.create((shape, "float32"), *levels)
+        self.value_block, *others = shared.create((shape, dtype), *levels)
         self.level_blocks = tuple(others)
         self.values = shared.attach(self.value_block)
         self.handed_over = False

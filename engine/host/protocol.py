@@ -109,6 +109,8 @@ class FilterJob:
         How results outside the picture's range are shown: a key of `engine.image.convert.RANGE_MODES`.
     layout : Layout
         Of the rows on a CUDA device.
+    result_type : str
+        What the kernel writes: "float32", or "same": samples of the picture's type.
     """
 
     picture: PictureHandle
@@ -120,6 +122,7 @@ class FilterJob:
     device: str = "auto"
     range_mode: str = "clip"
     layout: Layout = Layout.PITCHED
+    result_type: str = "float32"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,7 @@ class SaveResult:
     picture : PictureHandle
         Gives type, alpha and colour profile.
     values : SharedArray, optional
-        float32 result; None saves the picture itself.
+        A result, float32 or of the picture's type; None saves the picture itself.
     depth : str
         "keep", "8", "16" or "float32", as `engine.image.save.save_image` takes it.
     """
@@ -201,12 +204,12 @@ Request = (
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """A filtered picture: float32 values for the cursor, levels for the screen, and of a `Run` its result.
+    """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result.
 
     Parameters
     ----------
     values : SharedArray, optional
-        H x W x C float32; None where the run failed.
+        H x W x C, of the type that the job asks for; None where the run failed.
     screen : ScreenLevels, optional
     variant, device : str
         What really ran.

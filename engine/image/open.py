@@ -28,6 +28,7 @@ _EXTENSIONS: dict[str, tuple[str, ...]] = {
     "WebP": (".webp",),
     "GIF": (".gif",),
 }
+OPENED_EXTENSIONS: tuple[str, ...] = tuple(extension for known in _EXTENSIONS.values() for extension in known)
 
 
 def open_image(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYTES) -> Picture:

@@ -29,6 +29,8 @@ _FORMATS = {
     ".webp": "WebP",
 }
 
+SAVED_EXTENSIONS: tuple[str, ...] = tuple(_FORMATS)
+
 _FORMAT_DTYPES: dict[str, tuple[type[Any], ...]] = {
     "PNG": (np.uint8, np.uint16),
     "JPEG": (np.uint8,),

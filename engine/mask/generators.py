@@ -4,6 +4,7 @@ Each function checks its numbers in words. `generate` reads the short spelling o
 `gaussian:9:1.5`, `box:7x3` (rows x columns), `motion:9:45`, `log:9:1.4` and `disk:7`.
 """
 
+import difflib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -181,6 +182,17 @@ def generate(spelling: str) -> Mask | None:
     if (generator.is_square and has_columns) or (has_number and not generator.takes_number):
         _refuse_spelling(spelling, generator, None)
     return generator.make(*shape, value)
+
+
+def misspelt_generator(spelling: str) -> str | None:
+    """Return what a text such as `gauss:9` was probably meant to be (`gaussian:9`), or None."""
+    name, colon, rest = spelling.strip().partition(":")
+    wanted = name.lower()
+    if wanted in GENERATORS:
+        return GENERATORS[wanted].usage.partition(" ")[0] if not colon else None
+    # A longer word is no misspelt name, and comparing it would take time.
+    close = difflib.get_close_matches(wanted, GENERATORS, n=1) if colon and len(wanted) <= 20 else []
+    return f"{close[0]}:{rest}" if close else None
 
 
 def _refuse_spelling(spelling: str, generator: _Generator, cause: Exception | None) -> NoReturn:

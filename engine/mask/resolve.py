@@ -4,7 +4,7 @@ import os
 
 from engine.errors import MaskError, UnknownName
 from engine.mask.files import load_mask
-from engine.mask.generators import generate
+from engine.mask.generators import generate, misspelt_generator
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.text import parse_mask
@@ -44,10 +44,12 @@ def resolve_mask(spec: str) -> Mask:
     except MaskError as error:
         if _begins_like_weights(spec):
             raise
+        meant = misspelt_generator(spec)
+        hint = f"Did you mean {quoted(meant)}? " if meant else ""
         raise MaskError(
             f"{quoted(spec)} is no mask",
             f"no preset has that name ({no_preset}), there is no such file, and read as weights: {error.what}, {error.why}",
-            "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
+            f"{hint}Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
         ) from error
 
 

@@ -176,7 +176,7 @@ class Stream:
             np.may_share_memory(place, one) for one in held
         ):
             raise BadValue(
-                f"the array for the result of picture {picture}",
+                f"the array for the result of picture {picture + 1}",
                 "it shares memory with the picture, or with the result of another one",
                 "Pass an array of its own for each result.",
             )
@@ -259,24 +259,26 @@ def _place(outputs: Iterator[np.ndarray] | None, request: Request, picture: int)
     place = next(outputs, None)
     if place is None:
         raise BadValue(
-            "The arrays for the results", f"there is none for picture {picture}", "Pass one for each picture."
+            "The arrays for the results",
+            f"there is none for picture {picture + 1}",
+            "Pass one for each picture.",
         )
     if not isinstance(place, np.ndarray):
         raise BadValue(
             "The arrays for the results",
-            f"what was passed for picture {picture} is a {type(place).__name__}",
+            f"what was passed for picture {picture + 1} is a {type(place).__name__}",
             "Pass an array, or a list of arrays for a batch.",
         )
     if not place.flags.writeable:
         raise BadValue(
-            f"the array for the result of picture {picture}",
+            f"the array for the result of picture {picture + 1}",
             "it is read-only",
             "Pass engine.pinned_array or numpy.empty of the picture's shape.",
         )
     if place.shape != request.shape or place.dtype != dtype or not place.flags.c_contiguous:
         raise BadValue(
             f"an array of {place.dtype} and shape {place.shape} for a result",
-            f"picture {picture} needs a C-contiguous one of {dtype} and shape {request.shape}",
+            f"picture {picture + 1} needs a C-contiguous one of {dtype} and shape {request.shape}",
             "Pass engine.pinned_array or numpy.empty of that shape.",
         )
     return place

@@ -5,10 +5,7 @@ import numpy as np
 from engine.border import Border
 from engine.errors import BadValue, UnknownName
 from engine.mask.mask import Mask
-from engine.problem import DTYPES, MAX_CHANNELS, Problem
-
-RESULT_TYPES = ("float32", "same")
-"""How a person asks for the sample type of a result: "same" is that of the picture."""
+from engine.problem import DTYPES, MAX_CHANNELS, RESULT_TYPES, Problem
 
 
 def as_samples(image: np.ndarray) -> np.ndarray:
@@ -72,7 +69,7 @@ def result_dtype_for(wanted: str, image: np.ndarray, samples: np.ndarray) -> str
     Parameters
     ----------
     wanted : str
-        One of `RESULT_TYPES`.
+        One of `engine.problem.RESULT_TYPES`.
     image : ndarray
         The picture as it was given.
     samples : ndarray

@@ -239,7 +239,7 @@ def measure(
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
-        return Outcome(None, replace(result, failure=str(error)), error)
+        return Outcome(None, replace(result, failure=str(error), refused=error.is_refusal), error)
 
 
 @dataclass

@@ -100,8 +100,9 @@ def refuse_samples(variant: "Variant", samples: np.ndarray) -> Refusal | None:
         return None
     row, column, channel = (int(place) for place in np.argwhere(~np.isfinite(samples))[0])
     return Refusal(
-        f"Row {row}, column {column}, channel {channel} of the picture is {samples[row, column, channel]}; a transform of the "
-        "whole picture would spread it everywhere. Use cpu-parallel, tiled or naive, which keep it in its place."
+        f"Row {row}, column {column}, channel {channel} of the picture is {samples[row, column, channel]}; {variant.key} "
+        "mixes it with samples and weights that a direct sum keeps apart, so that it would spread. Use cpu-parallel, tiled or "
+        "naive, which keep it in its place."
     )
 
 
@@ -142,7 +143,7 @@ class Variant:
     library : str
         The Python package that does the work; empty where our own code does. Such a variant has no passes.
     needs_finite : bool
-        NaN or infinity anywhere in a picture would spread: whoever runs the variant has to refuse such pictures
+        NaN or infinity in a picture would spread, or become the other: whoever runs the variant has to refuse such pictures
         (`refuse_samples`) before anything is computed.
     added_error : callable of (Problem, Mask) -> float
         What a result may be off beyond the bound of a direct sum (`engine.metrics.agreement`), as a part of the largest

@@ -26,7 +26,7 @@ TABLE_PATH = Path(__file__).with_name("cost_table.json")
 CORE_MULTIPLY_ADDS_G_S = 50.0
 """What a CPU core counts as, so that the rate of a table says how many it was measured with."""
 
-SIDES_COUNT = ("separable", "box", "fft")
+SIDES_COUNT = ("separable", "low-rank", "box", "fft")
 """Parts of the keys of variants whose time grows with rows + columns of the mask, if at all; all others' with its cells."""
 
 

@@ -73,7 +73,7 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     place = next((n for n, way in enumerate(order) if holds_bound(way[0], problem, mask)), 0)
     chosen, wanted = order[place]
     where = "on a GPU like the one measured" if device.key == "simulator" else "here"
-    reason = _reason([way[0] for way in order], place, times_us, mask, where)
+    reason = _reason([way[0] for way in order], place, times_us, problem, mask, where)
     if problem.is_quantised:
         in_float32 = choose(AUTO, replace(problem, result_dtype="float32"), mask, block, device).variant
         if not in_float32.quantises:
@@ -88,14 +88,19 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     """Return whether a variant's results are sure to lie within the bound of a direct sum, whatever the picture.
 
     Two passes make rows + columns roundings more than their rounded factors do, which is more than a direct sum of so few
-    cells is granted (`engine.variants.cuda.two_passes`). A transform is sure where results are whole numbers.
+    cells is granted (`engine.variants.cuda.two_passes`). A transform is sure where results are whole numbers. A float32
+    picture may have NaN or infinity, which nobody has looked for yet.
     """
     rows, columns = problem.mask_shape
     few_cells = min(rows, columns) == 2 and rows * columns <= 8
+    if candidate.needs_finite and problem.dtype == "float32":
+        return False
     return not ("separable" in candidate.key and few_cells) and candidate.added_error(problem, mask) == 0.0
 
 
-def _reason(order: list[Variant], place: int, times_us: dict[str, float], mask: Mask, where: str) -> str:
+def _reason(
+    order: list[Variant], place: int, times_us: dict[str, float], problem: Problem, mask: Mask, where: str
+) -> str:
     """Return why the variant at a place of the order was chosen: what the mask is, about how long it takes, the next best."""
     chosen, after, passed_over = order[place], order[place + 1 :], order[:place]
     words = f"{mask.rows} x {mask.columns}{_about(mask)}"
@@ -103,11 +108,16 @@ def _reason(order: list[Variant], place: int, times_us: dict[str, float], mask: 
         return f"{words}; nothing was measured of those that suit"
     if chosen.library:
         words += "; a Fourier transform, exact because results are whole numbers of a unit"
+    if chosen.key.startswith("low-rank"):
+        words += f"; a sum of {chosen.key[-1]} columns times rows"
     words += f"; about {_milliseconds(times_us[chosen.key])} {where}"
     if after and not math.isinf(times_us[after[0].key]):
         words += f", {after[0].key} about {_milliseconds(times_us[after[0].key])}"
     for other in passed_over[:1]:
-        words += f"; {other.key} would take about {_milliseconds(times_us[other.key])}, but may be off by more than a direct sum"
+        but = "may be off by more than a direct sum"
+        if other.needs_finite and other.added_error(problem, mask) == 0.0:
+            but = "takes no NaN and no infinity"
+        words += f"; {other.key} would take about {_milliseconds(times_us[other.key])}, but {but}"
     return words
 
 

@@ -14,6 +14,8 @@ from engine.variants.cuda import (
     constant,
     fft,
     implicit_gemm,
+    low_rank_2,
+    low_rank_3,
     naive,
     register_blocked,
     row_cached,
@@ -44,6 +46,8 @@ VARIANTS: tuple[Variant, ...] = (
     implicit_gemm.VARIANT,
     register_blocked.VARIANT,
     separable_fused.VARIANT,
+    low_rank_2.VARIANT,
+    low_rank_3.VARIANT,
     box.VARIANT,
     fft.VARIANT,
     row_naive.VARIANT,
@@ -52,8 +56,14 @@ VARIANTS: tuple[Variant, ...] = (
 )
 
 
-def variant(key: str) -> Variant:
+def variant(key: str, *, takes_auto: bool = True) -> Variant:
     """Return the variant of that key.
+
+    Parameters
+    ----------
+    key : str
+    takes_auto : bool
+        Whether "auto" could have been written in its place: then the remedy offers it too.
 
     Raises
     ------
@@ -63,9 +73,9 @@ def variant(key: str) -> Variant:
     for candidate in VARIANTS:
         if candidate.key == key:
             return candidate
-    keys = [candidate.key for candidate in VARIANTS]
+    keys = [*(("auto",) if takes_auto else ()), *(candidate.key for candidate in VARIANTS)]
     near = difflib.get_close_matches(key, keys, n=1)
     hint = f"Did you mean {near[0]}? " if near else ""
     raise UnknownName(
-        f"variant '{key}'", "no variant is called that", f"{hint}Choose one of auto, {', '.join(keys)}."
+        f"variant '{key}'", "no variant is called that", f"{hint}Choose one of {', '.join(keys)}."
     )

@@ -72,7 +72,8 @@ class ActionStates(QObject):
             actions.explain(name, why_no_run)
         actions.explain("multiply", self._why_no_product())
         for action in actions.range_modes.actions():
-            action.setChecked(action.data() == self._workspace.settings.range_mode)
+            action.setChecked(action.data() == self._workspace.range_mode)
+            action.setEnabled(self._workspace.result_dtype == "float32")
 
     def _why_no_product(self) -> str:
         if not self._state.is_ready:

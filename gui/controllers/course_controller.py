@@ -79,6 +79,7 @@ class CourseController(QObject):
                 block=here.block,
                 border=Border(here.border),
                 layout=Layout(here.layout),
+                result_type="float32",
                 # The papers neither turn the mask nor divide it by its sum.
                 flip=False,
                 normalise=False,

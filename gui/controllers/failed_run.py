@@ -18,6 +18,7 @@ def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) 
         anchor=mask.anchor,
         border=job.border,
         cval=job.cval,
+        result_dtype=picture.pixels.dtype if job.result_type == "same" else "float32",
     )
     return RunResult(
         variant=job.variant,

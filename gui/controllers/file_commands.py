@@ -95,7 +95,10 @@ class FileCommands(QObject):
         def save(path: Path, chosen: str) -> None:
             self._pictures.save_result(path, "float32" if chosen == FLOAT_TIFF else "keep")
 
-        self._ask_to_save("Save the result", RESULTS_AS, f"{self._stem()}-{self._mask_word()}.png", save)
+        # What a kernel wrote in 8 or 16 bit is clipped already.
+        is_clipped = self._workspace.result_dtype != "float32"
+        formats = [name for name in RESULTS_AS if not (is_clipped and name == FLOAT_TIFF)]
+        self._ask_to_save("Save the result", formats, f"{self._stem()}-{self._mask_word()}.png", save)
 
     def open_session(self) -> None:
         """Ask for a session and take it up."""

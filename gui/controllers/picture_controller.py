@@ -93,7 +93,7 @@ class PictureController(QObject):
             return
         self._messages.clear(SAVE_SOURCE)
         self._state.set_task(SAVE_SOURCE, f"saving {path.name}")
-        request = SaveResult(picture, result.values, str(path), self._workspace.settings.range_mode, depth)
+        request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
         self._link.ask(Ask(request, self._saved, self._save_failed))
 
     def _replied(self, ask: Ask, picture: PictureHandle, then: Then | None) -> None:

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QFrame,
+    QHBoxLayout,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -17,6 +18,7 @@ from gui.panels.device_box import DeviceBox
 from gui.panels.elided_label import ElidedLabel
 from gui.panels.kernel_list import KernelList
 from gui.panels.layout_switch import LayoutSwitch
+from gui.panels.result_type_box import ResultTypeBox
 from gui.panels.work_line import WorkLine
 from gui.state.engine_state import EngineState
 from gui.state.results_model import ResultsModel
@@ -51,6 +53,7 @@ class KernelPanel(QWidget):
         self.greyed = ElidedLabel(small=True)
         self.block = BlockEditor(workspace, engine_state)
         self.layout_switch = LayoutSwitch(workspace, engine_state)
+        self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(small=True)
         self.baseline = QComboBox()
@@ -77,10 +80,15 @@ class KernelPanel(QWidget):
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(GRID)
-        form.setVerticalSpacing(GRID - 2)
+        form.setVerticalSpacing(HALF_GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.addRow("Block", self.block)
-        form.addRow("Rows", self.layout_switch)
+        # Side by side: in a low window each line is a kernel less in the list.
+        memory = QHBoxLayout()
+        memory.setSpacing(GRID)
+        memory.addWidget(self.layout_switch)
+        memory.addWidget(self.result_type, 1)
+        form.addRow("Rows", memory)
         form.addRow("Device", self.device)
         form.addRow(self.device_note)
         form.addRow("Baseline", self.baseline)

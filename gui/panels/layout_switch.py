@@ -8,10 +8,10 @@ from engine.layout import ROW_BYTES, Layout
 from gui.state.engine_state import EngineState
 from gui.state.workspace import Workspace
 
-_TEXT = f"On {ROW_BYTES}-byte boundaries (pitch)"
-_TEXT_ON_CPU = "Packed, as always on the CPU"
+_TEXT = "Pitched"
+_TEXT_ON_CPU = "Packed"
 _TEACHES = (
-    f"Pitch: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's memory, with "
+    f"Pitched: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's memory, with "
     f"unused bytes after the row before it. Then 32 neighbouring float32 values lie in one line of {ROW_BYTES} bytes and "
     "a warp reads them at once. Off, the rows are packed: each begins where the one before ends, and a warp may have to "
     "read two lines.\n\n"

@@ -21,6 +21,7 @@ class ProblemKey(NamedTuple):
     dtype: str
     mask_shape: tuple[int, int]
     border: Border
+    result_dtype: str = "float32"
 
     @property
     def text(self) -> str:
@@ -30,15 +31,22 @@ class ProblemKey(NamedTuple):
 
     @property
     def picture_text(self) -> str:
-        """Size, colours and type of the picture."""
+        """Size, colours and type of the picture, and the type of its results where it is not float32 as a rule."""
         colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
-        return f"{self.width} x {self.height} {colour} {self.dtype}"
+        results = "" if self.result_dtype == "float32" else f", {self.result_dtype} results"
+        return f"{self.width} x {self.height} {colour} {self.dtype}{results}"
 
 
 def problem_key(problem: Problem) -> ProblemKey:
     """Return what a problem is compared by."""
     return ProblemKey(
-        problem.height, problem.width, problem.channels, problem.dtype, problem.mask_shape, problem.border
+        problem.height,
+        problem.width,
+        problem.channels,
+        problem.dtype,
+        problem.mask_shape,
+        problem.border,
+        problem.result_dtype,
     )
 
 
@@ -54,6 +62,7 @@ def workspace_problem_key(workspace: Workspace) -> ProblemKey | None:
         picture.pixels.dtype,
         workspace.mask.shape,
         workspace.settings.border,
+        workspace.result_dtype,
     )
 
 

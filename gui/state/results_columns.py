@@ -134,7 +134,7 @@ COLUMNS: tuple[Column, ...] = (
         Key.SPEEDUP,
         "Speed-up",
         "How many times faster the kernel is than the newest run of the baseline on the same problem: "
-        "same size, channels, type, mask shape and border.",
+        "same size, channels, types of picture and result, mask shape and border.",
         lambda row: ratio_text(row.speed_up),
         lambda row: row.speed_up,
         numeric=True,
@@ -181,7 +181,8 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         Key.PICTURE,
         "Picture, px",
-        "Width x height, colours and sample type. Sorted by the number of samples.",
+        "Width x height, colours and sample type; that of the results where it is not float32. Sorted by the number of "
+        "samples.",
         lambda row: problem_key(row.result.problem).picture_text,
         lambda row: float(row.result.problem.samples),
     ),

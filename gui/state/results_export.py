@@ -117,6 +117,7 @@ _CSV_COLUMNS: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
     ("height_px", lambda row: row.result.problem.height),
     ("channels", lambda row: row.result.problem.channels),
     ("dtype", lambda row: row.result.problem.dtype),
+    ("result_dtype", lambda row: row.result.problem.result_dtype),
     ("mask", lambda row: row.result.mask_name),
     ("mask_rows", lambda row: row.result.problem.mask_shape[0]),
     ("mask_columns", lambda row: row.result.problem.mask_shape[1]),

@@ -16,6 +16,7 @@ from engine.files import atomic_write
 from engine.image.convert import RANGE_MODES
 from engine.layout import Layout
 from engine.mask.mask import MAX_LINE, Mask
+from engine.problem import RESULT_TYPES
 from gui.state.workspace import Settings
 from gui.strict_json import read_strict_json
 
@@ -115,6 +116,7 @@ def _document(session: Session) -> dict[str, Any]:
             "range_mode": settings.range_mode,
             "baseline": settings.baseline,
             "layout": settings.layout.value,
+            "result_type": settings.result_type,
         },
     }
 
@@ -153,6 +155,8 @@ def _settings(table: "_Reader") -> Settings:
         baseline=table.text("baseline", "cpu-serial"),
         # Sessions of before 0.2 have none.
         layout=Layout(table.choice("layout", "pitched", tuple(layout.value for layout in Layout))),
+        # Older sessions have none.
+        result_type=table.choice("result_type", "float32", RESULT_TYPES),
     )
 
 

@@ -41,6 +41,8 @@ class Settings:
         Variant that speed-ups are measured against.
     layout : Layout
         Of the rows on a CUDA device.
+    result_type : str
+        What the kernel writes: "float32", or "same": samples of the picture's type.
     """
 
     border: Border = Border.ZERO
@@ -53,6 +55,7 @@ class Settings:
     range_mode: str = "clip"
     baseline: str = "cpu-serial"
     layout: Layout = Layout.PITCHED
+    result_type: str = "float32"
 
 
 class _MaskEdit(QUndoCommand):
@@ -179,6 +182,18 @@ class Workspace(QObject):
             return False
         return True
 
+    @property
+    def result_dtype(self) -> str:
+        """Sample type of the results: that of the picture where it is asked for."""
+        if self._picture is None or self._settings.result_type == "float32":
+            return "float32"
+        return self._picture.pixels.dtype
+
+    @property
+    def range_mode(self) -> str:
+        """How results outside the picture's range are shown and saved: a kernel that writes 8 or 16 bit has clipped them."""
+        return self._settings.range_mode if self.result_dtype == "float32" else "clip"
+
     def applied_mask(self) -> Mask:
         """Return the mask as it is applied: normalised (where it has a sum) and flipped, as the settings say."""
         mask = self._mask
@@ -199,8 +214,9 @@ class Workspace(QObject):
             variant=settings.variant,
             block=settings.block,
             device=settings.device,
-            range_mode=settings.range_mode,
+            range_mode=self.range_mode,
             layout=settings.layout,
+            result_type=settings.result_type,
         )
 
     def _show_mask(self, mask: Mask) -> None:

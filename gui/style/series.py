@@ -69,6 +69,8 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "implicit-gemm": (_PURPLE, _CROSS),
     "register-blocked": (_BLUE, _STAR),
     "separable-fused": (_VERMILION, _SQUARE),
+    "low-rank-2": (_ORANGE, _STAR),
+    "low-rank-3": (_PURPLE, _STAR),
     "box": (_YELLOW, _SQUARE),
     "fft": (_GREY, _DIAMOND),
     "cpu-box": (_YELLOW, _UP),

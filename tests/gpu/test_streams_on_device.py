@@ -38,6 +38,25 @@ def test_that_bands_give_the_bits_of_the_whole(device: str, key: str, border: Bo
             np.testing.assert_array_equal(bits(streamed.values), bits(whole))
 
 
+@pytest.mark.parametrize("key", [v.key for v in VARIANTS if v.key in CUTTABLE and v.quantises])
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [("uint8", (1031, 517)), ("uint8", (600, 333, 3)), ("uint16", (700, 401))]
+)
+def test_that_results_of_the_pictures_type_are_those_of_the_whole(
+    device: str, key: str, dtype: str, shape: tuple[int, ...]
+) -> None:
+    picture = np.random.default_rng(5).integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+    how = {"border": "wrap", "variant": key, "device": device, "result": "same"}
+    whole = engine.correlate(picture, MASK / 54, **how)
+    for make in (np.empty, engine.pinned_array):
+        out = make(shape, dtype)
+        streamed = engine.filter_stream(
+            picture, MASK / 54, out=out, chunk_bytes=100 * picture[0].nbytes, **how
+        )
+        assert len(streamed.timeline.chunks) > 5
+        np.testing.assert_array_equal(out, whole)
+
+
 @pytest.mark.parametrize(("pinned_in", "pinned_out"), [(True, True), (True, False), (False, True)])
 def test_that_pinned_memory_changes_the_way_and_not_the_result(
     device: str, pinned_in: bool, pinned_out: bool

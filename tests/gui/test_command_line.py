@@ -97,7 +97,17 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
         "assert not [m for m in sys.modules if m.split('.')[0] in ('PySide6', 'numba')]\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("filter", "bench", "devices", "variants", "masks", "matmul", "course", "screenshot"):
+    for command in (
+        "filter",
+        "batch",
+        "bench",
+        "devices",
+        "variants",
+        "masks",
+        "matmul",
+        "course",
+        "screenshot",
+    ):
         assert f"\n  {command} " in done.stdout
 
 

@@ -116,10 +116,14 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
     for ptx in ptx_of(variant, (9, 0), "float32", Border.WRAP):
         blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
         assert blocks
-        narrow = [
-            line for line in ptx.splitlines() if re.search(r"\b(?:mul\.lo|mad\.lo|shl)\.[sbu]32\b", line)
+        # A column or a row, the block's times a constant, fits 32 bits (`engine.problem.MAX_SIDE`); a row times the pitch
+        # does not.
+        factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
+        products = [
+            pair for pair in factors if blocks & set(pair) and all(one.startswith("%") for one in pair)
         ]
-        assert [line for line in narrow if blocks & set(re.findall(r"%r\d+\b", line))] == []
+        assert products == []
+        assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
 
 
 @pytest.mark.parametrize(("dtype", "bits"), [("uint8", 8), ("uint16", 16)])

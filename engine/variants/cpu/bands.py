@@ -1,11 +1,14 @@
-"""A picture cut into bands, and the threads that work on them, one call of compiled code a thread."""
+"""A picture cut into bands, and the threads that take them, one after another, until none is left."""
 
+import contextlib
+import ctypes
 import math
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
+from queue import SimpleQueue
 
 import numpy as np
 
@@ -14,6 +17,11 @@ from engine.device.cpu import cores
 # A band begins and ends with mask rows that are taken in part, and its workers meet at the end of a launch: with fewer
 # rows the first costs more, with fewer bands the second.
 LEAST_ROWS = 16
+# How often the caller looks whether the others' bands are finished before it sleeps: 0.1 to 0.2 ms. Being woken takes 25
+# to 60 us, of the 700 us that a small mask takes on 2048 x 2048.
+LOOKS = 200_000
+# Element of the counters: in another line of the cache than the first one, which all threads write.
+FINISHED = 8
 # Another thread begins 20 to 50 us later; by then a core has made some 2 million multiply-adds.
 LEAST_MULTIPLY_ADDS = 2_000_000
 
@@ -47,26 +55,127 @@ def cut(height: int, tiles: int, workers: int, mask_rows: int) -> np.ndarray:
     )
 
 
+Work = Callable[[int], None]
+"""Takes bands until none is left, then looks so many times whether those that others have taken are finished."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far the bands of a launch are; compiled code counts.
+
+    Attributes
+    ----------
+    counters : ndarray of int64
+        How many bands are taken (element 0) and how many are finished (element FINISHED).
+    bands : int
+    """
+
+    counters: np.ndarray
+    bands: int
+
+    @staticmethod
+    def of(bands: np.ndarray) -> "Progress":
+        """Return the progress of bands of which none is taken yet."""
+        return Progress(np.zeros(FINISHED + 1, np.int64), len(bands))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all bands are finished."""
+        return bool(self.counters[FINISHED] >= self.bands)
+
+    def stop(self) -> None:
+        """Leave no band to take."""
+        self.counters[0] = self.bands
+
+
+@dataclass(frozen=True)
+class _Order:
+    """Work for another thread, and where it says that it has ended, and with what failure."""
+
+    work: Work
+    ended: "SimpleQueue[Exception | None]"
+
+
+def run_together(work: Work, workers: int, progress: Progress) -> None:
+    """Call `work` on so many threads, the caller's own among them, and return when all bands are finished.
+
+    The caller begins at once; the others take their share as they wake. One that wakes too late finds no band left and
+    does nothing, so nobody waits for it: `work` refers to the picture and the result by address only, else it would hold
+    them after the launch.
+
+    Raises
+    ------
+    Exception
+        What `work` raised here, or on another thread if a band is missing for it.
+    """
+    if workers == 1:
+        work(0)
+        return
+    ended: SimpleQueue[Exception | None] = SimpleQueue()
+    here = _current_core()
+    others = [orders for core, orders in _helpers() if core != here][: workers - 1]
+    for orders in others:
+        orders.put(_Order(work, ended))
+    try:
+        work(LOOKS)
+    except BaseException:
+        # The others may be writing to the result, which the caller is about to lose.
+        progress.stop()
+        for _ in others:
+            ended.get()
+        raise
+    while not progress.complete:
+        failure = ended.get()
+        if failure is not None:
+            raise failure
+
+
 @cache
-def _threads() -> ThreadPoolExecutor:
-    free = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else []
-    return ThreadPoolExecutor(cores(), "cpu-band", initializer=_stay_on_a_core, initargs=(free,))
-
-
-def _stay_on_a_core(free: list[int]) -> None:
-    """Hold this thread to a core of its own, where the system lets us.
+def _helpers() -> "list[tuple[int, SimpleQueue[_Order]]]":
+    """Start a thread for each core; return the core that it is held to (-1: none), and the queue of its orders.
 
     Threads that are woken together for a millisecond often begin on one core, and the scheduler takes 4 ms to part them:
-    without this, launches of 1 to 4 ms took up to twice as long as they needed (2 cores).
+    not held to cores, launches of 1 to 4 ms took up to twice as long as they needed (2 cores). For the same reason the
+    thread of the caller's own core is left asleep.
     """
-    if free:
-        os.sched_setaffinity(threading.get_native_id(), {free.pop()})
+    free = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else [-1] * (cores() - 1)
+    helpers: list[tuple[int, SimpleQueue[_Order]]] = [(core, SimpleQueue()) for core in free]
+    for core, orders in helpers:
+        threading.Thread(target=_help, args=(core, orders), name="cpu-band", daemon=True).start()
+    return helpers
 
 
-def run_together(work: Callable[[], None], workers: int) -> None:
-    """Call `work` on so many threads and return when all are done; a single one is the caller's own."""
-    if workers == 1:
-        work()
-        return
-    for each in [_threads().submit(work) for _ in range(workers)]:
-        each.result()
+if hasattr(os, "register_at_fork"):
+    # A child process has none of its parent's threads.
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
+
+
+def _help(core: int, orders: "SimpleQueue[_Order]") -> None:
+    """Do one order after another, for as long as the process lives."""
+    if core >= 0:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(threading.get_native_id(), {core})
+    while True:
+        order = orders.get()
+        failure: Exception | None = None
+        try:
+            order.work(0)
+        except Exception as raised:  # noqa: BLE001 - whoever gave the order raises it
+            failure = raised
+        order.ended.put(failure)
+        del order, failure
+
+
+def _current_core() -> int:
+    """Return the core that this thread runs on, or -2 where the system does not say."""
+    ask = _core_question()
+    return -2 if ask is None else int(ask())
+
+
+@cache
+def _core_question() -> Callable[[], int] | None:
+    try:
+        question: Callable[[], int] = ctypes.CDLL(None).sched_getcpu
+    except (AttributeError, OSError, TypeError):
+        return None
+    return question

@@ -1,17 +1,19 @@
-"""`cpu-separable`: a column times a row on all cores, both passes tile by tile.
+"""`cpu-separable`: a column times a row on all cores, in one walk or in two passes tile by tile.
 
 Idea
     If the mask is one column times one row, a row of sums along the picture's rows is computed first, then results down
     the columns of these sums: rows + columns instead of rows x columns multiply-adds a result.
 Who loads what
-    A core walks down a tile of 500 to 2000 samples. Each input row is read once a band, in the picture's own type; its
-    sums along the row stay in the core's second cache (256 KB) until the last result that needs them is done.
+    With few mask rows (up to 11 for float32, 3 for integers) a core walks down a band as `cpu-parallel` does: the sum along
+    the row is formed in registers and added at once to all results that wait for it. With more rows it walks down a tile of
+    500 to 2000 samples. Each input row is read once a band, in the picture's own type; its sums along the row stay in
+    the core's second cache (256 KB) until the last result that needs them is done.
 What it saves
     Against `cpu-parallel`: 31 x 31 needs 62 instead of 961 multiply-adds. Against two passes over the whole picture: the
-    values between the passes never go to memory.
+    values between the passes never go to memory. In one walk they are not stored at all.
 Limit
-    Only masks of rank 1. Along the row each multiply-add loads its own samples, which lie across two lines
-    of the cache; they take half to two thirds of the time.
+    Only masks of rank 1. Memory up to 5 x 5. Then the loads: along the row each multiply-add loads its own samples, which
+    lie across two lines of the cache.
 
 What two passes may replace, and why the result keeps the bound of the direct sum: docs/decisions/0003.
 """
@@ -31,9 +33,11 @@ from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Variant
-from engine.variants.cpu.bands import cut, run_together, workers_for
+from engine.variants.cpu.band_walk import BandWalk
+from engine.variants.cpu.bands import FINISHED, Progress, cut, run_together, workers_for
 from engine.variants.cpu.edges import Halo, aligned_zeros, copy_edge, holds, source_row
-from engine.variants.emit.cpu_memory import address_of, copy_samples, fetch_ahead, take_next
+from engine.variants.emit.cpu_memory import address_of, await_count, copy_samples, count_one, fetch_ahead
+from engine.variants.emit.cpu_rows import product_rows
 from engine.variants.emit.cpu_two_passes import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
 from engine.variants.emit.cpu_vectors import VECTOR
 from engine.work import Work, filter_work
@@ -103,7 +107,8 @@ def two_passes_of_bands(
     block_rows,
     tile_samples,
     bands,
-    counter,
+    counters,
+    looks,
     edge,
     floats,
     ghost_row,
@@ -115,7 +120,7 @@ def two_passes_of_bands(
     mask_rows, mask_columns = column_factor.size, row_factor.size
     pitch = tile_samples + VECTOR
     while True:
-        band = take_next(counter)
+        band = count_one(counters, 0)
         if band >= bands.shape[0]:
             break
         band_top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
@@ -186,6 +191,8 @@ def two_passes_of_bands(
                                 last_results,
                             )
                 row += results
+        count_one(counters, FINISHED)
+    await_count(counters, FINISHED, bands.shape[0], looks)
 
 
 @dataclass
@@ -198,8 +205,8 @@ class _Buffers:
     sums: np.ndarray
 
 
-class Separable:
-    """The bands, ready for one problem and mask."""
+class TwoPasses:
+    """The bands of a mask with many rows, ready for one problem and mask."""
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
         factors = factor(mask)
@@ -223,16 +230,17 @@ class Separable:
         image = np.ascontiguousarray(image, self._dtype)
         workers = workers_for(problem.samples * sum(problem.mask_shape), cores())
         bands = cut(problem.height, -(-samples // self._tile_samples), workers, problem.mask_shape[0])
-        counter = np.zeros(1, np.int64)
+        progress = Progress.of(bands)
+        source, target = image.ctypes.data, out.ctypes.data
 
-        def work() -> None:
+        def work(looks: int) -> None:
             try:
                 buffers = self._buffers.pop()
             except IndexError:
                 buffers = self._new_buffers()
             two_passes_of_bands(
-                image.ctypes.data,
-                out.ctypes.data,
+                source,
+                target,
                 problem.height,
                 samples,
                 problem.channels,
@@ -248,7 +256,8 @@ class Separable:
                 self._block_rows,
                 self._tile_samples,
                 bands,
-                counter,
+                progress.counters,
+                looks,
                 buffers.edge,
                 buffers.floats,
                 self._ghost_row,
@@ -257,7 +266,7 @@ class Separable:
             )
             self._buffers.append(buffers)
 
-        run_together(work, min(workers, len(bands)))
+        run_together(work, min(workers, len(bands)), progress)
 
     def _ghosts(self) -> np.ndarray:
         count = self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR
@@ -272,7 +281,7 @@ class Separable:
         )
 
 
-def prepare(problem: Problem, mask: Mask, block: Block) -> Separable:
+def prepare(problem: Problem, mask: Mask, block: Block) -> BandWalk | TwoPasses:
     """Return the bands for one problem and mask, compiled.
 
     Raises
@@ -284,9 +293,17 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> Separable:
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
     tiny = np.zeros((1, 1, problem.channels), problem.dtype)
-    small = Separable(replace(problem, height=1, width=1), mask)
+    small = _prepared(replace(problem, height=1, width=1), mask)
     small.launch(tiny, np.empty(tiny.shape, problem.result_dtype))
-    return Separable(problem, mask)
+    return _prepared(problem, mask)
+
+
+def _prepared(problem: Problem, mask: Mask) -> BandWalk | TwoPasses:
+    if problem.mask_shape[0] not in product_rows(np.dtype(problem.dtype).kind == "u"):
+        return TwoPasses(problem, mask)
+    factors = factor(mask)
+    column, row = np.array(factors.column), np.array(factors.row)
+    return BandWalk(problem, column, row, mask.offset, problem.samples * sum(problem.mask_shape))
 
 
 VARIANT = Variant(

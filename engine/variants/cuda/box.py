@@ -1,24 +1,21 @@
 """`box`: masks of equal weights by running sums, in one kernel; the cost hardly depends on the side.
 
 Idea
-    Along the rows, and then down the columns, a window is the end of one segment and the beginning of a later one
-    (`engine.variants.box_mask`), so that each sample is added about three times in each direction whatever the mask.
+    Along the rows, and then down the columns, a window is the end of one segment, what lies between, and the beginning of a
+    last one (`engine.variants.box_mask`), so that each sample is added about three times in each direction whatever the mask.
 Who loads what
-    A block walks down a strip of its columns, 8 input rows at a time. Its warps copy these into shared memory, neighbouring
-    threads neighbouring samples. Then each thread adds up one segment of one row from both of its ends, and after that
-    each thread follows one column: a ring of as many sums as the mask has rows, in shared memory, holds what the rows before
-    add up to.
+    A block is one warp. It walks down a strip of up to 128 samples, up to 8 input rows at a time: while it adds up the present
+    ones, the next ones are copied (`engine/variants/emit/cuda_tile_loader.py`). First each thread adds up segments of rows
+    from both ends, in registers; then it follows its columns, 32 samples apart. Rows that will leave the windows again are
+    kept in a ring in shared memory (`engine/variants/emit/box_strip.py`).
 What it saves
-    Against the separable variants: rows + columns multiply-adds become about six additions, and no values between two passes
-    go through global memory.
+    Against the separable variants: rows + columns multiply-adds become about eight additions, and no rows are filtered
+    twice but those above a strip.
 Limit
-    Memory, and what a strip reads beyond its results: columns - 1 cells beside it and rows - 1 above it.
-
-Along the rows segments have at most 16 cells, so that there are enough of them for all threads; a longer window has whole
-segments between its end and its beginning, three for 63 columns.
+    Memory; shared memory for large masks of several channels: each result takes 6 accesses to it with 3 cells a side, 14
+    with 63.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -28,10 +25,8 @@ from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.border import Border
 from engine.device.cuda_kernels import float32, image_type, prepare_passes, result_type
-from engine.device.index_rules import cuda_rule
 from engine.device.kept_kernels import kept_on_disk
-from engine.device.numba_cuda import cuda
-from engine.device.result_rules import cuda_result
+from engine.device.numba_cuda import SIMULATED, cuda
 from engine.errors import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.metrics.traffic import cells_inside
@@ -39,136 +34,86 @@ from engine.problem import Problem
 from engine.variants.box_mask import refuse_other_masks
 from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
 from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
+from engine.variants.emit.box_strip import LANES, SHARED_BYTES, BoxStrip, box_strip
+from engine.variants.emit.cuda_async_copy import closer, waiter
+from engine.variants.emit.cuda_column_walk import column_walker
+from engine.variants.emit.cuda_segment_sums import segment_summer
+from engine.variants.emit.cuda_tile_loader import tile_loader
 from engine.work import Work, filter_work
 
-WARPS = 4
-# Input rows that a block takes at a time: two for each warp.
-BATCH = 2 * WARPS
-LONGEST_SEGMENT = 16
-# A ring of more rows leaves no room for four warps.
-ROWS_OF_FOUR_WARPS = 63
-LEAST_ROWS = 32
-MOST_ROWS = 64
-# With fewer blocks some multiprocessors of a large device would have none or one.
-BLOCKS_WANTED = 512
+# A large device, of which each multiprocessor gets the same number of blocks, all at once. Every further strip down reads
+# mask rows - 1 rows once more; 12 blocks have 50 KB under way.
+MULTIPROCESSORS = 132
+MOST_BLOCKS = 12
+SHARED_BYTES_OF_ALL = 227 * 1024
+RESERVED_BYTES = 1024
+LEAST_ROWS = 16
+# Where strips alone fill the device, lower ones end at different times (8-bit RGB, 15 x 15, H200: 340 us with 376 rows, 193
+# with 96); masks of many rows want more, because so many are read twice.
+MOST_ROWS, MOST_ROWS_A_MASK_ROW = 128, 6
 
 
-@dataclass(frozen=True, slots=True)
-class Strip:
-    """The shape of a block's work.
-
-    Parameters
-    ----------
-    mask_rows, mask_columns, channels : int
-    threads : int
-        One for each sample across, except the last few where three channels do not divide them.
-    """
-
-    mask_rows: int
-    mask_columns: int
-    channels: int
-    threads: int
-
-    @property
-    def pixels(self) -> int:
-        """Results of a row, pixels."""
-        return self.threads // self.channels
-
-    @property
-    def segment(self) -> int:
-        """Cells of a segment of a row."""
-        return min(self.mask_columns, LONGEST_SEGMENT)
-
-    @property
-    def segments(self) -> int:
-        """Segments of a row that a batch holds: every window ends in one of them."""
-        return -(-(self.pixels + self.mask_columns - 1) // self.segment)
-
-    @property
-    def first_segments(self) -> int:
-        """Segments of a row that windows begin in."""
-        return -(-self.pixels // self.segment)
-
-    @property
-    def row_samples(self) -> int:
-        """Samples of a row that a batch holds."""
-        return self.segments * self.segment * self.channels
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of the samples and of the sums from both ends of the segments, and of the ring."""
-        fronts, backs = self.row_samples + 1, self.first_segments * self.segment * self.channels + 1
-        return 4 * (BATCH * (fronts + backs) + self.mask_rows * self.threads)
-
-
-def strip_shape(mask_shape: tuple[int, int], channels: int) -> Strip:
-    """Return the shape of a block's work."""
-    warps = WARPS if mask_shape[0] <= ROWS_OF_FOUR_WARPS else WARPS // 2
-    return Strip(*mask_shape, channels, 32 * warps)
+def _strip_of(problem: Problem) -> BoxStrip:
+    return box_strip(problem.mask_shape, problem.anchor[1], problem.channels)
 
 
 def strip_rows(problem: Problem) -> int:
-    """Return the rows of results of a block: so many that few rows are read twice, so few that there are many blocks."""
-    across = blocks_along(problem.width, strip_shape(problem.mask_shape, problem.channels).pixels)
-    enough_blocks = max(LEAST_ROWS, blocks_along(problem.height * across, BLOCKS_WANTED))
-    few_rows_twice = max(MOST_ROWS, 4 * (problem.mask_shape[0] - 1))
-    return max(min(enough_blocks, few_rows_twice), blocks_along(problem.height, MAX_GRID_Y))
+    """Return the rows of results of a block: as many as leave a large device full of blocks that all run at once."""
+    strip = _strip_of(problem)
+    across = blocks_along(problem.width * problem.channels, strip.out_samples)
+    at_once = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (4 * strip.shared_cells + RESERVED_BYTES))
+    down = max(1, MULTIPROCESSORS * at_once // across)
+    few_rows_twice = max(LEAST_ROWS, problem.mask_shape[0] // 2)
+    most = max(MOST_ROWS, MOST_ROWS_A_MASK_ROW * problem.mask_shape[0])
+    rows = min(max(few_rows_twice, blocks_along(problem.height, down)), most)
+    rows = max(rows, blocks_along(problem.height, MAX_GRID_Y))
+    return blocks_along(rows, strip.step_rows) * strip.step_rows
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own."""
-    shape = strip_shape(problem.mask_shape, problem.channels)
-    grid = (blocks_along(problem.width, shape.pixels), blocks_along(problem.height, strip_rows(problem)), 1)
-    return (Launch(grid, (32, shape.threads // 32, 1), shape.shared_bytes),)
+    strip = _strip_of(problem)
+    grid = (
+        blocks_along(problem.width * problem.channels, strip.out_samples),
+        blocks_along(problem.height, strip_rows(problem)),
+        1,
+    )
+    return (Launch(grid, (LANES, 1, 1), 4 * strip.shared_cells),)
 
 
 def work(problem: Problem, block: Block) -> Work:
     """Return the work: each block loads whole batches of rows, and follows its own columns down."""
-    shape, (launch,) = strip_shape(problem.mask_shape, problem.channels), plan(problem, block)
+    strip, (launch,) = _strip_of(problem), plan(problem, block)
     rows, (across, down, _) = strip_rows(problem), launch.grid
-    ghosts, channels = problem.border.has_ghost_cells, problem.channels
-    batches = [
-        blocks_along(min(rows, problem.height - index * rows) + shape.mask_rows - 1, BATCH)
-        for index in range(down)
-    ]
-    wide, high = across * shape.row_samples, sum(batches) * BATCH
-    if ghosts:
-        reach = shape.segments * shape.segment
-        lefts = (index * shape.pixels - problem.anchor[1] for index in range(across))
-        wide = channels * sum(cells_inside(left, left + reach, problem.width) for left in lefts)
-        tops = (index * rows - problem.anchor[0] for index in range(down))
-        high = sum(
-            cells_inside(top, top + count * BATCH, problem.height)
+    batches = [strip.batches(min(rows, problem.height - index * rows)) for index in range(down)]
+    number = across * sum(batches)
+    loaded = number * strip.tile_cells
+    if problem.border.has_ghost_cells:
+        lefts = (index * strip.out_samples - strip.before for index in range(across))
+        samples = problem.width * problem.channels
+        wide = sum(cells_inside(left, left + strip.tile.tile_samples, samples) for left in lefts)
+        tops = (index * rows - problem.anchor[0] - strip.early_rows for index in range(down))
+        loaded = wide * sum(
+            cells_inside(top, top + count * strip.batch_rows, problem.height)
             for top, count in zip(tops, batches, strict=True)
         )
-    held = sum(batches) * BATCH * across * shape.row_samples
-    backs = sum(batches) * BATCH * across * shape.first_segments * shape.segment * channels
-    down_loads, down_stores = _column_accesses(problem, shape, rows)
+    first_cells = strip.batch_rows * strip.first_segments * strip.segment * strip.channels
+    segment_cells = strip.jobs * strip.segment
+    results = strip.batch_rows * strip.out_samples
+    along = strip.mask_columns * results
+    if strip.segment:
+        along = strip.batch_rows * sum(strip.parts(sample) for sample in range(strip.out_samples))
+    kept = results if strip.slots else 0
+    totals = strip.steps * strip.out_samples
+    has_both = bool(strip.rest) and strip.whole_steps > 1
     return filter_work(
         problem,
-        picture_loads=wide * high,
-        shared_loads=held + backs + down_loads,
-        shared_stores=2 * held + backs + down_stores,
-        multiply_adds=held + backs,
+        picture_loads=loaded,
+        shared_loads=number * (segment_cells + along + kept + totals * (strip.totals + has_both)),
+        shared_stores=number
+        * (strip.tile_cells + segment_cells + first_cells + kept + totals * (bool(strip.totals) + has_both)),
+        multiply_adds=number * (segment_cells if strip.segment else along),
     )
-
-
-def _column_accesses(problem: Problem, shape: Strip, rows: int) -> tuple[int, int]:
-    """Return the loads and stores of shared memory by the threads that follow the columns, over the whole picture."""
-    steps = loads = stores = 0
-    for top in range(0, problem.height, rows):
-        taken = min(rows, problem.height - top) + shape.mask_rows - 1
-        ends = taken // shape.mask_rows
-        steps += taken
-        stores += taken + ends * max(0, shape.mask_rows - 2)
-        # Each result reads one sum of the ring, except where its window is a whole segment.
-        loads += taken - (shape.mask_rows - 1) - ends + 2 * ends * max(0, shape.mask_rows - 2)
-    parts = 0
-    for column in range(problem.width):
-        pixel = column % shape.pixels
-        parts += 1 + (pixel + shape.mask_columns - 1) // shape.segment - pixel // shape.segment
-    channels = problem.channels
-    return channels * (steps * parts + problem.width * loads), channels * problem.width * stores
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -176,12 +121,12 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     refusal = refuse_other_masks(mask, "register-blocked or tiled")
     if refusal is not None:
         return refusal
-    needed = strip_shape(problem.mask_shape, problem.channels).shared_bytes
-    if needed > limits.shared_bytes:
+    needed, available = 4 * _strip_of(problem).shared_cells, min(limits.shared_bytes, SHARED_BYTES)
+    if needed > available:
         rows, columns = problem.mask_shape
         return Refusal(
             f"A mask of {rows} x {columns} on {problem.channels} channels needs {needed:,} bytes of shared memory for its "
-            f"sums; a block has {limits.shared_bytes:,}. Use tiled, or fewer channels."
+            f"sums; a block has {available:,}. Use tiled, or fewer channels."
         )
     return None
 
@@ -189,103 +134,68 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 # What the compiler must know: few of them are in use at a time.
 @lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border, mask_shape: tuple[int, int], channels: int, result_dtype: str):
-    """Return the kernel for a border, a mask shape, a number of channels and a type of result."""
-    rule, as_result = cuda_rule(border), cuda_result(result_dtype)
-    shape = strip_shape(mask_shape, channels)
-    CHANNELS, THREADS, PIXELS = channels, shape.threads, shape.pixels
-    WARPS_DOWN = THREADS // 32
-    SEGMENT, SEGMENTS, FIRST_SEGMENTS = shape.segment, shape.segments, shape.first_segments
-    ROW_SAMPLES = shape.row_samples
-    # An odd number of banks from row to row: threads that walk along neighbouring rows never meet in one.
-    FRONT_PITCH, BACK_PITCH = ROW_SAMPLES + 1, FIRST_SEGMENTS * SEGMENT * CHANNELS + 1
-    MASK_ROWS, MASK_COLUMNS = mask_shape
+def kernel(border: Border, strip: BoxStrip, itemsize: int, result_itemsize: int):
+    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    load = tile_loader(strip.tile, strip.batch_rows, itemsize, border.rule)
+    wait, close = waiter(pending=strip.ahead - 1), closer()
+    add_up, walk = segment_summer(strip), column_walker(strip, result_itemsize)
+    # Vectors of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    CHANNELS, BEFORE, OUT_SAMPLES = strip.channels, strip.before, strip.out_samples
+    AHEAD, STEPS, STEP_ROWS, BATCH_ROWS = strip.ahead, strip.steps, strip.step_rows, strip.batch_rows
+    BATCH_CELLS, TILE_CELLS = strip.tile_cells, (strip.ahead + 1) * strip.tile_cells
+    ROW_CELLS, BACK_AT, BACK_PITCH = strip.tile.tile_samples, strip.back_at, strip.back_pitch
+    HAS_SEGMENTS = strip.segment > 0
+    RING_CELLS, STEP_CELLS = strip.slots * STEP_ROWS * OUT_SAMPLES, STEP_ROWS * OUT_SAMPLES
+    TOTALS_CELLS, SHARED_CELLS = strip.totals * OUT_SAMPLES, strip.shared_cells
+    EARLY_ROWS, EARLY_STEPS = strip.early_rows, strip.slots
 
     @cuda.jit
-    def correlate_box(image, weight, width, rows, anchor_row, anchor_column, ghost_value, offset, out):
-        front = cuda.shared.array((BATCH, FRONT_PITCH), float32)
-        back = cuda.shared.array((BATCH, BACK_PITCH), float32)
-        ring = cuda.shared.array((MASK_ROWS, THREADS), float32)
+    def correlate_box(image, weight, width, rows, anchor_row, ghost_value, offset, out):
+        # First the batches of rows, then what `BoxStrip` says.
+        tile = cuda.shared.array(SHARED_CELLS, float32, ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-        thread = warp * 32 + lane
+        samples = width * CHANNELS
         height = image.shape[0]
-        first_row = cuda.blockIdx.y * rows
-        first_pixel = cuda.blockIdx.x * PIXELS
-        left = first_pixel - anchor_column
-        inside_across = left >= 0 and left + SEGMENTS * SEGMENT <= width
-        input_rows = min(rows, height - first_row) + MASK_ROWS - 1
-        pixel = thread // CHANNELS
-        channel = thread - pixel * CHANNELS
-        first_segment = pixel // SEGMENT
-        last_segment = (pixel + MASK_COLUMNS - 1) // SEGMENT
-        is_result = pixel < PIXELS and first_pixel + pixel < width
-        place = 0
-        rows_before = float32(0.0)
-
-        for begin in range(0, input_rows, BATCH):
-            top = first_row - anchor_row + begin
-            # Load a batch of rows; a row of a warp at a time, but both rows of a warp under way.
-            if inside_across and top >= 0 and top + BATCH <= height:
-                for row in range(warp, BATCH, WARPS_DOWN):
-                    for sample in range(lane, ROW_SAMPLES, 32):
-                        column = sample // CHANNELS
-                        value = image[top + row, left + column, sample - column * CHANNELS]
-                        front[row, sample] = float32(value)
+        # No block begins below the picture; said so, the product keeps its 64 bits.
+        first_row = min(cuda.blockIdx.y * rows, height)
+        first_sample = cuda.blockIdx.x * OUT_SAMPLES
+        top, left = first_row - anchor_row - EARLY_ROWS, first_sample - BEFORE
+        own_rows = min(rows, height - first_row)
+        steps = (own_rows + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
+        batches = (steps + STEPS - 1) // STEPS
+        # Places of the next batch that is loaded, and of the one that is added up; of rows that leave; of sums of steps.
+        there, here, slot, previous, total = 0, 0, 0, max(0, RING_CELLS - STEP_CELLS), 0
+        row = -EARLY_STEPS * STEP_ROWS
+        for batch in range(AHEAD):
+            load(tile, there, image, samples, top + batch * BATCH_ROWS, lane, warp, left, ghost_value)
+            there += BATCH_CELLS
+        for batch in range(batches):
+            wait()
+            # The batch is there, and nobody reads the one before it any more, whose place the next one takes.
+            cuda.syncthreads()
+            if batch + AHEAD < batches:
+                below = top + (batch + AHEAD) * BATCH_ROWS
+                load(tile, there, image, samples, below, lane, warp, left, ghost_value)
             else:
-                for row in range(warp, BATCH, WARPS_DOWN):
-                    source_row = rule(top + row, height)
-                    for sample in range(lane, ROW_SAMPLES, 32):
-                        column = sample // CHANNELS
-                        source_column = rule(left + column, width)
-                        value = ghost_value
-                        if source_row >= 0 and source_column >= 0:
-                            value = float32(image[source_row, source_column, sample - column * CHANNELS])
-                        front[row, sample] = value
-            # Nobody may add up what others have not stored yet.
-            cuda.syncthreads()
-
-            # Add up each segment from its end (where windows begin in it) and from its beginning, in place.
-            for item in range(thread, BATCH * SEGMENTS * CHANNELS, THREADS):
-                row = item % BATCH
-                segment = item // BATCH // CHANNELS
-                first = segment * SEGMENT * CHANNELS + item // BATCH - segment * CHANNELS
-                if segment < FIRST_SEGMENTS:
-                    total = float32(0.0)
-                    for cell in range(SEGMENT):
-                        sample = first + (SEGMENT - 1 - cell) * CHANNELS
-                        total += front[row, sample] * weight
-                        back[row, sample] = total
-                total = float32(0.0)
-                for cell in range(SEGMENT):
-                    sample = first + cell * CHANNELS
-                    total += front[row, sample] * weight
-                    front[row, sample] = total
-            cuda.syncthreads()
-
-            # Follow each column down. The ring holds rows of this segment of rows up to `place`, and later the sums of
-            # rows of the segment before, each from there to its last row.
-            if is_result:
-                for row in range(min(BATCH, input_rows - begin)):
-                    total = back[row, thread]
-                    for segment in range(first_segment + 1, last_segment):
-                        total += front[row, ((segment + 1) * SEGMENT - 1) * CHANNELS + channel]
-                    if last_segment > first_segment:
-                        total += front[row, thread + (MASK_COLUMNS - 1) * CHANNELS]
-                    rows_before = total if place == 0 else rows_before + total
-                    result_row = begin + row - (MASK_ROWS - 1)
-                    if result_row >= 0:
-                        result = rows_before
-                        if place < MASK_ROWS - 1:
-                            result += ring[place + 1, thread]
-                        out[first_row + result_row, first_pixel + pixel, channel] = as_result(result + offset)
-                    ring[place, thread] = total
-                    place += 1
-                    if place == MASK_ROWS:
-                        place = 0
-                        for last in range(MASK_ROWS - 2, 0, -1):
-                            ring[last, thread] += ring[last + 1, thread]
-            # The next batch overwrites what is read here.
-            cuda.syncthreads()
+                close()
+            if HAS_SEGMENTS:
+                add_up(tile, here, lane, weight)
+                # Nobody may put together what others have not stored yet.
+                cuda.syncthreads()
+            for step in range(STEPS):
+                at = here + step * STEP_ROWS * ROW_CELLS
+                back_at = BACK_AT + step * STEP_ROWS * BACK_PITCH
+                walk(
+                    tile, at, back_at, slot, previous, total, weight, lane, row, own_rows, out, first_row,
+                    first_sample, samples, offset,
+                )  # fmt: skip
+                row += STEP_ROWS
+                previous = slot
+                slot = 0 if slot + STEP_CELLS >= RING_CELLS else slot + STEP_CELLS
+                total = 0 if total + OUT_SAMPLES >= TOTALS_CELLS else total + OUT_SAMPLES
+            here = 0 if here + BATCH_CELLS == TILE_CELLS else here + BATCH_CELLS
+            there = 0 if there + BATCH_CELLS == TILE_CELLS else there + BATCH_CELLS
 
     return correlate_box
 
@@ -302,19 +212,19 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
     (launch,) = plan(problem, block)
-    numbers = (types.int64,) * 4
+    numbers = (types.int64,) * 3
     signature = (image_type(problem), float32, *numbers, float32, float32, result_type(problem))
     arguments = (
         Place.IMAGE,
         np.float32(mask.weights32[0, 0]),
         problem.width,
         strip_rows(problem),
-        *problem.anchor,
+        problem.anchor[0],
         np.float32(problem.ghost_value),
         np.float32(mask.offset),
         Place.OUT,
     )
-    function = kernel(problem.border, problem.mask_shape, problem.channels, problem.result_dtype)
+    function = kernel(problem.border, _strip_of(problem), problem.itemsize, problem.result_itemsize)
     return (Pass("correlate_box", function, signature, launch, arguments),)
 
 
@@ -322,9 +232,9 @@ VARIANT = Variant(
     key="box",
     title="Running sums (box)",
     device=DeviceKind.CUDA,
-    idea="For masks of equal weights: each window is the end of one segment and the beginning of a later one, along the rows "
-    "and then down the columns, so that a large mask costs hardly more than a small one.",
-    default_block=Block(32, WARPS),
+    idea="For masks of equal weights: each window is the end of one segment, what lies between and the beginning of a last one, "
+    "along the rows and then down the columns, so that a large mask costs hardly more than a small one.",
+    default_block=Block(LANES, 1),
     plan=plan,
     work=work,
     prepare=prepare_passes(passes),

@@ -53,49 +53,54 @@ MAX_SIDE = 31
 WARPS = 4
 SHARED_BYTES = 48 * 1024
 # Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
-MOST_WINDOW_SAMPLES = 120
+# Of one channel, each is in use with all mask columns at once; of more, in turn.
+MOST_WINDOW_SAMPLES = (120, 250)
 # Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 16 KB of code.
 MOST_UNROLLED = 1000
 
 
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
-    """Return the shape of a block's work.
+    """Return the shape of a block's work: what was fastest of what was tried (H200), if shared memory has room for it.
 
-    RGB takes 12 neighbouring samples a thread instead of 4: with 4, each sample that is loaded serves one or two
-    results of a row only, because the next one of its channel is three samples on (15 x 15 float32, H200: 445 instead
-    of 673 us). Up to 5 x 5 memory is the limit, and 8 rows of 4 samples are stored in better order (106 instead of
-    121). Two steps a block overlap the second one's loads with the first one's multiply-adds; they pay where both take
-    about as long (7 x 7 float32: 42 instead of 47 us, H200), and cost order in memory elsewhere (5 x 5: 36.6 instead of
-    34.4).
+    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have three or four
+    samples: the next one of a channel is so many samples on, and of one vector's input each serves one or two results of a
+    row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it only takes registers. Up to 5 x 5 memory is the
+    limit, and more rows of one vector are stored in better order (5 x 5 on four channels: 8 rows 141, 4 rows 146 us). Two
+    steps a block overlap the second one's loads with the first one's multiply-adds; they pay where both take about as long
+    (7 x 7 float32: 45 instead of 48 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
     """
     left = anchor_column * channels
     before = -(-left // VECTOR) * VECTOR
-    steps = 2 if itemsize == 4 and channels == 1 and 6 <= mask_shape[1] <= 9 else 1
+    columns = mask_shape[1]
+    is_small, is_float = columns <= 5, itemsize == 4
+    steps = 2 if is_float and channels == 1 and 6 <= columns <= 9 else 1
 
     def shape(vectors: int, rows: int, warps: int) -> TileShape:
         whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
         return replace(whole, unrolled_rows=_unrolled_rows(whole))
 
-    is_small = mask_shape[1] <= 5
     vectors, rows = [1], [4, 3, 2, 1]
-    if channels == 3 and not (is_small and itemsize == 4):
-        vectors = [3, 1]
-    elif is_small and itemsize < 4:
-        vectors = [2, 1]
-    elif is_small and channels == 3:
+    if channels >= 3 and not is_small:
+        vectors, rows = [3, 2, 1] if channels == 3 else [2, 1], [2, 1]
+    elif is_small and is_float and channels >= 3:
         rows = [8, *rows]
-    elif 9 <= mask_shape[1] <= 11:
+    elif is_small and channels > 1 and not is_float:
+        vectors = [3, 1] if channels == 3 else [2, 1]
+    elif not is_float and channels == 1 and columns <= 7:
+        rows = [8 if is_small else 6, *rows]
+    elif 9 <= columns <= 11:
         rows = [3, 2, 1]
     candidates = [
         shape(vectors_of_row, rows_of_thread, warps)
+        for rows_of_thread in rows
         for vectors_of_row in vectors
         for warps in (WARPS, WARPS // 2)
-        for rows_of_thread in rows
     ]
+    most_samples = MOST_WINDOW_SAMPLES[channels > 1]
     fitting = [
         candidate
         for candidate in candidates
-        if candidate.shared_bytes <= SHARED_BYTES and candidate.window * candidate.rows <= MOST_WINDOW_SAMPLES
+        if candidate.shared_bytes <= SHARED_BYTES and candidate.window * candidate.rows <= most_samples
     ]
     return fitting[0] if fitting else candidates[-1]
 
@@ -208,9 +213,9 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
             # Nobody may read a cell before whoever copies it has it there.
             cuda.syncthreads()
             row = step * STEP_ROWS + warp * ROWS
-            sums = accumulate(tile, row * TILE_SAMPLES + lane * ACROSS, weights)
+            results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
             sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
-            store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, sums, offset)
+            store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, results)
 
     return correlate_register_blocked
 

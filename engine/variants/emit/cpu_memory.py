@@ -1,4 +1,4 @@
-"""Small operations on memory for compiled CPU code: addresses, copies, and a counter that threads share."""
+"""Small operations on memory for compiled CPU code: addresses, copies, and counters that threads share."""
 
 from llvmlite import ir
 from numba import types
@@ -38,14 +38,39 @@ def copy_samples(typingctx, target, source, count, sample):
 
 
 @intrinsic
-def take_next(typingctx, counter):
-    """Return the first element of a flat int64 array and add 1 to it, in one step among all threads."""
+def count_one(typingctx, counters, index):
+    """Return an element of a flat int64 array and add 1 to it, in one step among all threads.
+
+    Whoever sees the sum sees what was written before, past the cache too.
+    """
 
     def codegen(context, builder, signature, arguments):
         data = data_of(context, builder, signature.args[0], arguments[0])
-        return builder.atomic_rmw("add", data, ir.Constant(ir.IntType(64), 1), "monotonic")
+        return builder.atomic_rmw("add", builder.gep(data, [arguments[1]]), ir.Constant(INT, 1), "seq_cst")
 
-    return types.int64(counter), codegen
+    return types.int64(counters, types.int64), codegen
+
+
+@intrinsic
+def await_count(typingctx, counters, index, count, looks):
+    """Look at an element of a flat int64 array until it is `count` or more, so many times at most."""
+
+    def codegen(context, builder, signature, arguments):
+        counters, index, count, looks = arguments
+        place = builder.gep(data_of(context, builder, signature.args[0], counters), [index])
+
+        def look(values):
+            seen = builder.load_atomic(place, "acquire", 8)
+            left = builder.sub(values["left"], number(1))
+            again = builder.and_(
+                builder.icmp_signed("<", seen, count), builder.icmp_signed(">", left, number(0))
+            )
+            return {"left": left}, again
+
+        Vectors(builder).repeat({"left": looks}, look)
+        return context.get_dummy_value()
+
+    return types.void(counters, types.int64, types.int64, types.int64), codegen
 
 
 @intrinsic

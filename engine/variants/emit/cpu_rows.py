@@ -9,8 +9,13 @@ held up for its other rows, and no input row is read again.
 The loops over mask columns and input rows are loops with bounds known only at run time: one compilation serves every
 mask. The number of mask rows is not, because it says how many registers there are; there is code for each up to
 MOST_ROWS, and larger masks are taken in parts.
+
+Of a mask that is a column times a row, the sum along the row is the same for all mask rows but for the column's weight:
+it is formed once, and added to each total with one multiply-add. Then there are only totals to keep in registers, and
+strips are wider.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -34,6 +39,23 @@ MOST_ROWS = 15 if HAS_BROADCAST else 6
 # own, and eight multiply-adds have to be under way at once: 39 G with two vectors, 27 with one.
 _VECTORS = {1: 4, 2: 2, 3: 4} if HAS_BROADCAST else {1: 4, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2}
 
+# The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is loaded for one
+# multiply-add alone, and each weight for the vectors of the strip: as many of these as there are registers for.
+_PRODUCT_VECTORS = (
+    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3, 9: 2, 11: 2, 13: 2}
+    if HAS_BROADCAST
+    else {1: 4, 2: 4, 3: 3, 4: 2, 5: 2}
+)
+# Integer samples would be converted once for each mask column: from 5 x 5 on that costs what is saved by not keeping sums.
+_MOST_PRODUCT_ROWS_OF_INTEGERS = 3
+
+
+def product_rows(whole_numbers: bool) -> tuple[int, ...]:
+    """Return for how many rows of a mask that is a column times a row there is code, by the samples' type."""
+    return tuple(
+        rows for rows in _PRODUCT_VECTORS if not whole_numbers or rows <= _MOST_PRODUCT_ROWS_OF_INTEGERS
+    )
+
 
 @intrinsic
 def sum_rows(
@@ -48,6 +70,7 @@ def sum_rows(
     weights,
     weights_at,
     weights_pitch,
+    row_factor,
     rows,
     mask_columns,
     step,
@@ -79,8 +102,10 @@ def sum_rows(
         Column after column.
     weights_at, weights_pitch : int64
         Element of the first weight taken; elements from one column to the next (the mask's rows).
+    row_factor : flat float32 array or None
+        The row of a mask that is a column times a row; then `weights` is the column.
     rows : int64
-        Mask rows taken, at most MOST_ROWS.
+        Mask rows taken, at most MOST_ROWS; of a column times a row always all, one of `product_rows`.
     mask_columns : int64
     step : int64
         Samples from one mask column to the next: the number of interleaved channels.
@@ -89,7 +114,7 @@ def sum_rows(
     offset : float32
         Added to every result.
     completes : int64
-        Whether the last mask row is among those taken: then `out` gets results, else the totals.
+        Whether the last mask row is among those taken: then `out` gets results, else the totals. With a row factor it is.
     past_cache : int64
         Whether results are stored past the cache; then they begin at whole vectors.
     """
@@ -101,13 +126,14 @@ def sum_rows(
         "source_sample": source_sample,
         "totals": totals,
         "weights": weights,
+        "row_factor": row_factor,
         "offset": types.float32,
         "out_sample": out_sample,
     }
     order = (
         "source", "source_sample", "source_pitch", "input_rows", "totals", "totals_at", "totals_pitch", "weights",
-        "weights_at", "weights_pitch", "rows", "mask_columns", "step", "width", "offset", "out", "out_sample",
-        "out_pitch", "completes", "past_cache",
+        "weights_at", "weights_pitch", "row_factor", "rows", "mask_columns", "step", "width", "offset", "out",
+        "out_sample", "out_pitch", "completes", "past_cache",
     )  # fmt: skip
     kinds = integers | given
     signature = types.void(*(kinds[name] for name in order))
@@ -120,11 +146,15 @@ def sum_rows(
             data = data_of(context, builder, given[name], a[name])
             a[name] = builder.gep(data, [a[f"{name}_at"]])
         passed = {name: a[name] for name in _PASSED}
+        counts: Sequence[int] = range(1, MOST_ROWS + 1)
+        if row_factor != types.none:
+            passed["row_factor"] = data_of(context, builder, row_factor, a["row_factor"])
+            counts = product_rows(source_sample.dtype != types.float32)
         # The calling function too: its loops over bands and rows are not worth a copy for each case.
         builder.function.attributes.add("optsize")
         done = builder.append_basic_block("rows_summed")
         choice = builder.switch(a["rows"], done)
-        for count in range(1, MOST_ROWS + 1):
+        for count in counts:
             block = builder.append_basic_block(f"mask_rows_{count}")
             choice.add_case(number(count), block)
             builder.position_at_end(block)
@@ -154,13 +184,16 @@ def _sums_of(module: ir.Module, rows: int, passed: dict[str, ir.Value]) -> ir.Fu
     function.attributes.add("noinline")
     function.attributes.add("optsize")
     builder = ir.IRBuilder(function.append_basic_block())
-    _RowSums(Vectors(builder), dict(zip(passed, function.args, strict=True))).emit(rows)
+    emitted = _ProductSums if "row_factor" in passed else _RowSums
+    emitted(Vectors(builder), dict(zip(passed, function.args, strict=True))).emit(rows)
     builder.ret_void()
     return function
 
 
 class _RowSums:
-    """Emits the sums for one number of mask rows after another; `a` are the arguments of `sum_rows`."""
+    """Emits the sums for a number of mask rows; `a` are the arguments of `sum_rows`."""
+
+    strip_vectors = _VECTORS
 
     def __init__(self, vectors: Vectors, a: dict[str, ir.Value]) -> None:
         self.vectors = vectors
@@ -174,7 +207,7 @@ class _RowSums:
         """Emit all strips of the width."""
         self.vectors.strips(
             self.a["width"],
-            _VECTORS.get(rows, 1),
+            self.strip_vectors.get(rows, 1),
             lambda column, across: self._strip(rows, column, across),
         )
 
@@ -183,19 +216,13 @@ class _RowSums:
         builder, vectors, a = self.builder, self.vectors, self.a
         cells = [(row, vector) for row in range(rows) for vector in range(across)]
 
-        def waiting(row: int, vector: int) -> ir.Value:
-            return builder.add(builder.mul(number(row), a["totals_pitch"]), self._at(column, vector))
+        # Each row's place from that of the row before: products of their own would be kept in registers, then spilled.
+        waiting = [builder.gep(a["totals"], [column])]
+        for _ in range(rows):
+            waiting.append(builder.gep(waiting[-1], [a["totals_pitch"]]))
 
         def input_row(values):
-            sums = self._partial_sums(rows, across, values["source"])
-            added = {cell: builder.fadd(values[cell], sums[cell]) for cell in cells}
-            oldest = [added[rows - 1, vector] for vector in range(across)]
-            with builder.if_else(self.completes) as (complete, incomplete):
-                with complete:
-                    self._store_results([builder.fadd(total, self.bias) for total in oldest], values["out"])
-                with incomplete:
-                    for vector, total in enumerate(oldest):
-                        vectors.store(total, a["totals"], waiting(rows, vector))
+            added = self._added(rows, across, values, waiting[rows])
             following: dict[Any, ir.Value] = {
                 "source": builder.gep(values["source"], [a["source_pitch"]]),
                 "out": builder.gep(values["out"], [a["out_pitch"]]),
@@ -210,13 +237,32 @@ class _RowSums:
             "out": builder.gep(a["out"], [column]),
             "left": a["input_rows"],
         }
-        start |= {cell: vectors.load(a["totals"], waiting(*cell)) for cell in cells}
+        for row, vector in cells:
+            start[row, vector] = vectors.load(waiting[row], self._at(number(0), vector))
         left = vectors.repeat(start, input_row)
         for row, vector in cells:
             if row:
-                vectors.store(left[row, vector], a["totals"], waiting(row, vector))
+                vectors.store(left[row, vector], waiting[row], self._at(number(0), vector))
 
-    def _partial_sums(self, rows: int, across: int, source: ir.Value) -> dict[tuple[int, int], ir.Value]:
+    def _added(
+        self, rows: int, across: int, values: dict[Any, ir.Value], waiting: ir.Value
+    ) -> dict[Any, ir.Value]:
+        """Add the input row at values["source"] to each total in `values`, and store those of the last mask row."""
+        cells = [(row, vector) for row in range(rows) for vector in range(across)]
+        sums = self._partial_sums(rows, across, values["source"], self.a["weights"], self.a["weights_pitch"])
+        added = {cell: self.builder.fadd(values[cell], sums[cell]) for cell in cells}
+        oldest = [added[rows - 1, vector] for vector in range(across)]
+        with self.builder.if_else(self.completes) as (complete, incomplete):
+            with complete:
+                self._store_results(oldest, values["out"])
+            with incomplete:
+                for vector, total in enumerate(oldest):
+                    self.vectors.store(total, waiting, self._at(number(0), vector))
+        return added
+
+    def _partial_sums(
+        self, rows: int, across: int, source: ir.Value, weights_at: ir.Value, pitch: ir.Value
+    ) -> dict[Any, ir.Value]:
         """Emit the walk along the mask's columns; return a partial sum for each mask row and vector."""
         builder, vectors, a = self.builder, self.vectors, self.a
         cells = [(row, vector) for row in range(rows) for vector in range(across)]
@@ -229,7 +275,7 @@ class _RowSums:
             ]
             following: dict[Any, ir.Value] = {
                 "source": builder.gep(values["source"], [a["step"]]),
-                "weights": builder.gep(values["weights"], [a["weights_pitch"]]),
+                "weights": builder.gep(values["weights"], [pitch]),
                 "left": builder.sub(values["left"], number(1)),
             }
             for row, vector in cells:
@@ -238,10 +284,11 @@ class _RowSums:
                 )
             return following, builder.icmp_signed(">", following["left"], number(0))
 
-        start: dict[Any, ir.Value] = {"source": source, "weights": a["weights"], "left": a["mask_columns"]}
+        start: dict[Any, ir.Value] = {"source": source, "weights": weights_at, "left": a["mask_columns"]}
         return vectors.repeat(start | dict.fromkeys(cells, vectors.zero), mask_column)
 
-    def _store_results(self, results: list[ir.Value], out: ir.Value) -> None:
+    def _store_results(self, totals: list[ir.Value], out: ir.Value) -> None:
+        results = [self.builder.fadd(total, self.bias) for total in totals]
         samples = [self.vectors.as_samples(result, out.type.pointee) for result in results]
         with self.builder.if_else(self.past_cache) as (past, into):
             for branch, past_cache in ((past, True), (into, False)):
@@ -252,3 +299,24 @@ class _RowSums:
     def _at(self, column: ir.Value, vector: int) -> ir.Value:
         lanes = self.vectors.floats.count
         return self.builder.add(column, number(vector * lanes))
+
+
+class _ProductSums(_RowSums):
+    """The same for a mask that is a column times a row."""
+
+    strip_vectors = _PRODUCT_VECTORS
+
+    def _added(
+        self, rows: int, across: int, values: dict[Any, ir.Value], waiting: ir.Value
+    ) -> dict[Any, ir.Value]:
+        builder, vectors = self.builder, self.vectors
+        sums = self._partial_sums(1, across, values["source"], self.a["row_factor"], number(1))
+        added = {}
+        # The results first: else the compiler loads all weights before it stores them, and has no registers for the totals.
+        for row in reversed(range(rows)):
+            weight = vectors.splat(builder.load(builder.gep(self.a["weights"], [number(row)])))
+            for v in range(across):
+                added[row, v] = vectors.multiply_add(sums[0, v], weight, values[row, v])
+            if row == rows - 1:
+                self._store_results([added[row, v] for v in range(across)], values["out"])
+        return added

@@ -25,7 +25,6 @@ _ALONG_VECTORS = 4
 # across two lines of the cache takes 1.7 cycles to load with AVX-512, its multiply-add and a move 1 each, in different units.
 # Shorter vectors lie across lines less often. With it a core makes 41 G multiply-adds/s, without it 33.
 _PAIRS = HAS_BROADCAST
-MOST_STEP = 4
 # Results of a strip down the columns: a vector that was loaded serves four of them, a weight four vectors.
 RESULTS_AT_ONCE = 4
 _DOWN_VECTORS = 4 if VECTOR == 16 else 2
@@ -69,7 +68,7 @@ def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, su
         Whether the factor is the same from both ends. Then samples of whole numbers under equal weights are added first,
         which takes half the multiply-adds; float32 samples might overflow.
     step : int64
-        Samples from one tap to the next, 1 to MOST_STEP.
+        Samples from one tap to the next, at most a vector's.
     width : int64
         Sums wanted. Whole vectors are read and written, so up to a vector less one more; two more are read.
     sums : flat float32 array
@@ -91,71 +90,66 @@ def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, su
             taps,
             builder.gep(data_of(context, builder, sums, sums_array), [sums_at]),
             None if sample.dtype == types.float32 else builder.trunc(mirrored, ir.IntType(1)),
+            step,
         )
-        done = builder.append_basic_block("row_summed")
-        choice = builder.switch(step, done)
-        for samples in range(1, MOST_STEP + 1):
-            block = builder.append_basic_block(f"step_{samples}")
-            choice.add_case(number(samples), block)
-            builder.position_at_end(block)
-            along.emit(samples, width)
-            builder.branch(done)
-        builder.position_at_end(done)
+        along.emit(width)
         return context.get_dummy_value()
 
     return signature, codegen
 
 
 class _Along:
-    """Emits the sums along a row, for taps that are a known number of samples apart."""
+    """Emits the sums along a row."""
 
-    def __init__(self, vectors, source, weights, taps, sums, mirrored) -> None:
+    def __init__(self, vectors, source, weights, taps, sums, mirrored, step) -> None:
         self.vectors, self.builder = vectors, vectors.builder
         self.source, self.weights, self.taps, self.sums = source, weights, taps, sums
-        self.mirrored = mirrored
+        self.mirrored, self.step = mirrored, step
+        self.next_tap = vectors.lanes_from(step) if _PAIRS else None
 
-    def emit(self, step: int, width: ir.Value) -> None:
+    def emit(self, width: ir.Value) -> None:
         """Emit all strips of the width."""
         if self.mirrored is None:
-            self._strips(step, width, folds=False)
+            self._strips(width, folds=False)
             return
         with self.builder.if_else(self.mirrored) as (mirrored, plain):
             for branch, folds in ((mirrored, True), (plain, False)):
                 with branch:
-                    self._strips(step, width, folds)
+                    self._strips(width, folds)
 
-    def _strips(self, step: int, width: ir.Value, folds: bool) -> None:
-        self.vectors.strips(
-            width, _ALONG_VECTORS, lambda column, across: self._strip(step, column, across, folds)
-        )
+    def _strips(self, width: ir.Value, folds: bool) -> None:
+        self.vectors.strips(width, _ALONG_VECTORS, lambda column, across: self._strip(column, across, folds))
 
-    def _strip(self, step: int, column: ir.Value, across: int, folds: bool) -> None:
+    def _steps(self, taps: int) -> ir.Value:
+        return self.builder.mul(self.step, number(taps))
+
+    def _strip(self, column: ir.Value, across: int, folds: bool) -> None:
         builder, vectors = self.builder, self.vectors
         source = builder.gep(self.source, [column])
         # The last tap not yet taken, from the other end.
-        behind = builder.gep(source, [builder.mul(builder.sub(self.taps, number(1)), number(step))])
+        behind = builder.gep(source, [builder.mul(builder.sub(self.taps, number(1)), self.step)])
         left = dict.fromkeys(range(across), vectors.zero)
         left |= {"source": source, "behind": behind, "weight": self.weights, "left": self.taps}
         if folds:
-            left = self._taps(left, step, across, 2 if _PAIRS else 1, both_ends=True)
+            left = self._taps(left, across, 2 if _PAIRS else 1, both_ends=True)
             if _PAIRS:
-                left = self._taps(left, step, across, 1, both_ends=True)
+                left = self._taps(left, across, 1, both_ends=True)
         elif _PAIRS:
-            left = self._taps(left, step, across, 2)
-        left = self._taps(left, step, across, 1)
+            left = self._taps(left, across, 2)
+        left = self._taps(left, across, 1)
         for v in range(across):
             vectors.store(left[v], self.sums, builder.add(column, number(v * VECTOR)))
 
-    def _taps(self, start, step: int, across: int, taps: int, *, both_ends: bool = False):
+    def _taps(self, start, across: int, taps: int, *, both_ends: bool = False):
         """Emit rounds of so many taps, from both ends of the factor if wanted, as many as there are left."""
         builder, vectors = self.builder, self.vectors
         taken = 2 * taps if both_ends else taps
 
         def some_taps(values):
-            samples = self._samples(values["source"], step, across, taps)
+            samples = self._samples(values["source"], across, taps)
             if both_ends:
-                last = builder.gep(values["behind"], [number(-(taps - 1) * step)])
-                mirrored = self._samples(last, step, across, taps)[::-1]
+                last = builder.gep(values["behind"], [self._steps(1 - taps)])
+                mirrored = self._samples(last, across, taps)[::-1]
                 samples = [
                     [builder.fadd(*both) for both in zip(*rows, strict=True)]
                     for rows in zip(samples, mirrored, strict=True)
@@ -166,8 +160,8 @@ class _Along:
                 for v in range(across):
                     added[v] = vectors.multiply_add(samples[tap][v], weight, added[v])
             return added | {
-                "source": builder.gep(values["source"], [number(taps * step)]),
-                "behind": builder.gep(values["behind"], [number(-taps * step)]),
+                "source": builder.gep(values["source"], [self._steps(taps)]),
+                "behind": builder.gep(values["behind"], [self._steps(-taps)]),
                 "weight": builder.gep(values["weight"], [number(taps)]),
                 "left": builder.sub(values["left"], number(taken)),
             }
@@ -176,13 +170,13 @@ class _Along:
             start, lambda values: builder.icmp_signed(">=", values["left"], number(taken)), some_taps
         )
 
-    def _samples(self, source: ir.Value, step: int, across: int, taps: int) -> list[list[ir.Value]]:
+    def _samples(self, source: ir.Value, across: int, taps: int) -> list[list[ir.Value]]:
         """Return the samples of one tap, or of two: the second one's are the first one's, moved."""
         vectors = self.vectors
         loaded = [vectors.load(source, number(v * VECTOR)) for v in range(across + taps - 1)]
         samples = [loaded[:across]]
         if taps == 2:
-            samples.append([vectors.moved(loaded[v], loaded[v + 1], step) for v in range(across)])
+            samples.append([vectors.picked(loaded[v], loaded[v + 1], self.next_tap) for v in range(across)])
         return samples
 
 

@@ -85,10 +85,18 @@ class Vectors:
         at = self.builder.gep(pointer, [index])
         return self.builder.bitcast(at, ir.VectorType(element, VECTOR).as_pointer())
 
-    def moved(self, low: ir.Value, high: ir.Value, lanes: int) -> ir.Value:
-        """Return the vector that begins some lanes later in two that lie side by side."""
-        order = ir.Constant(self._integers, list(range(lanes, lanes + VECTOR)))
-        return self.builder.shuffle_vector(low, high, order)
+    def lanes_from(self, first: ir.Value) -> ir.Value:
+        """Return the lanes first, first + 1, ... for `picked`."""
+        undefined = ir.Constant(self._integers, ir.Undefined)
+        lane = self.builder.insert_element(undefined, self.builder.trunc(first, _INT32), number(0))
+        lanes = self.builder.shuffle_vector(lane, undefined, ir.Constant(self._integers, [0] * VECTOR))
+        return self.builder.add(lanes, ir.Constant(self._integers, list(range(VECTOR))))
+
+    def picked(self, low: ir.Value, high: ir.Value, lanes: ir.Value) -> ir.Value:
+        """Return some lanes of two vectors that lie side by side, known only at run time. For AVX-512."""
+        kind = ir.FunctionType(self.floats, [self.floats, self._integers, self.floats])
+        pick = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.x86.avx512.vpermi2var.ps.512")
+        return self.builder.call(pick, [low, lanes, high])
 
     def load(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
         """Return VECTOR samples as floats, wherever they lie."""
@@ -110,8 +118,10 @@ class Vectors:
         # Both comparisons are false for NaN: the first one makes it 0.
         above = self.builder.select(self.builder.fcmp_ordered(">", values, self.zero), values, self.zero)
         within = self.builder.select(self.builder.fcmp_ordered("<", above, largest), above, largest)
-        whole = self.builder.call(self._function(f"llvm.rint.v{VECTOR}f32", 1), [within])
-        return self.builder.trunc(self.builder.fptosi(whole, self._integers), ir.VectorType(element, VECTOR))
+        # A number of this size has no bits for fractions: the sum is rounded half to even, and its last bits are the whole
+        # number. One operation less than rounding and converting.
+        rounded = self.builder.bitcast(self.builder.fadd(within, self._all(2.0**23)), self._integers)
+        return self.builder.trunc(rounded, ir.VectorType(element, VECTOR))
 
     def store_samples(self, samples: ir.Value, pointer: ir.Value, index: ir.Value, past_cache: bool) -> None:
         """Store results in their own type; past the cache only whole, aligned vectors."""

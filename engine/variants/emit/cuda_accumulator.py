@@ -20,9 +20,11 @@ from engine.variants.emit.cuda_ir import (
     fma,
     load_vector,
     moved,
+    narrow,
     not_unrolled,
     with_twin,
 )
+from engine.variants.emit.cuda_tile_loader import placed
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 Values = list[ir.Value]
@@ -40,22 +42,25 @@ class MaskWalk:
     ----------
     shape : TileShape
     builder : IRBuilder
-    cells : pointer
-        The first cell of this thread's window of the first input row; float32, any address space.
+    cells : list of pointers
+        To each vector of this thread's window of the first input row; float32, any address space.
     weights : pointer
         The mask, `weight_pitch` floats a row.
     is_one_chain : bool
+    start : float32 value, optional
+        What the first chain begins with; nothing if it is left out.
     """
 
     def __init__(
         self,
         shape: TileShape,
         builder: ir.IRBuilder,
-        cells: ir.Value,
+        cells: Values,
         weights: ir.Value,
         is_one_chain: bool = False,
+        start: ir.Value | None = None,
     ) -> None:
-        self._shape, self._builder, self._is_one_chain = shape, builder, is_one_chain
+        self._shape, self._builder, self._is_one_chain, self._start = shape, builder, is_one_chain, start
         self._cells, self._weights = cells, weights
 
     def emit(self) -> Values:
@@ -64,6 +69,7 @@ class MaskWalk:
         in_loop = shape.mask_rows // shape.unrolled_rows
         before = shape.mask_rows if in_loop < 2 else shape.mask_rows % shape.unrolled_rows
         windows = [self._window(self._cells, row) for row in range(shape.rows - 1)]
+        count = shape.rows * shape.across
         sums: Values = []
         for m in range(before):
             windows, sums = self._mask_row(windows, sums, self._cells, self._weights, m)
@@ -76,12 +82,13 @@ class MaskWalk:
         builder.position_at_end(body)
         number = builder.phi(I32)
         number.add_incoming(constant(0), entry)
-        zeros = [ir.Constant(F32, 0.0)] * (shape.rows * shape.across)
-        carried_sums = self._carried(sums or zeros, entry)
+        begin = ir.Constant(F32, 0.0) if self._start is None else self._start
+        carried_sums = self._carried(sums or [begin] * count, entry)
         carried_windows = [self._carried(window, entry) for window in windows]
         windows, sums = [list(window) for window in carried_windows], list(carried_sums)
         row_cells, row_weights = shape.tile_samples, shape.weight_pitch
-        cells = moved(builder, self._cells, builder.mul(number, constant(shape.unrolled_rows * row_cells)))
+        passed = builder.mul(number, constant(shape.unrolled_rows * row_cells))
+        cells = [moved(builder, pointer, passed) for pointer in self._cells]
         weights = moved(
             builder, self._weights, builder.mul(number, constant(shape.unrolled_rows * row_weights))
         )
@@ -104,11 +111,11 @@ class MaskWalk:
             phi.add_incoming(value, entry)
         return phis
 
-    def _window(self, cells: ir.Value, row: int) -> Values:
+    def _window(self, cells: Values, row: int) -> Values:
         start = row * self._shape.tile_samples
         window: Values = []
-        for sample in range(0, self._shape.window, VECTOR):
-            window += load_vector(self._builder, moved(self._builder, cells, start + sample), 4)
+        for pointer in cells:
+            window += load_vector(self._builder, moved(self._builder, pointer, start), 4)
         return window
 
     def _weights_of(self, weights: ir.Value, m: int) -> Values:
@@ -121,7 +128,7 @@ class MaskWalk:
         return row[:columns]
 
     def _mask_row(
-        self, windows: list[Values], sums: Values, cells: ir.Value, weights: ir.Value, m: int
+        self, windows: list[Values], sums: Values, cells: Values, weights: ir.Value, m: int
     ) -> tuple[list[Values], Values]:
         """Add mask row m, from the window of its first input rows on; return the window of the next one."""
         shape, builder = self._shape, self._builder
@@ -131,21 +138,38 @@ class MaskWalk:
             for place in range(shape.rows * shape.across):
                 i, k = divmod(place, shape.across)
                 value = windows[i][shape.shift + k + n * shape.channels]
-                if place == len(partials):
+                if place < len(partials):
+                    partials[place] = fma(builder, value, weight, partials[place])
+                elif sums or self._start is None:
                     partials.append(builder.fmul(value, weight))
                 else:
-                    partials[place] = fma(builder, value, weight, partials[place])
+                    partials.append(fma(builder, value, weight, self._start))
         if sums and not self._is_one_chain:
             partials = [builder.fadd(total, part) for total, part in zip(sums, partials, strict=True)]
         return windows[1:], partials
 
 
+def window_pointers(builder: ir.IRBuilder, shape: TileShape, row: ir.Value, lane: ir.Value) -> Values:
+    """Return the pointers to the vectors of a thread's window in a row of the tile, where `TileShape.place` has them."""
+    first = moved(builder, row, builder.mul(lane, constant(shape.across)))
+    numbers = range(shape.window // VECTOR)
+    if not shape.mixed:
+        return [moved(builder, first, VECTOR * number) for number in numbers]
+    own = builder.mul(lane, constant(shape.vectors))
+    pointers = []
+    for number in numbers:
+        place = placed(builder, shape, builder.add(own, constant(number)))
+        pointers.append(moved(builder, row, builder.mul(place, constant(VECTOR))))
+    return pointers
+
+
 def accumulator(
     shape: TileShape, *, first_weight: int = 0, all_weights: int | None = None, is_one_chain: bool = False
 ) -> Any:
-    """Return the function that computes a thread's results, without offset: `accumulate(tile, at, weights)` -> sums.
+    """Return the function that computes a thread's results: `accumulate(tile, at, lane, weights, start)` -> sums.
 
-    The `rows` x `across` sums begin with row 0. The compiled function reads its weights from constant memory
+    `at` is where the row of the tile begins that lies under the mask's first row and the thread's first results; `start` is
+    added to each sum. The `rows` x `across` sums begin with row 0. The compiled function reads its weights from constant memory
     (`cuda_constants.py`); its plain twin from the array that it is given.
 
     Parameters
@@ -162,24 +186,27 @@ def accumulator(
     all_weights = shape.weights if all_weights is None else all_weights
 
     @intrinsic
-    def accumulate(typingctx, tile, at, weights):
-        signature = types.UniTuple(types.float32, count)(tile, at, weights)
+    def accumulate(typingctx, tile, at, lane, weights, start):
+        signature = types.UniTuple(types.float32, count)(tile, at, lane, weights, start)
 
         def codegen(context, builder, signature, arguments):
-            cells = data_of(context, builder, signature.args[0], arguments[0], space=SHARED)
-            cells = moved(builder, cells, arguments[1])
+            data = data_of(context, builder, signature.args[0], arguments[0], space=SHARED)
+            row = moved(builder, data, arguments[1])
+            cells = window_pointers(builder, shape, row, narrow(builder, arguments[2]))
             mask = moved(builder, constant_weights(builder, all_weights), first_weight)
-            walk = MaskWalk(shape, builder, cells, mask, is_one_chain)
+            walk = MaskWalk(shape, builder, cells, mask, is_one_chain, arguments[4])
             return context.make_tuple(builder, signature.return_type, walk.emit())
 
         return signature, codegen
 
-    def twin(tile: Any, at: int, weights: Any) -> tuple[Any, ...]:
+    def twin(tile: Any, at: int, lane: int, weights: Any, start: Any) -> tuple[Any, ...]:
         def window(row: int) -> list[Any]:
-            return [tile[at + row * shape.tile_samples + sample] for sample in range(shape.window)]
+            start = at + row * shape.tile_samples
+            vectors = [shape.place(lane * shape.vectors + number) for number in range(shape.window // VECTOR)]
+            return [tile[start + vector * VECTOR + k] for vector in vectors for k in range(VECTOR)]
 
         windows = [window(row) for row in range(shape.rows - 1)]
-        totals: list[Any] = [types.float32(0.0)] * count
+        totals: list[Any] = [start] * count
         for m in range(shape.mask_rows):
             windows = [*windows, window(m + shape.rows - 1)][-shape.rows :]
             row = [weights[m, n] for n in range(shape.mask_columns)]

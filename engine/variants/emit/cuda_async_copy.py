@@ -5,25 +5,44 @@ From compute capability 8.0 on they need no registers (`cp.async`, PTX ISA 9.7.9
 instead of 34.1 us with 3 x 3 (H200).
 """
 
+from contextlib import nullcontext
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 
 from engine.device.numba_cuda import intrinsic
-from engine.variants.emit.cuda_ir import GLOBAL, I32, assembly, in_space, is_at_least, with_twin
+from engine.variants.emit.cuda_ir import GLOBAL, I32, assembly, in_space, is_at_least, moved, with_twin
 
 
-def copy_ahead(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, floats: int) -> None:
-    """Copy 1 or 4 float32 from global to shared memory, both aligned to all of them."""
+def copy_ahead(
+    builder: ir.IRBuilder,
+    target: ir.Value,
+    source: ir.Value,
+    floats: int,
+    only_if: ir.Value | None = None,
+    target_at: int = 0,
+    source_at: int = 0,
+) -> None:
+    """Copy 1 or 4 float32 from global to shared memory, both aligned to all of them; or leave it.
+
+    They lie `target_at` and `source_at` float32 past the pointers: told so, and with a condition that makes no branch, the
+    compiler computes no pointers of their own for them.
+    """
     source = in_space(builder, source, GLOBAL)
     with builder.if_else(is_at_least(builder, 80)) as (then, otherwise):
         with then:
             address = builder.ptrtoint(target, I32)
-            line = f"cp.async.ca.shared.global [$0], [$1], {4 * floats};"
-            assembly(builder, line, "r,l,~{memory}", [address, source])
-        with otherwise:
+            line = f"cp.async.ca.shared.global [$0+{4 * target_at}], [$1+{4 * source_at}], {4 * floats};"
+            if only_if is None:
+                assembly(builder, line, "r,l,~{memory}", [address, source])
+            else:
+                line = "{ .reg .pred p; setp.ne.u32 p, $2, 0; @p " + line + " }"
+                arguments = [address, source, builder.zext(only_if, I32)]
+                assembly(builder, line, "r,l,r,~{memory}", arguments)
+        with otherwise, nullcontext() if only_if is None else builder.if_then(only_if):
             kind = ir.VectorType(source.type.pointee, floats)
+            source, target = moved(builder, source, source_at), moved(builder, target, target_at)
             loaded = builder.load(builder.bitcast(source, kind.as_pointer(GLOBAL)), align=4 * floats)
             builder.store(
                 loaded, builder.bitcast(target, kind.as_pointer(target.type.addrspace)), align=4 * floats

@@ -11,9 +11,9 @@ from engine.variants.emit.cuda_ir import (
     constant,
     data_of,
     moved,
+    narrow,
     shape_of,
     store_vector,
-    wide,
     with_twin,
 )
 from engine.variants.emit.cuda_quantise import quantised_twin, quantised_value
@@ -21,7 +21,7 @@ from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 
 def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
-    """Return the function that writes a thread's results: `store(out, row, sample, samples, sums, offset)`.
+    """Return the function that writes a thread's results: `store(out, row, sample, samples, results)`.
 
     `row` and `sample` are those of its first result; what lies at or past the picture's rows or past `samples` is not
     written.
@@ -34,33 +34,38 @@ def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
     """
 
     @intrinsic
-    def store(typingctx, out, row, sample, samples, sums, offset):
-        signature = types.void(out, row, sample, samples, sums, offset)
+    def store(typingctx, out, row, sample, samples, results):
+        signature = types.void(out, row, sample, samples, results)
 
         def codegen(context, builder, signature, arguments):
             kinds = signature.args
             out_data = data_of(context, builder, kinds[0], arguments[0])
-            height, row_pixels, channels = shape_of(context, builder, kinds[0], arguments[0])
-            pitch = builder.mul(row_pixels, channels)
-            row, sample, samples = (wide(builder, value) for value in arguments[1:4])
+            # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the instructions.
+            height, row_pixels, channels = (
+                narrow(builder, side) for side in shape_of(context, builder, kinds[0], arguments[0])
+            )
+            row, sample, samples = (narrow(builder, value) for value in arguments[1:4])
+            narrow_pitch = builder.mul(row_pixels, channels)
+            pitch = builder.zext(narrow_pitch, I64)
+            rows_left, samples_left = builder.sub(height, row), builder.sub(samples, sample)
             results = [
-                builder.fadd(builder.extract_value(arguments[4], place), arguments[5])
-                for place in range(shape.rows * shape.across)
+                builder.extract_value(arguments[4], place) for place in range(shape.rows * shape.across)
             ]
             if itemsize < 4:
                 results = [quantised_value(builder, value, itemsize) for value in results]
-            remainder = builder.and_(pitch, constant(VECTOR - 1, I64))
-            is_aligned = builder.icmp_unsigned("==", remainder, constant(0, I64))
-            first = builder.gep(out_data, [builder.add(builder.mul(row, pitch), sample)])
+            remainder = builder.and_(narrow_pitch, constant(VECTOR - 1))
+            is_aligned = builder.icmp_unsigned("==", remainder, constant(0))
+            above = builder.mul(builder.zext(row, I64), pitch)
+            first = builder.gep(out_data, [builder.add(above, builder.zext(sample, I64))])
             rows = [first]
             for _ in range(shape.rows - 1):
                 rows.append(builder.gep(rows[-1], [pitch]))
 
             def is_row(i: int) -> ir.Value:
-                return builder.icmp_signed("<", builder.add(row, constant(i, I64)), height)
+                return builder.icmp_signed(">", rows_left, constant(i))
 
             def is_sample(last: int) -> ir.Value:
-                return builder.icmp_signed("<", builder.add(sample, constant(last, I64)), samples)
+                return builder.icmp_signed(">", samples_left, constant(last))
 
             def whole_row(i: int) -> None:
                 for place in range(0, shape.across, VECTOR):
@@ -82,13 +87,13 @@ def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
 
         return signature, codegen
 
-    def twin(out: Any, row: int, sample: int, samples: int, sums: tuple[Any, ...], offset: Any) -> None:
+    def twin(out: Any, row: int, sample: int, samples: int, results: tuple[Any, ...]) -> None:
         height, _, channels = out.shape
         for i in range(shape.rows):
             for k in range(shape.across):
                 x = sample + k
                 if row + i < height and x < samples:
-                    result = sums[i * shape.across + k] + offset
+                    result = results[i * shape.across + k]
                     out[row + i, x // channels, x % channels] = quantised_twin(result, itemsize)
 
     return with_twin(store, twin)

@@ -1,7 +1,8 @@
 """Rows of the input tile of a block, loaded by vectors; emitted as LLVM IR."""
 
 from collections.abc import Callable
-from typing import Any
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
@@ -26,10 +27,28 @@ from engine.variants.emit.cuda_ir import (
 )
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
-# Vectors of integers that a thread has under way at once; each takes a register or two until it is stored as float32.
-IN_FLIGHT = 12
+# Integers that a thread has under way at once; they take registers until they are stored as float32.
+BYTES_UNDER_WAY = 80
 
 Rule = Callable[[int, int], int]
+
+
+class Piece(NamedTuple):
+    """A vector to copy: so many samples past a place in the tile and past one in the picture; by which threads (None: all)."""
+
+    target: ir.Value
+    source: ir.Value
+    only_if: ir.Value | None = None
+    target_at: int = 0
+    source_at: int = 0
+
+
+def placed(builder: ir.IRBuilder, shape: TileShape, vector: ir.Value) -> ir.Value:
+    """Return where a vector of a row of the input tile lies in it (`TileShape.place`)."""
+    if not shape.mixed:
+        return vector
+    bits = builder.and_(builder.lshr(vector, constant(3)), constant(shape.mixed))
+    return builder.xor(vector, bits)
 
 
 class TileFill:
@@ -64,36 +83,33 @@ class TileFill:
         tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
         self._tile = moved(builder, tile, arguments[1])
         self._image = data_of(context, builder, kinds[2], arguments[2])
-        self._height, row_pixels, channels = shape_of(context, builder, kinds[2], arguments[2])
+        # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the instructions.
+        self._height, row_pixels, channels = (
+            narrow(builder, side) for side in shape_of(context, builder, kinds[2], arguments[2])
+        )
         self._pitch = builder.mul(row_pixels, channels)
-        self._top = wide(builder, arguments[4])
-        self._samples, self._lane, self._warp, self._left = (
-            narrow(builder, arguments[place]) for place in (3, 5, 6, 7)
+        self._samples, self._top, self._lane, self._warp, self._left = (
+            narrow(builder, arguments[place]) for place in (3, 4, 5, 6, 7)
         )
         self._ghost_value = arguments[8]
-        # Vectors of a row under the output tile, which a warp loads; those past it, which the block's threads share.
+        # Vectors of a row under the output tile, and those past it.
         self._main = shape.vectors * 32
         self._extra = shape.tile_samples // VECTOR - self._main
-        self._extras = rows * self._extra
 
     def emit(self) -> None:
         """Emit all of it."""
         builder, shape = self._builder, self._shape
-        pitch, zero = narrow(builder, self._pitch), constant(0)
-        remainder = builder.and_(pitch, constant(VECTOR - 1))
+        remainder = builder.and_(self._pitch, constant(VECTOR - 1))
         # Rows that begin anywhere (packed, of a width that is no multiple of 4) allow single samples only.
-        is_aligned = builder.icmp_unsigned("==", remainder, zero)
-        bottom = builder.add(self._top, constant(self._rows, I64))
+        is_aligned = builder.icmp_unsigned("==", remainder, constant(0))
         right = builder.add(self._left, constant(shape.tile_samples))
-        is_inside = builder.and_(
-            builder.and_(
-                builder.icmp_signed(">=", self._left, zero), builder.icmp_signed("<=", right, self._samples)
-            ),
-            builder.and_(
-                builder.icmp_signed(">=", self._top, constant(0, I64)),
-                builder.icmp_signed("<=", bottom, self._height),
-            ),
+        bottom = builder.add(self._top, constant(self._rows))
+        # Negative if any of them is.
+        signs = builder.or_(
+            builder.or_(self._left, builder.sub(self._samples, right)),
+            builder.or_(self._top, builder.sub(self._height, bottom)),
         )
+        is_inside = builder.icmp_signed(">=", signs, constant(0))
         with builder.if_else(builder.and_(is_aligned, is_inside)) as (then, otherwise):
             with then:
                 self._inside()
@@ -105,28 +121,69 @@ class TileFill:
     def _target(self, row: ir.Value, vector: ir.Value) -> ir.Value:
         builder = self._builder
         samples = builder.mul(row, constant(self._shape.tile_samples))
-        return moved(builder, self._tile, builder.add(samples, builder.mul(vector, constant(VECTOR))))
+        place = placed(builder, self._shape, vector)
+        return moved(builder, self._tile, builder.add(samples, builder.mul(place, constant(VECTOR))))
 
     def _source(self, row: ir.Value, sample: ir.Value) -> ir.Value:
+        """Return the pointer to a sample of the picture; its row is one of the picture's."""
         builder = self._builder
-        return moved(builder, self._image, builder.add(builder.mul(row, self._pitch), wide(builder, sample)))
+        above = builder.mul(builder.zext(row, I64), builder.zext(self._pitch, I64))
+        return moved(builder, self._image, builder.add(above, wide(builder, sample)))
 
-    def _copy(self, pieces: list[tuple[ir.Value, ir.Value]]) -> None:
-        """Copy vectors: (target, source) each; integers are all under way before the first is stored as float32."""
+    def _copy(self, pieces: list[Piece], always_there: ir.Value | None = None) -> None:
+        """Copy vectors; integers are all under way before the first is stored as float32.
+
+        What is loaded in place of an integer that only some threads copy lies where `always_there` points to.
+        """
         builder = self._builder
         if self._itemsize == 4:
-            for target, source in pieces:
-                copy_ahead(builder, target, source, VECTOR)
+            for piece in pieces:
+                copy_ahead(builder, piece.target, piece.source, VECTOR, *piece[2:])
             return
-        under_way = [(target, load_vector(builder, source, self._itemsize)) for target, source in pieces]
-        for target, values in under_way:
-            store_vector(builder, target, [builder.uitofp(value, F32) for value in values])
+        under_way = []
+        for piece in pieces:
+            source = moved(builder, piece.source, piece.source_at)
+            if piece.only_if is not None:
+                source = builder.select(piece.only_if, source, always_there)
+            under_way.append(load_vector(builder, source, self._itemsize))
+        for piece, values in zip(pieces, under_way, strict=True):
+            converted = [builder.uitofp(value, F32) for value in values]
+            with nullcontext() if piece.only_if is None else builder.if_then(piece.only_if):
+                store_vector(builder, moved(builder, piece.target, piece.target_at), converted)
 
-    def _copy_cell(self, target: ir.Value, source: ir.Value) -> None:
-        if self._itemsize == 4:
-            copy_ahead(self._builder, target, source, 1)
-        else:
-            self._builder.store(self._builder.uitofp(self._builder.load(source), F32), target)
+    def _inside(self) -> None:
+        """One pointer, moved from row to row; what rows have past the output tile's width, the block's threads share."""
+        builder, shape = self._builder, self._shape
+        target = self._target(self._warp, self._lane)
+        pointer = always_there = self._source_in_tile(self._warp, self._lane)
+        jump = builder.zext(builder.mul(self._pitch, constant(shape.warps)), I64)
+        # All warps have this many rows; some may have one more.
+        sure, more = divmod(self._rows, shape.warps)
+        is_more = builder.icmp_unsigned("<", self._warp, constant(more))
+        batch: list[Piece] = []
+        for number in range(sure + bool(more)):
+            start, only_if = number * shape.warps * shape.tile_samples, None if number < sure else is_more
+            across = range(0, VECTOR * self._main, VECTOR * 32)
+            batch += [Piece(target, pointer, only_if, start + apart, apart) for apart in across]
+            pointer = moved(builder, pointer, jump)
+            if (len(batch) + shape.vectors) * VECTOR * self._itemsize > BYTES_UNDER_WAY:
+                self._copy(batch, always_there)
+                batch = []
+        extras = self._rows * self._extra
+        for first in range(0, extras, shape.threads):
+            number = builder.add(self._thread(), constant(first))
+            is_extra = (
+                builder.icmp_unsigned("<", number, constant(extras))
+                if first + shape.threads > extras
+                else None
+            )
+            row, vector = self._beyond_output_tile(number)
+            batch.append(Piece(self._target(row, vector), self._source_in_tile(row, vector), is_extra))
+        self._copy(batch, always_there)
+
+    def _source_in_tile(self, row: ir.Value, vector: ir.Value) -> ir.Value:
+        sample = self._builder.add(self._left, self._builder.mul(vector, constant(VECTOR)))
+        return self._source(self._builder.add(self._top, row), sample)
 
     def _thread(self) -> ir.Value:
         return self._builder.add(self._builder.mul(self._warp, constant(32)), self._lane)
@@ -138,43 +195,6 @@ class TileFill:
         column = builder.sub(number, builder.mul(row, constant(self._extra)))
         return row, builder.add(column, constant(self._main))
 
-    def _inside(self) -> None:
-        """One pointer, moved from row to row."""
-        builder, shape = self._builder, self._shape
-
-        def source(row: ir.Value, vector: ir.Value) -> ir.Value:
-            sample = builder.add(self._left, builder.mul(vector, constant(VECTOR)))
-            return self._source(builder.add(self._top, wide(builder, row)), sample)
-
-        target, pointer = self._target(self._warp, self._lane), source(self._warp, self._lane)
-        jump = builder.mul(self._pitch, constant(shape.warps, I64))
-
-        def row_pieces(number: int) -> list[tuple[ir.Value, ir.Value]]:
-            start = number * shape.warps * shape.tile_samples
-            return [
-                (moved(builder, target, start + apart), moved(builder, pointer, apart))
-                for apart in range(0, 32 * shape.across, 32 * VECTOR)
-            ]
-
-        # All warps have this many rows; some may have one more.
-        sure, more = divmod(self._rows, shape.warps)
-        pieces: list[tuple[ir.Value, ir.Value]] = []
-        for number in range(sure):
-            pieces += row_pieces(number)
-            pointer = moved(builder, pointer, jump)
-            if len(pieces) + shape.vectors > IN_FLIGHT:
-                self._copy(pieces)
-                pieces = []
-        self._copy(pieces)
-        if more:
-            with builder.if_then(builder.icmp_unsigned("<", self._warp, constant(more))):
-                self._copy(row_pieces(sure))
-        for first in range(0, self._extras, shape.threads):
-            number = builder.add(self._thread(), constant(first))
-            with builder.if_then(builder.icmp_unsigned("<", number, constant(self._extras))):
-                row, vector = self._beyond_output_tile(number)
-                self._copy([(self._target(row, vector), source(row, vector))])
-
     def _anywhere(self, is_aligned: ir.Value) -> None:
         """Loops that stay loops: few tiles touch an edge, and all would pay with registers."""
         builder, shape = self._builder, self._shape
@@ -184,16 +204,17 @@ class TileFill:
             source_row = self._row_of(row)
             for vector, (is_whole, samples) in zip(vectors, sources, strict=True):
                 self._vector_anywhere(row, source_row, vector, is_whole, samples)
-        with loop(builder, self._thread(), constant(self._extras), shape.threads) as number:
+        with loop(builder, self._thread(), constant(self._rows * self._extra), shape.threads) as number:
             row, vector = self._beyond_output_tile(number)
             self._vector_anywhere(row, self._row_of(row), vector, *self._samples_of(is_aligned, vector))
 
     def _row_of(self, row: ir.Value) -> ir.Value:
-        return self._by_rule(self._builder.add(self._top, wide(self._builder, row)), self._height)
+        return self._by_rule(self._builder.add(self._top, row), self._height)
 
     def _by_rule(self, index: ir.Value, length: ir.Value) -> ir.Value:
-        kind = types.int64(types.int64, types.int64)
-        return self._context.compile_internal(self._builder, self._rule, kind, [index, length])
+        builder = self._builder
+        kind, arguments = types.int64(types.int64, types.int64), [wide(builder, index), wide(builder, length)]
+        return narrow(builder, self._context.compile_internal(builder, self._rule, kind, arguments))
 
     def _samples_of(self, is_aligned: ir.Value, vector: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
         """Return whether a vector is one of the picture's, and the samples of its row that its own come from.
@@ -227,9 +248,9 @@ class TileFill:
         pixel = builder.udiv(from_zero, constant(channels))
         channel = builder.sub(from_zero, builder.mul(pixel, constant(channels)))
         width = builder.udiv(self._samples, constant(channels))
-        column = self._by_rule(wide(builder, builder.sub(pixel, constant(ahead))), wide(builder, width))
-        is_ghost = builder.icmp_signed("<", column, constant(0, I64))
-        source = builder.add(builder.mul(narrow(builder, column), constant(channels)), channel)
+        column = self._by_rule(builder.sub(pixel, constant(ahead)), width)
+        is_ghost = builder.icmp_signed("<", column, constant(0))
+        source = builder.add(builder.mul(column, constant(channels)), channel)
         return builder.select(is_ghost, constant(-1), source)
 
     def _vector_anywhere(
@@ -242,10 +263,10 @@ class TileFill:
     ) -> None:
         builder = self._builder
         target = self._target(row, vector)
-        is_row = builder.icmp_signed(">=", source_row, constant(0, I64))
+        is_row = builder.icmp_signed(">=", source_row, constant(0))
         with builder.if_else(builder.and_(is_whole, is_row)) as (then, otherwise):
             with then:
-                self._copy([(target, self._source(source_row, samples[0]))])
+                self._copy([Piece(target, self._source(source_row, samples[0]))])
             with otherwise:
                 all_signs = samples[0]
                 for sample in samples[1:]:
@@ -263,6 +284,12 @@ class TileFill:
                                     self._copy_cell(cell, self._source(source_row, sample))
                                 with ghost:
                                     builder.store(self._ghost_value, cell)
+
+    def _copy_cell(self, target: ir.Value, source: ir.Value) -> None:
+        if self._itemsize == 4:
+            copy_ahead(self._builder, target, source, 1)
+        else:
+            self._builder.store(self._builder.uitofp(self._builder.load(source), F32), target)
 
 
 def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
@@ -318,7 +345,7 @@ def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
                 value = ghost_value
                 if source_row >= 0 and source_column >= 0:
                     value = types.float32(image[source_row, source_column, channel])
-                tile[at + row * shape.tile_samples + vector * VECTOR + k] = value
+                tile[at + row * shape.tile_samples + shape.place(vector) * VECTOR + k] = value
 
         for row in range(warp, rows, shape.warps):
             for group in range(shape.vectors):

@@ -52,7 +52,7 @@ class PixelValues:
         return self._alpha is not None
 
     def set_result(self, values: SharedArray | None) -> None:
-        """Take the float32 values of a result, or none."""
+        """Take the values of a result, or none."""
         self._result = attach(values) if values is not None else None
 
     def at(self, row: int, column: int) -> Reading:

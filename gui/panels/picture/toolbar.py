@@ -10,6 +10,10 @@ from gui.state.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
 
+_CLIPPED = (
+    "The kernel writes results of the picture's own type, so they are clipped already.\n"
+    "For the other ways, choose float32 results in the panel Kernel."
+)
 _BUTTON = 28
 _ICON = 18
 
@@ -50,6 +54,7 @@ class PictureToolbar(QWidget):
         self._range_label.hide()
         self._narrowest = self._line.minimumSize()
         workspace.settings_changed.connect(self._show_settings)
+        workspace.picture_changed.connect(self._show_settings)
         self._show_settings()
 
     def show_mode(self, mode: ViewMode) -> None:
@@ -142,8 +147,12 @@ class PictureToolbar(QWidget):
         row.addWidget(self.range_box)
 
     def _show_settings(self) -> None:
-        mode = self._workspace.settings.range_mode
-        self.range_box.setCurrentIndex(self.range_box.findData(mode))
+        self.range_box.setCurrentIndex(self.range_box.findData(self._workspace.range_mode))
+        is_open = self._workspace.result_dtype == "float32"
+        self.range_box.setEnabled(is_open)
+        if not is_open:
+            self.range_box.setToolTip(_CLIPPED)
+            return
         lines = [f"{key.capitalize()}: {sentence}" for key, sentence in RANGE_MODES.items()]
         self.range_box.setToolTip(
             "How results below 0 or above full scale are shown (the numbers stay as they are):\n"

@@ -58,6 +58,7 @@ def test_that_a_bad_picture_is_refused(refused, tmp_path, name, says):
         ("1 1e999", ("too large a number",)),
         ("; ".join(["1 " * 64] * 64), ("a side may have 1 to 63 cells",)),
         ("gaussian:64:3", ("63",)),
+        ("gauss:9:1.5", ("'gauss:9:1.5' is no mask", "Did you mean 'gaussian:9:1.5'?")),
         ("sobelx", ("the closest is sobel-x", "`masks` lists them")),
         ("nowhere.json", ("there is no such file",)),
         ("{folder}/mask.txt", ("mask.txt", "row 2, column 2 says 'five'")),
@@ -133,7 +134,7 @@ def test_that_a_place_where_nothing_can_be_saved_is_refused_before_the_work(
     refused, monkeypatch, tmp_path, out, says
 ):
     _files(tmp_path)
-    monkeypatch.setattr("engine.commands.filtering.Request", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.filtering.request_for", None)  # any work would fail
     refused("filter", GOOD, f"{tmp_path}/{out}", "--mask", "box-3", status=2, says=says)
 
 

@@ -9,6 +9,7 @@ import engine.commands
 from engine.api import Request
 from engine.block import Block
 from engine.border import Border
+from engine.commands.mask_grid import GridMask
 from engine.commands.results_files import results_csv
 from engine.commands.sweep import Sweep, speed_ups
 from engine.errors import DeviceFault
@@ -111,6 +112,31 @@ def test_that_a_1d_variant_takes_127_columns_and_fails_with_its_reason_on_a_squa
     assert "Take a mask of one row, or naive" in answer.out
 
 
+def test_that_masks_by_name_are_measured_with_the_variants_they_are_for(command, tmp_path):
+    arguments = ("--variants", "cpu-serial,cpu-separable,cpu-box", "--sizes", "9x7")
+    files = ("--out", tmp_path / "r.json", "--csv", tmp_path / "r.csv")
+    answer = command("bench", *arguments, "--masks", "3,gaussian:3,box:3,box:4", "--budget", "0", *files)
+    assert answer.status == 0
+    document = _strict((tmp_path / "r.json").read_text())
+    names = ["random 3 x 3", "gaussian:3", "box:3", "box:4"]
+    assert [mask["name"] for mask in document["sweep"]["masks"]] == names
+    results = {(r["mask_name"], r["variant"]): r for r in document["results"]}
+    cannot = {cell for cell, r in results.items() if r["refused"]}
+    assert cannot == {
+        ("random 3 x 3", "cpu-separable"),
+        ("random 3 x 3", "cpu-box"),
+        ("gaussian:3", "cpu-box"),
+    }
+    assert all(r["verification"]["passed"] for cell, r in results.items() if cell not in cannot)
+    assert all(results[name, "cpu-serial"]["speed_up"] == 1.0 for name in names)
+    assert "failed" not in answer.out
+    assert "[4/12] 9 x 7 grey, mask gaussian:3, 3 x 3, cpu-serial:" in answer.err
+    assert "mask 3 x 3, cpu-box: cannot" in answer.err
+    with (tmp_path / "r.csv").open(newline="", encoding="utf-8") as file:
+        refused = [row["refused"] for row in csv.DictReader(file)]
+    assert refused == ["yes" if cell in cannot else "no" for cell in results]
+
+
 def test_that_layouts_are_an_axis_of_the_cuda_variants_alone(command, tmp_path):
     files = ("--out", tmp_path / "r.json", "--csv", tmp_path / "r.csv")
     arguments = ("--variants", "cpu-serial,naive", "--sizes", "9x7", "--masks", "3", "--budget", "0")
@@ -172,8 +198,8 @@ def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(comma
     lines = answer.out.splitlines()
     assert [line.split()[7] for line in lines[1:4]] == ["cpu-serial", "tiled", "cached"]
     assert "verified" in lines[1]
-    assert lines[2].endswith("failed (1)")
-    assert lines[3].endswith("failed (1)")
+    assert lines[2].endswith("cannot (1)")
+    assert lines[3].endswith("cannot (1)")
     assert lines[4].startswith("(1) a picture of 70 x 70 in the simulator")
     assert len(lines) == 5
     # The baseline was not measured, so nobody has a speed-up.
@@ -224,6 +250,8 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
     ("options", "status", "says"),
     [
         (("--variants", "cpu-serial,tield"), 2, ("variant 'tield'", "Did you mean tiled?")),
+        (("--variants", "atuo"), 2, ("variant 'atuo'", "Choose one of cpu-serial,")),
+        (("--baseline", "auto"), 2, ("measures variants by name",)),
         (("--variants", "auto"), 2, ("measures variants by name", "cpu-serial")),
         (("--variants", "a,,b"), 2, ("a part of the list is empty",)),
         (("--baseline", "best"), 2, ("variant 'best'",)),
@@ -235,6 +263,18 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
         (("--masks", "2x64"), 2, ("--masks 2x64", "1 to 63")),
         (("--masks", "0x3"), 2, ("--masks 0x3", "1 to 63")),
         (("--masks", "1xa"), 2, ("--masks 1xa", "rows x columns")),
+        (("--masks", "box:0"), 2, ("A box mask of side 0 cannot be made", "from 1 to 63")),
+        (("--masks", "3,box:64"), 2, ("A box mask of side 64 cannot be made", "1 to 63")),
+        (("--masks", "box:"), 2, ("'box:' makes no mask", "Write box:7 or box:7x3.")),
+        (("--masks", "box:5:3"), 2, ("'box:5:3' makes no mask", "Write box:7 or box:7x3.")),
+        (("--masks", "box"), 2, ("--masks: 'box' is no mask", "Did you mean 'box:7'?", "gaussian")),
+        (("--masks", "gauss:9"), 2, ("--masks: 'gauss:9' is no mask", "Did you mean 'gaussian:9'?")),
+        (
+            ("--masks", "blur:9"),
+            2,
+            ("--masks: 'blur:9' is no mask", "box, gaussian, motion, log, disk", "5x7"),
+        ),
+        (("--masks", "nowhere.json"), 2, ("--masks: 'nowhere.json' cannot be opened", "no such file")),
         (("--blocks", "0x8"), 2, ("--blocks 0 x 8", "it has no threads")),
         (("--blocks", "16"), 2, ("block '16'",)),
         (("--border", "sideways"), 2, ("border 'sideways'",)),
@@ -257,7 +297,9 @@ def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_pat
 
 
 def _sweep(**changes):
-    sweep = Sweep((variant("naive"),), [(8, 8)], [(3, 3)], [], Border.ZERO, "auto", 3, "uint8", 7, 0.1)
+    sweep = Sweep(
+        (variant("naive"),), [(8, 8)], [GridMask(3, 3)], [], Border.ZERO, "auto", 3, "uint8", 7, 0.1
+    )
     return replace(sweep, **changes)
 
 
@@ -270,8 +312,10 @@ def test_that_a_seed_names_picture_and_weights():
     floats = _sweep(dtype="float32").picture(64, 64)
     assert floats.dtype == np.float32
     assert (floats.min() >= 0, floats.max() < 1) == (True, True)
-    assert sweep.mask(2, 5) == sweep.mask(2, 5)
-    assert sweep.mask(2, 5).shape == (2, 5)
+    random = GridMask(2, 5)
+    assert random.weights(7) == random.weights(7)
+    assert random.weights(7) != random.weights(8)
+    assert random.weights(7).shape == (2, 5)
 
 
 def _result(key, kernel_ms, block=None, name="random", layout=""):
@@ -292,6 +336,15 @@ def test_that_speed_up_is_against_the_baselines_fastest_block():
     assert speed_ups(results, "naive") == [0.5, 1.0, 2.0, None]
     assert speed_ups(results, "cached") == [None] * 4
     assert speed_ups(results, "cpu-serial") == [None] * 4
+
+
+def test_that_speed_up_is_against_the_baseline_on_the_same_mask():
+    results = [
+        _result("naive", 8.0, name="box:3"),
+        _result("naive", 4.0),
+        _result("tiled", 2.0, name="box:3"),
+    ]
+    assert speed_ups(results, "naive") == [1.0, 1.0, 4.0]
 
 
 def test_that_speed_up_is_against_the_baseline_of_the_same_layout():

@@ -14,6 +14,7 @@ from engine.timing.request import as_samples, describe_problem
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as find_variant
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.engine.variants.suited import mask_for
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]
 # Those of a library cannot be simulated.
@@ -48,12 +49,21 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert_agrees(out, open_sample(sample), resolve_mask(mask), Border.MIRROR, variant)
 
 
+def _small_mask(variant: str) -> str:
+    """Return the text of a mask that a variant takes: of rank 1 and small, or of one row, or a sum of products."""
+    if variant == "box":
+        return EQUAL_WEIGHTS
+    if variant.startswith("low-rank"):
+        weights = mask_for(find_variant(variant), 8, 8).weights
+        return "; ".join(" ".join(map(repr, row)) for row in weights.tolist())
+    return "1 0 -2 0 3" if variant.startswith("row") else "sobel-x"
+
+
 @pytest.mark.parametrize("variant", CUDA_KEYS)
 def test_that_a_crop_of_a_photograph_agrees_with_the_oracle_in_the_simulator(command, tmp_path, variant):
     crop, out = tmp_path / "crop.png", tmp_path / "out.tif"
     engine.save_image(open_sample("astronaut").pixels[100:117, 200:221], crop)
-    # Of rank 1 and small, or of one row: what every variant takes.
-    mask = {"box": EQUAL_WEIGHTS}.get(variant, "1 0 -2 0 3" if variant.startswith("row") else "sobel-x")
+    mask = _small_mask(variant)
     uses_block = find_variant(variant).uses_block
     block = ("--block", "8x4") if uses_block else ()
     options = ("--variant", variant, "--device", "simulator", *block, "--mask", mask)

@@ -76,8 +76,8 @@ def test_that_help_shows_examples_and_exit_statuses(command, name):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), ("no command is called that", "filter, bench")),
-        (("sharpen",), ("'sharpen'", "no command is called that", "filter, bench")),
+        ((), ("no command is called that", "filter, batch, bench")),
+        (("sharpen",), ("'sharpen'", "no command is called that", "filter, batch, bench")),
         (("masks", "--jsn"), ("unrecognized arguments: --jsn", "`python main.py masks --help`")),
         (("variants", "tiled"), ("unrecognized arguments: tiled",)),
         (("bench",), ("required: --out", "--help")),

@@ -1,5 +1,7 @@
 """Kernels with a filled constant array, without a device: made-up dispatchers, and code that is loaded nowhere."""
 
+import gc
+import weakref
 from collections import OrderedDict
 from types import SimpleNamespace
 from typing import Any
@@ -9,32 +11,68 @@ import pytest
 
 from engine.device import constant_memory
 from engine.device.constant_memory import MOST_LOADED, with_constant
-from engine.device.cuda_kernels import float32, int64
+from engine.device.cuda_kernels import PreparedPasses, float32, int64
 from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.variants.contract import Launch, Pass
 
 pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
 SIGNATURE = (float32[:, ::1], int64)
 
 
-class Loads:
-    """Stands in for loading: notes the values of each copy of the code."""
+class Kernel:
+    """Stands for a dispatcher."""
+
+
+class Copy:
+    """Stands for a copy of the code: what its constant array holds, and what its launches read there."""
 
     def __init__(self) -> None:
+        self.contents = np.zeros(0, np.float32)
+        self.under_way: list[np.ndarray] = []
+        self.read: list[tuple[float, float]] = []
+
+    def __getitem__(self, configuration: Any) -> Any:
+        # A launch is enqueued, and reads the array when the device comes to it.
+        return lambda *arguments: self.under_way.append(self.contents.copy())
+
+    def finish(self) -> None:
+        """Do what was enqueued: note what each launch should have read, and what it did read."""
+        self.read += [(float(wanted[0, 0]), float(self.contents[0, 0])) for wanted in self.under_way]
+        self.under_way.clear()
+
+
+class Loads:
+    """Stands in for a device: the copies that were loaded, and the values that were written, in order."""
+
+    def __init__(self) -> None:
+        self.copies: list[Copy] = []
         self.written: list[bytes] = []
         self.device = 0
 
-    def copy(self, dispatcher: Any, signature: Any, name: str, contents: np.ndarray) -> Any:
-        """Return what stands for a copy."""
+    def new_copy(self, dispatcher: Any, signature: Any) -> Copy:
+        self.copies.append(Copy())
+        return self.copies[-1]
+
+    def write(self, copy: Copy, signature: Any, name: str, contents: np.ndarray) -> None:
         self.written.append(contents.tobytes())
-        return SimpleNamespace(contents=contents)
+        copy.contents = contents.copy()
+
+    def synchronize(self) -> None:
+        for copy in self.copies:
+            copy.finish()
 
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Loads:
     found = Loads()
-    monkeypatch.setattr(constant_memory, "_loaded_copy", found.copy)
+    monkeypatch.setattr(constant_memory, "_new_copy", found.new_copy)
+    monkeypatch.setattr(constant_memory, "_write", found.write)
     monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
-    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(id=found.device))
+    monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
+    monkeypatch.setattr(
+        cuda, "get_current_device", lambda: SimpleNamespace(id=found.device, compute_capability=(9, 0))
+    )
+    monkeypatch.setattr(cuda, "synchronize", found.synchronize)
     return found
 
 
@@ -43,7 +81,7 @@ def values(number: int) -> np.ndarray:
 
 
 def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads: Loads) -> None:
-    kernel = SimpleNamespace()
+    kernel = Kernel()
     first = with_constant(kernel, SIGNATURE, "weights", values(1))
     second = with_constant(kernel, SIGNATURE, "weights", values(2))
     assert with_constant(kernel, SIGNATURE, "weights", values(1)) is first
@@ -52,9 +90,9 @@ def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads: Lo
 
 
 def test_that_another_kernel_signature_or_device_has_a_copy_of_its_own(loads: Loads) -> None:
-    kernel = SimpleNamespace()
+    kernel = Kernel()
     with_constant(kernel, SIGNATURE, "weights", values(1))
-    with_constant(SimpleNamespace(), SIGNATURE, "weights", values(1))
+    with_constant(Kernel(), SIGNATURE, "weights", values(1))
     with_constant(kernel, (int64,), "weights", values(1))
     loads.device = 1
     with_constant(kernel, SIGNATURE, "weights", values(1))
@@ -62,7 +100,7 @@ def test_that_another_kernel_signature_or_device_has_a_copy_of_its_own(loads: Lo
 
 
 def test_that_what_was_asked_for_longest_ago_goes_first(loads: Loads) -> None:
-    kernel = SimpleNamespace()
+    kernel = Kernel()
     for number in range(MOST_LOADED):
         with_constant(kernel, SIGNATURE, "weights", values(number))
     # 0 is asked for again, so 1 is the oldest.
@@ -75,7 +113,7 @@ def test_that_what_was_asked_for_longest_ago_goes_first(loads: Loads) -> None:
 
 
 def test_that_values_are_written_as_float32_in_c_order(loads: Loads) -> None:
-    kernel, table = SimpleNamespace(), np.arange(6.0).reshape(2, 3)
+    kernel, table = Kernel(), np.arange(6.0).reshape(2, 3)
     copy = with_constant(kernel, SIGNATURE, "weights", np.asfortranarray(table))
     assert copy.contents.dtype == np.float32
     assert loads.written == [table.astype(np.float32).tobytes()]
@@ -83,8 +121,83 @@ def test_that_values_are_written_as_float32_in_c_order(loads: Loads) -> None:
 
 def test_that_a_kernel_lives_as_long_as_its_copy_is_kept(loads: Loads) -> None:
     # Another one could get its identity, and then its copies.
-    with_constant(SimpleNamespace(), SIGNATURE, "weights", values(1))
+    with_constant(Kernel(), SIGNATURE, "weights", values(1))
     assert all(id(held[0]) == key[0] for key, held in constant_memory._loaded.items())
+
+
+def test_that_edits_of_a_mask_need_no_more_copies_than_are_kept(loads: Loads) -> None:
+    kernel, held = Kernel(), None
+    for number in range(200):
+        # The variant that was made ready before is dropped when the next one is there.
+        held = with_constant(kernel, SIGNATURE, "weights", values(number))
+        assert held.contents[0, 0] == number
+    assert len(loads.written) == 200
+    assert len(loads.copies) <= MOST_LOADED + 1
+
+
+def test_that_a_copy_that_somebody_has_is_never_written_anew(loads: Loads) -> None:
+    kernel = Kernel()
+    held = [with_constant(kernel, SIGNATURE, "weights", values(number)) for number in range(40)]
+    assert len(loads.copies) == 40
+    assert [one.contents[0, 0] for one in held] == list(range(40))
+    del held[3:]
+    gc.collect()
+    for number in range(100, 130):
+        with_constant(kernel, SIGNATURE, "weights", values(number))
+    assert [one.contents[0, 0] for one in held] == [0, 1, 2]
+    assert len(loads.copies) == 40
+
+
+def test_that_launches_under_way_read_what_they_were_enqueued_with(loads: Loads) -> None:
+    kernel = Kernel()
+    for number in range(3 * MOST_LOADED):
+        with_constant(kernel, SIGNATURE, "weights", values(number))[(1, 1), (1, 1), 0](number)
+    loads.synchronize()
+    read = [pair for copy in loads.copies for pair in copy.read]
+    assert len(read) == 3 * MOST_LOADED
+    assert all(wanted == found for wanted, found in read)
+
+
+def test_that_a_prepared_variant_holds_its_copy(loads: Loads) -> None:
+    kernel = Kernel()
+
+    def prepared(number: int) -> PreparedPasses:
+        launch, constant = Launch((1, 1, 1), (1, 1, 1)), ("weights", values(number))
+        return PreparedPasses([Pass("correlate", kernel, SIGNATURE, launch, (number,), constant)])
+
+    first = prepared(0)
+    for number in range(1, 3 * MOST_LOADED):
+        prepared(number).launch(None, None)
+    count = len(loads.copies)
+    first.launch(None, None)
+    loads.synchronize()
+    assert loads.copies[0].read == [(0.0, 0.0)]
+    del first
+    for number in range(100, 102):
+        prepared(number)
+    assert len(loads.copies) == count
+
+
+def test_that_a_kernels_free_copies_are_not_anothers_and_not_another_devices(loads: Loads) -> None:
+    one, other = Kernel(), Kernel()
+    for number in range(2 * MOST_LOADED):
+        with_constant(one, SIGNATURE, "weights", values(number))
+    count = len(loads.copies)
+    with_constant(other, SIGNATURE, "weights", values(1000))
+    with_constant(one, (int64,), "weights", values(1001))
+    loads.device = 1
+    with_constant(one, SIGNATURE, "weights", values(1002))
+    assert len(loads.copies) == count + 3
+
+
+def test_that_free_copies_go_with_their_kernel(loads: Loads) -> None:
+    kernel = Kernel()
+    for number in range(2 * MOST_LOADED):
+        with_constant(kernel, SIGNATURE, "weights", values(number))
+    constant_memory._loaded.clear()
+    del kernel
+    gc.collect()
+    assert len(constant_memory._free) == 0
 
 
 def test_that_a_copy_has_its_values_and_never_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,14 +220,16 @@ def test_that_a_copy_has_its_values_and_never_compiles(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(constant_memory, "rebuilt", rebuild)
     monkeypatch.setattr(driver, "host_to_device", write)
+    monkeypatch.setattr(cuda, "synchronize", lambda: None)
     dispatcher = SimpleNamespace(
         compile=lambda signature: compiled, targetoptions={}, py_func=lambda x, y: None
     )
-    copy = constant_memory._loaded_copy(dispatcher, SIGNATURE, "weights", values(3))
+    copy = constant_memory._new_copy(dispatcher, SIGNATURE)
+    constant_memory._write(copy, SIGNATURE, "weights", values(3))
     assert rebuilt == [(b"code", "entry")]
     assert array.written == values(3).tobytes()
     assert list(copy.overloads) == [SIGNATURE]
     with pytest.raises(RuntimeError, match="Compilation disabled"):
         copy.compile((int64, int64))
     with pytest.raises(ValueError, match="weights has 16 bytes in the compiled kernel, not 4"):
-        constant_memory._loaded_copy(dispatcher, SIGNATURE, "weights", np.ones(1, np.float32))
+        constant_memory._write(copy, SIGNATURE, "weights", np.ones(1, np.float32))

@@ -91,6 +91,31 @@ def test_that_a_run_is_verified_and_tells_its_steps(calm: Watched, picture: Pict
     calm.client.release(*blocks_of(reply))
 
 
+def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
+    calm: Watched, picture: PictureHandle, tmp_path: Path
+) -> None:
+    job = job_of(picture, result_type="same")
+    reply: Filtered = calm.client.submit(Run(job, 0.02)).result(PATIENCE_S)
+    assert reply.values is not None
+    assert reply.result is not None
+    assert reply.result.problem.result_dtype == reply.values.dtype == "uint8"
+    assert reply.result.verification is not None
+    assert reply.result.verification.in_steps
+    values = shared.attach(reply.values)[:, :, 0]
+    wanted = reference.correlate(open_sample("camera").pixels, SMOOTH, Border.MIRROR)
+    assert np.array_equal(values, np.rint(wanted))
+    assert reply.screen is not None
+    assert np.array_equal(shared.attach(reply.screen.levels[0])[:, :, 0], values)
+    calm.client.submit(SaveResult(picture, reply.values, str(tmp_path / "out.png"))).result(PATIENCE_S)
+    assert np.array_equal(open_image(tmp_path / "out.png").pixels, values)
+    calm.client.release(*blocks_of(reply))
+    found = calm.client.submit(CheckVariants(job)).result(PATIENCE_S)
+    reasons = {availability.variant: availability.reason for availability in found}
+    assert reasons["cpu-parallel"] == ""
+    writing = {known.key for known in VARIANTS if known.quantises}
+    assert all(reasons[known.key] for known in VARIANTS if known.key not in writing)
+
+
 def test_that_auto_says_what_it_chose_and_why(calm: Watched, picture: PictureHandle) -> None:
     reply: Filtered = calm.client.submit(Run(job_of(picture, variant="auto"), 0.02)).result(PATIENCE_S)
     assert reply.result is not None

@@ -18,12 +18,15 @@ EVERY_BORDER = ("naive", "register-blocked")
 
 def main() -> None:
     """Print for each variant and border how many bands there were and whether every bit was the same."""
-    picture = np.random.default_rng(2).random((16, 5), np.float32)
+    random = np.random.default_rng(2)
     found = []
     for number, variant in enumerate(VARIANTS):
         if variant.device is not DeviceKind.CUDA or not variant.cuttable or variant.library:
             continue
         mask = mask_for(variant, 3, 3)
+        # High enough for two bands, which have twice the mask's rows at least.
+        picture = random.random((max(16, 4 * mask.rows), 5), np.float32)
+        bytes_of_it = (picture * 256).astype(np.uint8)
         block = block_for(variant, mask, Block(8, 4)) if variant.uses_block else None
         for border in BORDERS if variant.key in EVERY_BORDER else (BORDERS[number % len(BORDERS)],):
             how = {
@@ -33,11 +36,20 @@ def main() -> None:
                 "block": block,
                 "device": "simulator",
             }
-            whole = engine.correlate(picture, mask, **how)
-            streamed = engine.filter_stream(picture, mask, chunk_bytes=8 * 5 * 4, **how)
-            same = np.array_equal(whole.view(np.uint32), streamed.values.view(np.uint32))
-            chunks = len(streamed.timeline.chunks)
-            found.append({"variant": variant.key, "border": border, "chunks": chunks, "same": bool(same)})
+            # Results of 8 bit once, where there are any: the way there is the same for all borders.
+            kinds = [("float32", picture)]
+            if variant.quantises and border == BORDERS[-1]:
+                kinds.append(("same", bytes_of_it))
+            for result, image in kinds:
+                whole = engine.correlate(image, mask, result=result, **how)
+                streamed = engine.filter_stream(
+                    image, mask, result=result, chunk_bytes=8 * 5 * whole.itemsize, **how
+                )
+                same = np.array_equal(whole.view(np.uint8), streamed.values.view(np.uint8))
+                chunks, dtype = len(streamed.timeline.chunks), str(streamed.values.dtype)
+                found.append(
+                    {"variant": variant.key, "border": border, "dtype": dtype, "chunks": chunks, "same": same}
+                )
     sys.stdout.write(json.dumps(found))
 
 

@@ -14,7 +14,7 @@ import pytest
 import engine
 from engine.border import Border
 from engine.device.devices import devices
-from engine.errors import BadValue, Cancelled, UnsupportedVariant
+from engine.errors import BadValue, Cancelled, EngineError, UnknownName, UnsupportedVariant
 from engine.streams import chunking
 from engine.streams.timeline import Lane
 from engine.timing.sampling import Step
@@ -61,6 +61,7 @@ def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator()
     found = json.loads(done.stdout)
     cuttable = {v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.cuttable and not v.library}
     assert {entry["variant"] for entry in found} == cuttable
+    assert {"register-blocked"} <= {entry["variant"] for entry in found if entry["dtype"] == "uint8"}
     assert [entry for entry in found if not entry["same"] or entry["chunks"] < 2] == []
 
 
@@ -122,6 +123,97 @@ def test_that_what_is_no_batch_is_refused(pictures: object) -> None:
 def test_that_values_out_of_range_are_refused(values: dict[str, object]) -> None:
     with pytest.raises(BadValue):
         engine.filter_stream(np.eye(3), [[1]], device="cpu", **values)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            {"chunk_bytes": 32e6},
+            r"chunks of 32000000\.0 bytes: a number of bytes is a whole number \(an int\)",
+        ),
+        ({"chunk_bytes": "1 MB"}, "a number of bytes is a whole number"),
+        ({"chunk_bytes": 0}, "a chunk has at least 1 byte"),
+        ({"ring": 4.0}, r"a ring of 4\.0.*whole number from 2 to 16"),
+        ({"result": "uint8"}, "Choose one of float32, same"),
+    ],
+)
+def test_that_a_value_of_the_wrong_kind_is_told_as_such(values: dict[str, object], words: str) -> None:
+    with pytest.raises(EngineError, match=words):
+        engine.filter_stream(np.eye(3), [[1]], device="cpu", **values)
+
+
+def test_that_whole_numbers_of_numpy_are_taken() -> None:
+    streamed = engine.filter_stream(
+        np.eye(9), [[1]], device="cpu", chunk_bytes=np.int64(4 * 9 * 3), ring=np.uint8(2)
+    )
+    assert len(streamed.timeline.chunks) == 3
+
+
+@pytest.mark.parametrize("shape", [(3, 9, 4, 1), (3, 9, 40)])
+def test_that_a_stack_of_pictures_in_one_array_is_answered_with_what_to_pass(shape: tuple[int, ...]) -> None:
+    stack = np.ones(shape, np.float32)
+    with pytest.raises(BadValue, match=r"an array is one picture.*pass list\(array\)"):
+        engine.filter_stream(stack, [[2]], device="cpu")
+    assert len(engine.filter_stream(list(stack), [[2]], device="cpu").values) == 3
+
+
+def test_that_one_picture_as_a_list_of_rows_is_answered_with_what_to_pass() -> None:
+    with pytest.raises(BadValue, match=r"picture 1 of the batch: 1 axis.*is a list.*numpy\.array"):
+        engine.filter_stream([[1, 2], [3, 4]], [[1]], device="cpu")
+
+
+def test_that_one_array_for_the_results_of_a_batch_is_answered_with_what_to_pass() -> None:
+    pictures, out = [np.eye(4), np.ones((4, 4))], np.empty((2, 4, 4), np.float32)
+    with pytest.raises(BadValue, match=r"each picture has a result of its own.*list\(out\)"):
+        engine.filter_stream(pictures, [[1]], device="cpu", out=out)
+    engine.filter_stream(pictures, [[2]], device="cpu", out=list(out))
+    np.testing.assert_array_equal(out, 2 * np.stack(pictures))
+
+
+def test_that_messages_count_pictures_from_1() -> None:
+    good = np.eye(4, dtype=np.float32)
+    with pytest.raises(BadValue, match=r"^picture 2 of the batch: an array of shape"):
+        engine.filter_stream([good, np.empty((0, 4))], [[1]], device="cpu")
+    with pytest.raises(BadValue, match="there is none for picture 2"):
+        engine.filter_stream([good, good], [[1]], device="cpu", out=[np.empty_like(good)])
+    with pytest.raises(UnknownName, match=r"^picture 1 of the batch: .*Did you mean auto\?"):
+        engine.filter_stream([good, good], [[1]], device="cpu", variant="atuo")
+
+
+@pytest.mark.parametrize("key", [v.key for v in VARIANTS if v.key in CPU and v.quantises])
+@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 1)])
+def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(
+    key: str, dtype: str, channels: int
+) -> None:
+    random = np.random.default_rng(4)
+    picture = random.integers(0, np.iinfo(dtype).max, (90, 37, channels), dtype, endpoint=True)
+    mask = np.outer([1, 3, 1], [1.5, -2, 1]) / 3
+    how = {"border": "mirror", "variant": key, "device": "cpu", "result": "same"}
+    whole = engine.correlate(picture, mask, **how)
+    out = np.zeros_like(picture)
+    streamed = engine.filter_stream(picture, mask, chunk_bytes=20 * picture[0].nbytes, out=out, **how)
+    assert streamed.values is out
+    assert whole.dtype == dtype
+    assert [chunk.bytes_out for chunk in streamed.timeline.chunks] == [
+        (chunk.bottom - chunk.top) * picture[0].nbytes for chunk in streamed.timeline.chunks
+    ]
+    assert len(streamed.timeline.chunks) == 5
+    np.testing.assert_array_equal(out, whole)
+
+
+def test_that_a_result_of_the_pictures_type_needs_a_place_and_a_variant_for_it() -> None:
+    picture = np.arange(60, dtype=np.uint8).reshape(12, 5)
+    with pytest.raises(BadValue, match="picture 1 needs a C-contiguous one of uint8"):
+        engine.filter_stream(
+            picture, [[1]], device="cpu", result="same", out=np.empty(picture.shape, np.float32)
+        )
+    with pytest.raises(UnsupportedVariant, match="It writes float32 results only"):
+        engine.filter_stream(
+            picture, [[1], [1]], device="simulator", variant="tiled-input", result="same", chunk_bytes=30
+        )
+    with pytest.raises(BadValue, match="results of type float64, as the picture"):
+        engine.filter_stream([np.eye(3)], [[1]], device="cpu", result="same")
 
 
 def test_that_a_stream_tells_its_progress_and_can_be_stopped() -> None:

@@ -20,17 +20,20 @@ CHUNKS = 11
 MASK = Mask([[0, 1, 0], [1, -4, 1], [0, 2, 0]])
 
 
-def works(lanes: FakeLanes, pinned_in: bool, pinned_out: bool) -> tuple[list[Work], list[np.ndarray]]:
-    """Return chunks of different sizes, and what their results must be."""
+def works(
+    lanes: FakeLanes, pinned_in: bool, pinned_out: bool, dtype: str = "float32"
+) -> tuple[list[Work], list[np.ndarray]]:
+    """Return chunks of different sizes whose results are of the pictures' type, and what they must be."""
     random = np.random.default_rng(3)
     found, wanted = [], []
     for number in range(CHUNKS):
-        image = random.integers(0, 99, (7 + number % 3, 5 + number % 2, 1)).astype(np.float32)
-        target = np.full((len(image) - 3, *image.shape[1:]), np.nan, np.float32)
-        problem = describe_problem(image, MASK, "wrap", 0.0)
+        image = random.integers(0, 99, (7 + number % 3, 5 + number % 2, 1)).astype(dtype)
+        poison = np.nan if dtype == "float32" else 255
+        target = np.full((len(image) - 3, *image.shape[1:]), poison, dtype)
+        problem = describe_problem(image, MASK, "wrap", 0.0, dtype)
         choice = choose("cpu-serial", problem, MASK, None, device_named("cpu"))
         prepared = choice.variant.prepare(problem, MASK, choice.block)
-        whole = np.empty(image.shape, np.float32)
+        whole = np.empty(image.shape, dtype)
         prepared.launch(image, whole)
         wanted.append(whole[2:-1])
         if pinned_in:
@@ -61,6 +64,17 @@ def test_that_every_result_is_right_however_late_the_device_is(
     Pipeline(lanes, ring, 0.0).run(chunks, check)
     assert finished == list(range(CHUNKS))
     assert lanes.is_idle
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_that_results_of_the_pictures_type_go_the_same_way(dtype: str, pinned: bool) -> None:
+    lanes = FakeLanes(1)
+    chunks, wanted = works(lanes, pinned, pinned, dtype)
+    Pipeline(lanes, 2, 0.0).run(chunks, lambda work: None)
+    for work, right in zip(chunks, wanted, strict=True):
+        assert work.target.dtype == dtype
+        np.testing.assert_array_equal(work.target, right)
 
 
 def test_that_forgotten_waits_would_be_seen() -> None:

@@ -42,8 +42,9 @@ class Case:
     pixels : str
         "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     weights : str
-        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after "rank one " of
-        a mask that is a column times a row; after "equal " one such number in every cell.
+        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after "rank 1 " of
+        a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many; after "equal " one such
+        number in every cell.
     layout : str
         Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
     rows : Layout
@@ -108,11 +109,13 @@ class Case:
         if self.weights.startswith("equal "):
             weight = _weights(self.weights.removeprefix("equal "), (1,), random)
             return Mask(np.full(self.mask_shape, weight), self.anchor, self.offset)
-        kind = self.weights.removeprefix("rank one ")
-        if kind == self.weights:
-            return Mask(_weights(kind, self.mask_shape, random), self.anchor, self.offset)
-        column, row = (_weights(kind, (side,), random) for side in self.mask_shape)
-        return Mask(np.outer(column, row), self.anchor, self.offset)
+        if not self.weights.startswith("rank "):
+            return Mask(_weights(self.weights, self.mask_shape, random), self.anchor, self.offset)
+        _, rank, kind = self.weights.split()
+        products = [
+            np.outer(*[_weights(kind, (side,), random) for side in self.mask_shape]) for _ in range(int(rank))
+        ]
+        return Mask(np.sum(products, axis=0), self.anchor, self.offset)
 
 
 def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:

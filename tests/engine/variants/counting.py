@@ -1,6 +1,6 @@
 """Runs the CUDA variants' own source in plain Python with arrays and numbers that count, to check the models of work.
 
-Each kernel's source is parsed, `cuda.syncthreads()` becomes `yield`, and the threads of a block run as generators in
+Each kernel's source is parsed, `cuda.syncthreads()` and `cuda.syncwarp()` become `yield`, and the threads of a block run as generators in
 lockstep from barrier to barrier. Nothing else of the source is changed.
 """
 
@@ -209,9 +209,13 @@ def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleName
     )
 
 
+# Lanes of a warp may wait for each other alone; to wait for the whole block does no harm where all warps wait as often.
+_BARRIERS = ("cuda.syncthreads", "cuda.syncwarp")
+
+
 class _BarriersYield(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "cuda.syncthreads":
+        if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _BARRIERS:
             return ast.copy_location(ast.Expr(ast.Yield()), node)
         return self.generic_visit(node)
 

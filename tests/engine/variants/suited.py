@@ -15,6 +15,14 @@ from engine.variants.contract import DeviceKind, Variant
 from tests.engine.variants.cases import Case, simulator_cases
 
 LIMITS = Limits()
+MOST_SIDES = {
+    "register-blocked": (31, 31),
+    "separable-fused": (63, 63),
+    "low-rank-2": (33, 63),
+    "low-rank-3": (33, 63),
+}
+LEAST_SIDES = {"low-rank-2": 6, "low-rank-3": 8}
+"""Both sides of the smallest mask for which so many columns times rows are worth it."""
 
 
 def has_kernels(variant: Variant) -> bool:
@@ -25,7 +33,12 @@ def has_kernels(variant: Variant) -> bool:
 def suited(variant: Variant, case: Case) -> Case | None:
     """Return the case as the variant can take it; None where it takes no such mask."""
     if variant.key.startswith(("separable", "cpu-separable")):
-        case = replace(case, weights=f"rank one {case.weights}")
+        case = replace(case, weights=f"rank 1 {case.weights}")
+    if variant.key in LEAST_SIDES:
+        # Rounded factors are refused where sums of few digits are exact, and where the mask is too small to gain by them.
+        case = replace(
+            case, weights=f"rank {variant.key[-1]} even", mask_shape=_at_least(variant, *case.mask_shape)
+        )
     if variant.key in ("box", "cpu-box"):
         case = replace(case, weights=f"equal {case.weights}")
     if variant.needs_finite and case.pixels == "strange":
@@ -41,7 +54,8 @@ def suited(variant: Variant, case: Case) -> Case | None:
         # Its block covers the input tile: made so much larger, its output tile is what the case calls the block.
         rows, columns = case.mask_shape
         case = replace(case, block=Block(case.block.x + columns - 1, case.block.y + rows - 1))
-    if max(case.mask_shape) > {"register-blocked": 31, "separable-fused": 63}.get(variant.key, 127):
+    most_rows, most_columns = MOST_SIDES.get(variant.key, (127, 127))
+    if case.mask_shape[0] > most_rows or case.mask_shape[1] > most_columns:
         return None
     refusal = variant.unsupported(case.problem(), case.mask(), case.block, LIMITS)
     if refusal is None:
@@ -63,10 +77,21 @@ def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
 
 
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
-    """Return a mask of that shape that the variant takes: of rank 1, and of one row for 1-D variants."""
+    """Return a mask of that shape that the variant takes: of rank 1, and of one row for 1-D variants.
+
+    A sum of products is a larger one where such a small one is not worth it.
+    """
     if variant.key.startswith("row"):
         return Mask(np.ones((1, columns)))
+    if variant.key in LEAST_SIDES:
+        shape = _at_least(variant, rows, columns)
+        return Case("mask", mask_shape=shape, weights=f"rank {variant.key[-1]} even").mask()
     return Mask(np.ones((rows, columns)))
+
+
+def _at_least(variant: Variant, rows: int, columns: int) -> tuple[int, int]:
+    least = LEAST_SIDES[variant.key]
+    return max(rows, least), max(columns, least)
 
 
 def block_for(variant: Variant, mask: Mask, block: Block) -> Block:

@@ -14,6 +14,7 @@ from engine.problem import Problem
 from engine.timing.request import describe_problem
 from engine.variants.cpu import box as cpu_box
 from engine.variants.cuda import box
+from engine.variants.emit.box_strip import box_strip
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check
 
@@ -91,31 +92,74 @@ def test_that_sums_pass_the_largest_float32_only_where_the_direct_sum_does() -> 
     assert np.isfinite(filtered(image, Mask(np.full((63, 63), 1 / 63**2)), Border.WRAP)).all()
 
 
-def test_that_the_tasks_of_a_picture_cover_each_sample_once() -> None:
-    for height, samples, rows in ((1, 1, 1), (129, 1025, 3), (700, 2100, 63)):
-        covered = np.zeros((height, samples), int)
-        for top, bottom, left, right in cpu_box.strips(height, samples, rows):
-            covered[top:bottom, left:right] += 1
-        assert (covered == 1).all()
+@pytest.mark.parametrize("rows", [1, 2, 5, 63])
+@pytest.mark.parametrize("columns", [1, 2, 4, 5, 16, 21, 64, 127])
+def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(
+    rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = 1 if columns > 63 else rows
+    # Three bands and two tiles, the second one of no whole number of vectors.
+    monkeypatch.setattr(cpu_box, "cores", lambda: 3)
+    random, mask = np.random.default_rng(rows), Mask(np.full((rows, columns), 0.5))
+    for dtype, border, channels in (("uint8", Border.WRAP, 3), ("float32", Border.CONSTANT, 1)):
+        image = random.integers(0, 9, (160, cpu_box.TILE_SAMPLES // channels + 37, channels)).astype(dtype)
+        assert filtered(image, mask, border).shape == image.shape
+
+
+def test_that_nothing_is_written_beside_the_lines_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard, guarded, function = 1024, [], cpu_box.box_sums_of_bands
+
+    def guarding(*arguments: object) -> None:
+        *others, lines, pitch = arguments
+        copy = np.full(lines.size + 2 * guard, 7.5, np.float32)
+        copy[guard:-guard] = lines
+        guarded.append(copy)
+        function(*others, copy[guard:-guard], pitch)
+
+    monkeypatch.setattr(cpu_box, "box_sums_of_bands", guarding)
+    for shape, sides in (
+        ((1, 1, 1), (1, 1)),
+        ((49, 300, 3), (2, 63)),
+        ((48, 256, 1), (63, 1)),
+        ((9, 33, 4), (1, 127)),
+    ):
+        image, mask = np.ones(shape, np.float32), Mask(np.ones(sides))
+        out = np.full(image.size + 2 * guard, 7.5, np.float32)
+        cpu_box.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, BLOCK).launch(
+            image, out[guard:-guard].reshape(shape)
+        )
+        assert (out[guard:-guard] == mask.taps).all()
+        for buffer in (*guarded, out):
+            assert (buffer[:guard] == 7.5).all()
+            assert (buffer[-guard:] == 7.5).all()
+    assert guarded
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-@pytest.mark.parametrize("mask_shape", [(1, 1), (63, 63), (127, 1), (1, 127), (17, 16)])
+@pytest.mark.parametrize("mask_shape", [(1, 1), (2, 7), (63, 63), (127, 1), (1, 127), (17, 16)])
 def test_that_every_mask_fits_the_shared_memory_of_every_device(
     mask_shape: tuple[int, int], channels: int
 ) -> None:
-    shape = box.strip_shape(mask_shape, channels)
-    assert shape.shared_bytes <= LIMITS.shared_bytes
-    assert shape.segments * shape.segment >= shape.pixels + mask_shape[1] - 1
-    assert shape.pixels >= 1
+    strip = box_strip(mask_shape, mask_shape[1] - 1, channels)
+    assert 4 * strip.shared_cells <= LIMITS.shared_bytes
+    read = strip.shift + strip.out_samples + (mask_shape[1] - 1) * channels
+    assert strip.tile.tile_samples >= max(read, strip.segments * strip.segment * channels)
+    assert strip.whole_steps * strip.step_rows + strip.rest == mask_shape[0] - 1
+
+
+def test_that_the_cost_in_shared_memory_hardly_depends_on_the_side() -> None:
+    accesses = {side: box_strip((side, side), side // 2, 1).accesses for side in (3, 5, 9, 15, 31, 63)}
+    assert 6 < accesses[3] < 6.5
+    assert max(accesses.values()) == accesses[63] < 2.4 * accesses[3]
 
 
 def test_that_less_shared_memory_is_refused_in_words() -> None:
     mask = Mask(np.ones((63, 63)))
     problem = Problem(99, 99, 3, mask_shape=mask.shape, anchor=mask.anchor)
-    refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=40_000))
+    refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=30_000))
     assert refusal is not None
-    assert "47,680 bytes of shared memory" in refusal.reason
+    assert "38,272 bytes of shared memory" in refusal.reason
+    assert "has 30,000" in refusal.reason
 
 
 def test_that_the_highest_picture_fits_the_grid() -> None:
@@ -130,6 +174,12 @@ def test_that_the_highest_picture_fits_the_grid() -> None:
         (70, 9, 4, (2, 20), Border.ZERO),
         (33, 140, 1, (3, 17), Border.REFLECT),
         (40, 50, 3, (16, 33), Border.CONSTANT),
+        # Steps and rest of the rows: none, one step and a rest, two without one, two and seven with one.
+        (9, 200, 1, (1, 127), Border.ZERO),
+        (45, 33, 1, (11, 8), Border.REPLICATE),
+        (50, 20, 2, (17, 2), Border.MIRROR),
+        (45, 12, 1, (20, 9), Border.ZERO),
+        (60, 12, 1, (63, 63), Border.MIRROR),
     ],
 )
 def test_that_blocks_and_batches_meet_without_a_seam(

@@ -8,9 +8,12 @@ import pytest
 
 from engine.border import Border
 from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
 from engine.timing.request import describe_problem
-from engine.variants.cuda import register_blocked, separable_fused
+from engine.variants.contract import Variant
+from engine.variants.cuda import box, fused_strips, fused_tiles, register_blocked, separable_fused
+from engine.variants.emit.cuda_strip_loader import strip_loader
 from engine.variants.emit.cuda_tile_loader import tile_loader
 from tests.engine.variants.counting import count
 
@@ -23,8 +26,13 @@ class LateCopies:
 
     def tile_loader(self, *arguments: Any) -> Any:
         """Return a loader that notes its copies as a group."""
-        load_now = tile_loader(*arguments).py_func
+        return self._late(tile_loader(*arguments).py_func)
 
+    def strip_loader(self, *arguments: Any) -> Any:
+        """Return a loader that notes its copies as a group."""
+        return self._late(strip_loader(*arguments).py_func)
+
+    def _late(self, load_now: Any) -> Any:
         def load(tile: Any, *others: Any) -> None:
             copies: dict[int, Any] = {}
             load_now(copies, *others)
@@ -55,29 +63,38 @@ class LateCopies:
 
 
 @pytest.mark.parametrize(
-    ("module", "side"),
-    [(register_blocked, 5), (register_blocked, 7), (separable_fused, 5), (separable_fused, 35)],
+    ("variant", "module", "side"),
+    [
+        (register_blocked.VARIANT, register_blocked, 5),
+        (register_blocked.VARIANT, register_blocked, 7),
+        (separable_fused.VARIANT, fused_strips, 5),
+        (separable_fused.VARIANT, fused_tiles, 35),
+        (box.VARIANT, box, 5),
+        (box.VARIANT, box, 11),
+    ],
     ids=[
         "register-blocked, one step",
         "register-blocked, two steps",
-        "separable-fused, two ahead",
+        "separable-fused, three ahead",
         "separable-fused, one ahead",
+        "box, without segments",
+        "box, with segments",
     ],
 )
 def test_that_no_cell_is_read_before_its_copy_was_waited_for(
-    module: Any, side: int, monkeypatch: pytest.MonkeyPatch
+    variant: Variant, module: Any, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = LateCopies()
-    for name in ("tile_loader", "closer", "waiter"):
+    for name in ("tile_loader", "strip_loader", "closer", "waiter"):
         if hasattr(module, name):
             monkeypatch.setattr(module, name, getattr(copies, name))
     # Not the kernels that are kept: those have their loaders.
     monkeypatch.setattr(module, "kernel", module.kernel.__wrapped__)
-    mask = gaussian(side)
+    mask = Mask(np.full((side, side), 0.3)) if variant.key == "box" else gaussian(side)
     # As high as a block, so that the last rows of its tile are needed.
     image = np.random.default_rng(side).random((48, 9, 1)).astype(np.float32)
     problem = describe_problem(image, mask, Border.CONSTANT, 0.5)
     # Cells of shared memory are NaN until somebody writes them.
-    result = count(module.VARIANT, problem, mask, module.VARIANT.default_block, image).out
+    result = count(variant, problem, mask, variant.default_block, image).out
     verification = verify(np.ascontiguousarray(result), image, mask, problem)
     assert verification.passed, verification.reason

@@ -1,6 +1,7 @@
 """What only the CPU variants have: bands and tiles, threads, edges, and that they let Python's other threads run."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 
@@ -14,9 +15,9 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
 from engine.timing.request import describe_problem
-from engine.variants.cpu import bands, parallel, separable, serial
+from engine.variants.cpu import band_walk, bands, parallel, separable, serial
 from engine.variants.cpu.edges import Halo, holds
-from engine.variants.emit.cpu_rows import MOST_ROWS
+from engine.variants.emit.cpu_rows import MOST_ROWS, product_rows
 from engine.variants.emit.cpu_two_passes import RESULTS_AT_ONCE
 from engine.variants.emit.cpu_vectors import VECTOR
 from engine.variants.registry import variant
@@ -24,11 +25,8 @@ from tests.engine.variants.cases import Case, check
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
-every_banded_variant = pytest.mark.parametrize(
-    ("module", "compiled"),
-    [(parallel, "correlate_bands"), (separable, "two_passes_of_bands")],
-    ids=KEYS,
-)
+COMPILED = ((band_walk, "walk_bands"), (separable, "two_passes_of_bands"))
+every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
 HEIGHTS = sorted(
     {
         1,
@@ -41,7 +39,7 @@ HEIGHTS = sorted(
 # In samples of a row: vectors, and the wide tiles with both edges.
 WIDTHS = (
     *(VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529),
-    *(parallel.TILE_SAMPLES + VECTOR, parallel.TILE_SAMPLES + 5 * VECTOR + 3),
+    *(band_walk.TILE_SAMPLES + VECTOR, band_walk.TILE_SAMPLES + 5 * VECTOR + 3),
 )
 NARROW_TILE_FLOATS = 1 << 13
 
@@ -63,24 +61,27 @@ def filtered(
 @every_banded_variant
 def test_that_nothing_is_written_beside_the_buffers(
     module: ModuleType,
-    compiled: str,
     shape: tuple[int, int, int],
     mask_shape: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    guard, function, guarded = 1024, getattr(module, compiled), []
+    guard, guarded = 1024, []
 
-    def guarding(*arguments: object) -> None:
-        inner = list(arguments)
-        for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
-            if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
-                copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
-                copy[guard:-guard] = buffer
-                guarded.append(copy)
-                inner[index] = copy[guard:-guard]
-        function(*inner)
+    def guarding(function: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            inner = list(arguments)
+            for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
+                if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
+                    copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
+                    copy[guard:-guard] = buffer
+                    guarded.append(copy)
+                    inner[index] = copy[guard:-guard]
+            function(*inner)
 
-    monkeypatch.setattr(module, compiled, guarding)
+        return call
+
+    for holder, name in COMPILED:
+        monkeypatch.setattr(holder, name, guarding(getattr(holder, name)))
     image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
     problem = describe_problem(image, mask, "wrap", 0.0)
     out = np.full(image.size + 2 * guard, 7.5, np.float32)
@@ -109,7 +110,7 @@ def test_that_colour_tiles_meet_without_a_seam(
         (4, 5),
         border=border,
         cval=77,
-        weights="rank one whole",
+        weights="rank 1 whole",
     )
     check(variant(key), case, "cpu")
 
@@ -118,7 +119,7 @@ def test_that_colour_tiles_meet_without_a_seam(
 @pytest.mark.parametrize("width", WIDTHS)
 def test_that_grey_tiles_meet_without_a_seam(key: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(separable, "TILE_FLOATS", NARROW_TILE_FLOATS)
-    check(variant(key), Case(f"grey {width}", 5, width, mask_shape=(3, 3), weights="rank one even"), "cpu")
+    check(variant(key), Case(f"grey {width}", 5, width, mask_shape=(3, 3), weights="rank 1 even"), "cpu")
 
 
 @pytest.mark.parametrize("sums_rows", [34, 46, 158])
@@ -163,50 +164,102 @@ def test_that_small_work_stays_on_one_thread() -> None:
 
 
 @pytest.mark.parametrize("threads", [2, 7])
+@pytest.mark.parametrize("side", [7, 17])
 @every_banded_variant
 def test_that_the_number_of_threads_does_not_change_the_result(
-    module: ModuleType, compiled: str, threads: int, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, side: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
-    mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, 7))))
-    monkeypatch.setattr(module, "cores", lambda: 1)
+    mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
+    for holder, _ in COMPILED:
+        monkeypatch.setattr(holder, "cores", lambda: 1)
     alone = filtered(module, image, mask)
-    monkeypatch.setattr(module, "cores", lambda: threads)
+    for holder, _ in COMPILED:
+        monkeypatch.setattr(holder, "cores", lambda: threads)
     assert np.array_equal(alone, filtered(module, image, mask))
 
 
-@every_banded_variant
-def test_that_a_failure_on_another_thread_is_not_lost(module: ModuleType, compiled: str) -> None:
+def unfinished(number: int) -> bands.Progress:
+    return bands.Progress.of(np.zeros((number, 3), np.int64))
+
+
+def test_that_a_failure_on_another_thread_is_not_lost() -> None:
     first = threading.get_ident()
 
-    def work() -> None:
+    def work(looks: int) -> None:
         if threading.get_ident() != first:
             raise ValueError("from the other thread")
 
     with pytest.raises(ValueError, match="other thread"):
-        bands.run_together(work, 2)
+        bands.run_together(work, 2, unfinished(1))
+
+
+def test_that_a_failure_of_the_caller_waits_for_the_others() -> None:
+    first, begun, progress = threading.get_ident(), threading.Event(), unfinished(5)
+    ended = []
+
+    def work(looks: int) -> None:
+        if threading.get_ident() == first:
+            begun.wait()
+            raise MemoryError("no buffer")
+        begun.set()
+        # Bands are taken until none is left.
+        while progress.counters[0] < progress.bands:
+            threading.Event().wait(0.001)
+        ended.append(True)
+
+    with pytest.raises(MemoryError, match="no buffer"):
+        bands.run_together(work, 2, progress)
+    assert ended == [True]
+
+
+def test_that_the_caller_waits_for_bands_and_not_for_threads() -> None:
+    first, released, progress = threading.get_ident(), threading.Event(), unfinished(1)
+
+    def work(looks: int) -> None:
+        if threading.get_ident() == first:
+            assert looks > 0
+            progress.counters[bands.FINISHED] += 1
+        else:
+            released.wait()
+
+    bands.run_together(work, 2, progress)
+    assert progress.complete
+    released.set()
+
+
+def test_that_the_caller_goes_on_when_another_thread_has_finished_its_band() -> None:
+    first, progress = threading.get_ident(), unfinished(1)
+
+    def work(looks: int) -> None:
+        if threading.get_ident() != first:
+            progress.counters[bands.FINISHED] += 1
+
+    bands.run_together(work, 2, progress)
+    assert progress.complete
 
 
 @pytest.mark.parametrize("width", [64, 63, 33])
 @pytest.mark.parametrize("first", [0, 1, 5])
+@every_banded_variant
 def test_that_results_stored_past_the_cache_are_the_same(
-    width: int, first: int, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, width: int, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image = np.random.default_rng(5).standard_normal((40, width, 1), np.float32)
-    mask = Mask(np.random.default_rng(6).standard_normal((3, 3)))
+    mask = Mask(np.outer(*np.random.default_rng(6).standard_normal((2, 3))))
     problem = describe_problem(image, mask, Border.REFLECT, 0.0)
-    wanted = filtered(parallel, image, mask, Border.REFLECT)
-    monkeypatch.setattr(parallel, "PAST_CACHE_BYTES", 0)
+    wanted = filtered(module, image, mask, Border.REFLECT)
+    monkeypatch.setattr(band_walk, "PAST_CACHE_BYTES", 0)
     # Wherever the result begins in memory: vectors past the cache have to be aligned.
     out = np.zeros(image.size + first, np.float32)[first:].reshape(image.shape)
-    parallel.prepare(problem, mask, BLOCK).launch(image, out)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
     assert np.array_equal(out, wanted)
 
 
 @pytest.mark.parametrize("cval", [300.0, -1.0, 0.5])
 @every_banded_variant
 def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(
-    module: ModuleType, compiled: str, cval: float
+    module: ModuleType, cval: float
 ) -> None:
     image = np.random.default_rng(7).integers(0, 256, (9, 41, 2), np.uint8)
     for mask in (Mask(np.ones((3, 5))), gaussian(7)):
@@ -241,10 +294,28 @@ def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples: int, before
 def test_that_a_picture_that_may_not_be_written_compiles_nothing_more() -> None:
     image = np.ones((5, 9, 1), np.float32)
     filtered(parallel, image, Mask(np.ones((3, 3))))
-    before = len(parallel.correlate_bands.signatures)
+    before = len(band_walk.walk_bands.signatures)
     image.setflags(write=False)
     filtered(parallel, image, Mask(np.ones((5, 5))))
-    assert len(parallel.correlate_bands.signatures) == before
+    assert len(band_walk.walk_bands.signatures) == before
+
+
+@pytest.mark.parametrize("border", list(Border))
+def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Border) -> None:
+    random = np.random.default_rng(10)
+    for dtype in ("float32", "uint8"):
+        # Heights with no middle, and with rows that are walked down together; widths with and without a middle part.
+        for shape in ((3, 5, 2), (29, 150, 1), (60, 47, 3)):
+            image = random.integers(0, 200, shape).astype(dtype)
+            for rows in (*product_rows(dtype == "uint8"), 6, 8):
+                mask = Mask(np.outer(random.integers(-4, 5, rows), random.integers(-4, 5, 4)))
+                filtered(separable, image, mask, border)
+                filtered(separable, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
+
+
+def test_that_there_is_code_for_few_rows_of_integers_only() -> None:
+    assert set(product_rows(whole_numbers=True)) < set(product_rows(whole_numbers=False))
+    assert max(product_rows(whole_numbers=False)) <= MOST_ROWS
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
@@ -255,7 +326,7 @@ def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: 
     for dtype in ("uint8", "uint16"):
         image = random.integers(0, np.iinfo(dtype).max, (7, 83, channels), dtype, endpoint=True)
         for row in (half + half[::-1], (half + half[::-1]) / 7):
-            filtered(separable, image, Mask(np.outer([1, 2, 4], row)), Border.WRAP)
+            filtered(separable, image, Mask(np.outer([1, 2, 4, 8], row)), Border.WRAP)
 
 
 def test_that_masks_that_are_no_product_are_refused_in_words() -> None:
@@ -279,7 +350,9 @@ def test_that_two_passes_keep_nan_and_infinity_where_the_direct_sum_has_them(
         image[row, column] = strange
     for mask in (
         gaussian(9),
+        gaussian(15),
         Mask(np.outer([1, 0, 2], [0.5, 0, 0.1, 3])),
+        Mask(np.outer([1, 0, 2, 0, 0, 1], [0.5, 0, 0.1, 3])),
         Mask(np.outer([1, -1], [1, 2, 1])),
     ):
         filtered(separable, image, mask, border)

@@ -14,7 +14,9 @@ from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
 from engine.problem import Problem
 from engine.timing.request import describe_problem
-from engine.variants.cuda.separable_fused import SHARED_BYTES, VARIANT, fused_shape
+from engine.variants.cuda import fused_strips
+from engine.variants.cuda.fused_tiles import SHARED_BYTES, fused_shape
+from engine.variants.cuda.separable_fused import VARIANT, in_strips
 from tests.engine.variants.counting import count
 
 BLOCK = VARIANT.default_block
@@ -101,10 +103,23 @@ def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
     [
         (18, 5, 1, 63, 2, None, Border.MIRROR),
         (3, 2, 3, 63, 3, (62, 2), Border.WRAP),
+        (3, 2, 1, 34, 3, None, Border.ZERO),
         (2, 45, 3, 2, 31, (1, 30), Border.CONSTANT),
         (3, 130, 1, 1, 17, (0, 0), Border.REFLECT),
+        (23, 5, 1, 4, 3, (3, 0), Border.CONSTANT),
+        (2, 517, 1, 2, 3, None, Border.WRAP),
+        (2, 3, 1, 13, 2, (11, 1), Border.MIRROR),
     ],
-    ids=["two blocks down", "one row at once", "one part ahead", "two blocks across"],
+    ids=[
+        "tiles, two blocks down",
+        "tiles, one row at once",
+        "tiles, fewest rows",
+        "strips, wide",
+        "two strips across, one mask row",
+        "three strips down",
+        "two blocks of strips across",
+        "strips, most rows",
+    ],
 )
 def test_that_large_masks_agree_and_are_counted(
     height: int,
@@ -128,11 +143,33 @@ def test_that_large_masks_agree_and_are_counted(
     assert model.flops == 2 * counts.multiplications
 
 
+@pytest.mark.parametrize("side", [1, 5, 15, 31])
+@pytest.mark.parametrize("size", [1, 7, 256, 1024, 4096, 16384])
+def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size: int, side: int) -> None:
+    mask = product(side, side)
+    problem = problem_of(size, size, mask)
+    launch, shape = fused_strips.launch_of(problem, 1), fused_strips.shape_of(problem, 1)
+    rows = fused_strips.strip_rows(problem, shape)
+    assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
+    assert launch.grid[0] * launch.block[1] * 128 >= size
+    assert (rows + side - 1) % shape.group_rows == 0
+    if size >= 4096:
+        assert (side - 1) / rows <= 0.25
+        assert launch.blocks * launch.block[1] >= 900
+
+
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
-    [(5, "float32", 1), (15, "uint8", 3), (27, "float32", 3), (31, "uint16", 1), (63, "float32", 4)],
+    [
+        (5, "float32", 1),
+        (13, "float32", 2),
+        (15, "uint8", 3),
+        (27, "float32", 3),
+        (31, "uint16", 1),
+        (63, "float32", 4),
+    ],
 )
 def test_that_loads_and_stores_are_whole_vectors_and_local_memory_is_not_used(
     side: int, dtype: str, channels: int
@@ -141,16 +178,22 @@ def test_that_loads_and_stores_are_whole_vectors_and_local_memory_is_not_used(
     problem = problem_of(500, 700, mask, channels, dtype)
     (step,) = VARIANT.passes(problem, mask, BLOCK)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
-    shape = fused_shape(mask.shape, mask.anchor[1], channels)
+    tiles, strips = fused_shape(mask.shape, mask.anchor[1], channels), fused_strips.shape_of(problem, 1)
+    ahead = strips.ahead if in_strips(problem) else tiles.ahead
     if dtype == "float32":
-        assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\], \[%rd\d+\], 16;", ptx)
-        assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {str(shape.ahead - 1)}
-    assert "st.shared.v4.f32" in ptx
+        assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
+        assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {str(ahead - 1)}
     assert "ld.shared.v4.f32" in ptx
     assert "st.global.v4.f32" in ptx
     assert "ld.const" in ptx
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
-    down = shape.down
-    written = side if side // down.unrolled_rows < 2 else side % down.unrolled_rows + down.unrolled_rows
-    in_code = 4 * (shape.along.rows * side + down.rows * written)
+    in_code = 4 * 2 * side * strips.group_rows
+    if not in_strips(problem):
+        down = tiles.down
+        written = side if side // down.unrolled_rows < 2 else side % down.unrolled_rows + down.unrolled_rows
+        in_code = 4 * (tiles.along.rows * side + down.rows * written)
+    else:
+        # A warp that marches by itself waits for no other one.
+        assert "bar.warp.sync" in ptx
+        assert "bar.sync" not in ptx
     assert ptx.count("fma.rn.f32") + ptx.count("mul.f32") == in_code

@@ -11,7 +11,7 @@ from engine.border import Border
 from engine.device.index_rules import cpu_code
 from engine.device.result_rules import cpu_largest
 from engine.mask.mask import Mask
-from engine.metrics.agreement import rounding_bound
+from engine.metrics.agreement import largest_magnitude, rounding_bound
 from engine.timing.request import describe_problem
 from engine.variants.contract import Variant
 from engine.variants.cpu import parallel, separable, serial
@@ -50,9 +50,9 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     assert model.constant_loads == counts.constant_loads
     assert model.flops == 2 * counts.multiplications
     wanted = reference.correlate(image, mask, border, 2.5)
-    assert np.all(
-        np.abs(counts.out - wanted) <= rounding_bound(reference.magnitudes(image, mask, border, 2.5), 12)
-    )
+    bound = rounding_bound(reference.magnitudes(image, mask, border, 2.5), mask.taps)
+    added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
+    assert np.all(np.abs(counts.out - wanted) <= bound + added)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
@@ -67,7 +67,8 @@ def test_that_the_model_counts_quantised_results_by_their_own_size(variant: Vari
     itemsize = np.dtype(dtype).itemsize
     assert model.global_store_bytes == counts.out_stores * itemsize + counts.scratch_stores * 4
     assert model.minimum_bytes == 7 * 6 * 2 * 2 * itemsize
-    compare(counts.out, image, mask, suited_case)
+    added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
+    compare(counts.out, image, mask, suited_case, added)
 
 
 @pytest.mark.parametrize("border", list(Border))

@@ -18,3 +18,9 @@ def test_that_a_failed_run_keeps_who_it_was_why_it_failed_and_its_layout(key: st
     assert (result.variant, result.title) == (key, variant.title if variant else key)
     assert (result.failure, result.layout) == (str(ERROR), layout)
     assert result.kernel_ms is None
+
+
+@pytest.mark.parametrize(("result_type", "dtype"), [("float32", "float32"), ("same", "uint8")])
+def test_that_a_failed_run_keeps_what_it_was_to_write(result_type: str, dtype: str) -> None:
+    job = FilterJob(make_picture(), Mask([[1]]), variant="naive", result_type=result_type)
+    assert failed_run(job, None, ERROR).problem.result_dtype == dtype

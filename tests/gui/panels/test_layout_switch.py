@@ -43,7 +43,8 @@ def test_that_on_the_cpu_it_is_greyed_with_the_reason_and_the_choice_is_kept(
     workspace.change(device=device)
     assert not switch.isEnabled()
     assert not switch.isChecked()
-    assert switch.text() == "Packed, as always on the CPU"
+    assert switch.text() == "Packed"
+    assert "always packed" in switch.toolTip()
     assert "choose a CUDA device or the simulator" in switch.toolTip()
     assert workspace.settings.layout is Layout.PITCHED
     workspace.change(device="simulator")

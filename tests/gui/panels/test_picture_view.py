@@ -218,6 +218,17 @@ def test_that_the_range_mode_is_a_setting(qtbot, view, workspace):
     assert box.currentData() == "rescale"
 
 
+def test_that_results_that_the_kernel_has_clipped_are_shown_in_no_other_way(shown, workspace):
+    box = shown.toolbar.range_box
+    workspace.change(range_mode="absolute", result_type="same")
+    assert box.currentData() == "clip"
+    assert not box.isEnabled()
+    assert "clipped already" in box.toolTip()
+    workspace.change(result_type="float32")
+    assert box.currentData() == "absolute"
+    assert box.isEnabled()
+
+
 def drop(view, urls):
     data = QMimeData()
     data.setUrls(urls)

@@ -31,6 +31,7 @@ from tests.gui.made_results import (
         {"dtype": "float32"},
         {"mask_shape": (5, 3), "anchor": (2, 1)},
         {"border": Border.WRAP},
+        {"result_dtype": "uint8"},
     ],
     ids=lambda change: next(iter(change)),
 )
@@ -43,7 +44,13 @@ def test_that_the_anchor_does_not_part_problems() -> None:
 
 
 def test_that_the_workspace_describes_the_problem_that_its_runs_have() -> None:
-    assert workspace_problem_key(make_workspace()) == problem_key(PROBLEM)
+    workspace = make_workspace()
+    assert workspace_problem_key(workspace) == problem_key(PROBLEM)
+    workspace.change(result_type="same")
+    key = workspace_problem_key(workspace)
+    assert key == problem_key(replace(PROBLEM, result_dtype="uint8"))
+    assert key is not None
+    assert key.picture_text == "512 x 512 RGB uint8, uint8 results"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ SETTINGS = Settings(
     range_mode="absolute",
     baseline="naive",
     layout=Layout.PACKED,
+    result_type="same",
 )
 
 
@@ -84,6 +85,7 @@ def changed(part: str, **fields) -> dict:
         (changed("mask", offset="1"), "offset"),
         (changed("settings", border="torus"), "torus"),
         (changed("settings", layout="dense"), "layout"),
+        (changed("settings", result_type="uint8"), "result_type"),
         (changed("settings", flip=1), "flip"),
         (changed("settings", cval=10**400), "cval"),
         (changed("settings", block=[0, 16]), "block"),

@@ -15,6 +15,8 @@ LADDER = (
     "implicit-gemm",
     "register-blocked",
     "separable-fused",
+    "low-rank-2",
+    "low-rank-3",
 )
 
 

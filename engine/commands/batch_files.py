@@ -1,0 +1,113 @@
+"""Which files a batch filters, and where each result goes; nothing is opened or written here."""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import BadValue, EngineError
+from engine.image.open import OPENED_EXTENSIONS
+from engine.image.save import SAVED_EXTENSIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One picture of a batch.
+
+    Parameters
+    ----------
+    source : str
+    target : str
+        The file for its result.
+    refusal : EngineError, optional
+        Why it is not filtered.
+    """
+
+    source: str
+    target: str
+    refusal: EngineError | None = None
+
+
+def tasks_for(
+    inputs: Sequence[str], out: str, *, extension: str = "", recursive: bool = False, overwrite: bool = False
+) -> list[Task]:
+    """Return the pictures of a batch, in the order of the inputs.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Files, folders, and patterns that no shell has expanded. Of a folder the files with a picture's extension are
+        taken, in order of their names, hidden ones left out.
+    out : str
+        The folder for the results. Where it lies within an input, it is not searched.
+    extension : str
+        Of the results, such as ".png"; empty: that of each picture.
+    recursive : bool
+        Whether folders are searched to their depth; their subfolders are made in `out` too.
+    overwrite : bool
+        Whether a result may replace a file.
+    """
+    found: list[Task] = []
+    seen_sources: set[str] = set()
+    seen_targets: dict[str, str] = {}
+    for source, name in _sources(inputs, out, recursive):
+        key = os.path.realpath(source)
+        if key in seen_sources:
+            continue
+        seen_sources.add(key)
+        stem, own = os.path.splitext(name)
+        target = os.path.join(out, stem + (extension or own))
+        place = os.path.realpath(target)
+        refusal = _why_not(source, target, seen_targets.get(place), overwrite)
+        if refusal is None:
+            seen_targets[place] = source
+        found.append(Task(source, target, refusal))
+    return found
+
+
+def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple[str, str]]:
+    """Yield each file with its name below the folder for the results."""
+    for given in inputs:
+        if os.path.isdir(given):
+            yield from _in_folder(given, out, recursive)
+        elif not os.path.lexists(given) and glob.has_magic(given):
+            # On Windows a program expands patterns itself. Where nothing fits, the pattern is what is not found.
+            for match in sorted(glob.glob(given, recursive=True)) or [given]:
+                yield match, os.path.basename(match)
+        else:
+            yield given, os.path.basename(given)
+
+
+def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, str]]:
+    own_results = os.path.realpath(out)
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".") and os.path.realpath(os.path.join(place, name)) != own_results
+        )
+        if not recursive:
+            folders.clear()
+        for name in sorted(files):
+            if not name.startswith(".") and Path(name).suffix.lower() in OPENED_EXTENSIONS:
+                path = os.path.join(place, name)
+                yield path, os.path.relpath(path, folder)
+
+
+def _why_not(source: str, target: str, other: str | None, overwrite: bool) -> EngineError | None:
+    if not os.path.exists(source):
+        return None  # whoever opens it says so
+    extension = os.path.splitext(target)[1].lower()
+    if extension not in SAVED_EXTENSIONS:
+        kind = f"{extension} files are not written" if extension else "its name has no extension"
+        return BadValue(f"{target} cannot be written", kind, "Say what to write, such as --format png.")
+    if other is not None:
+        return BadValue(
+            f"{target} cannot be written",
+            f"it is the place for the result of {other}",
+            "Filter them into different folders.",
+        )
+    if os.path.lexists(target) and not overwrite:
+        return BadValue(f"{target} is there already", "nothing is replaced unasked", "Add --overwrite.")
+    return None

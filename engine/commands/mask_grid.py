@@ -1,0 +1,71 @@
+"""The masks of a benchmark: sizes with random weights, and masks by name."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.commands.arguments import sides
+from engine.errors import MaskError
+from engine.mask.generators import GENERATORS
+from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
+from engine.mask.resolve import resolve_mask
+
+# The words that `masks --help` and the errors show.
+KINDS = ", ".join(GENERATORS)
+
+
+@dataclass(frozen=True, slots=True)
+class GridMask:
+    """A mask of a benchmark.
+
+    Parameters
+    ----------
+    rows, columns : int
+    named : Mask, optional
+        The mask that was asked for by name, called as it was written; None: random weights of that size.
+    """
+
+    rows: int
+    columns: int
+    named: Mask | None = None
+
+    def weights(self, seed: int) -> Mask:
+        """Return the mask; random weights are none of them special: no zeros, no symmetry, not separable."""
+        if self.named is not None:
+            return self.named
+        random = np.random.default_rng(seed).uniform(0.5, 1.5, (self.rows, self.columns))
+        return Mask(random / (self.rows * self.columns), name=_random_name(self.rows, self.columns))
+
+
+def mask_of_grid(option: str) -> Callable[[str], GridMask]:
+    """Return the type of one entry of a list of masks: 5, 2x5, box:5, sobel-x, or the name of a file."""
+    read_size = sides(option, "rows x columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)
+
+    def read(text: str) -> GridMask:
+        if re.match(r"[\d+-]", text):
+            return GridMask(*read_size(text))
+        try:
+            mask = resolve_mask(text)
+        except MaskError as error:
+            remedy = f"{error.remedy.partition(' Give ')[0]} " if error.remedy.startswith("Did") else ""
+            raise MaskError(
+                f"{option}: {error.what}",
+                error.why,
+                f"{remedy}Write a size such as 5 or 5x7, one by name such as box:5 ({KINDS}), a preset (`masks` lists them), "
+                "or a file.",
+            ) from error
+        return GridMask(*mask.shape, mask.with_name(text))
+
+    return read
+
+
+def mask_label(name: str, rows: int, columns: int) -> str:
+    """Return what a person reads of a mask: its size, after its name where it was asked for by name."""
+    size = f"{rows} x {columns}"
+    return size if name == _random_name(rows, columns) else f"{name}, {size}"
+
+
+def _random_name(rows: int, columns: int) -> str:
+    return f"random {rows} x {columns}"

@@ -1,0 +1,120 @@
+"""`low-rank-2` and `low-rank-3`: what they refuse, and the error that they state."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from engine.block import Limits
+from engine.border import Border
+from engine.errors import UnsupportedVariant
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.metrics.agreement import rounding_bound, verify
+from engine.problem import Problem
+from engine.timing.request import describe_problem
+from engine.variants.contract import Variant, refuse_samples
+from engine.variants.cuda import low_rank_2, low_rank_3
+from engine.variants.planner import holds_bound
+from tests.engine.variants.counting import count
+
+TWO, THREE = low_rank_2.VARIANT, low_rank_3.VARIANT
+RANDOM = np.random.default_rng(23)
+NARROW, WIDE = gaussian(9, sigma=1.2).weights, gaussian(9, sigma=2.5).weights
+
+
+def sum_of(terms: int, rows: int, columns: int) -> Mask:
+    products = [np.outer(RANDOM.standard_normal(rows), RANDOM.standard_normal(columns)) for _ in range(terms)]
+    return Mask(np.sum(products, axis=0))
+
+
+def refused(variant: Variant, mask: Mask, dtype: str = "float32", limits: Limits | None = None) -> str:
+    problem = Problem(50, 60, 3, dtype, mask.shape, mask.anchor)
+    refusal = variant.unsupported(problem, mask, variant.default_block, limits or Limits())
+    return refusal.reason if refusal else ""
+
+
+@pytest.mark.parametrize(
+    ("variant", "mask", "words"),
+    [
+        (TWO, gaussian(9), "one column times one row. Use separable-fused"),
+        (TWO, sum_of(3, 9, 9), "rank is 3: it is no sum of two columns times rows. Use low-rank-3."),
+        (TWO, sum_of(5, 9, 9), "rank is 5: it is no sum of two columns times rows. Use register-blocked"),
+        (THREE, sum_of(4, 9, 9), "rank is 4: it is no sum of three columns times rows. Use register-blocked"),
+        (THREE, sum_of(2, 9, 9), "a sum of two columns times rows. Use low-rank-2"),
+        (TWO, sum_of(2, 5, 5), "take 20 multiply-adds a result; the mask itself takes 25"),
+        (THREE, sum_of(3, 7, 8), "take 45 multiply-adds a result; the mask itself takes 56"),
+        (TWO, sum_of(2, 34, 9), "the sums of up to 33 rows. Use fft."),
+        (TWO, Mask(np.eye(9) * 3e38), "rank is 9"),
+    ],
+)
+def test_that_another_mask_is_refused_with_what_would_do(variant: Variant, mask: Mask, words: str) -> None:
+    assert words in refused(variant, mask)
+    with pytest.raises(UnsupportedVariant, match="sum of products"):
+        variant.passes(Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor), mask, variant.default_block)
+
+
+@pytest.mark.parametrize(("variant", "terms"), [(TWO, 2), (THREE, 3)])
+def test_that_masks_whose_results_must_be_exact_are_refused_for_whole_numbers_only(
+    variant: Variant, terms: int
+) -> None:
+    columns, rows = RANDOM.integers(-9, 9, (9, terms)), RANDOM.integers(-9, 9, (terms, 9))
+    mask = Mask((columns @ rows).astype(float))
+    assert "so few digits" in refused(variant, mask, "uint8")
+    assert refused(variant, mask) == ""
+    assert refused(variant, sum_of(terms, 9, 9), "uint16") == ""
+
+
+def test_that_shared_memory_is_asked_for() -> None:
+    assert "a block has 8,192" in refused(TWO, sum_of(2, 9, 63), limits=Limits(shared_bytes=8192))
+
+
+def test_that_infinity_is_refused_because_both_signs_may_meet() -> None:
+    samples = np.ones((3, 3, 1), np.float32)
+    assert refuse_samples(TWO, samples) is None
+    samples[1, 2] = np.inf
+    refusal = refuse_samples(TWO, samples)
+    assert refusal is not None
+    assert "Row 1, column 2, channel 0 of the picture is inf; low-rank-2" in refusal.reason
+
+
+def test_that_nothing_is_added_to_the_bound_where_weights_are_positive_and_something_where_they_cancel() -> (
+    None
+):
+    together, apart = Mask(NARROW + WIDE), Mask(NARROW - WIDE)
+    problem = Problem(50, 60, mask_shape=together.shape, anchor=together.anchor)
+    assert TWO.added_error(problem, together) == 0.0
+    assert 0.0 < TWO.added_error(problem, apart) < 1e-7
+    whole = Problem(50, 60, dtype="uint8", mask_shape=together.shape, anchor=together.anchor)
+    assert holds_bound(TWO, whole, together)
+    assert not holds_bound(TWO, whole, apart)
+    # Nobody has looked for infinity yet.
+    assert not holds_bound(TWO, problem, together)
+
+
+@pytest.mark.parametrize(("variant", "terms"), [(TWO, 2), (THREE, 3)])
+def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant: Variant, terms: int) -> None:
+    """The picture whose samples have the signs of what the factors leave out, and nothing cancels."""
+    mask = sum_of(terms, 9, 9)
+    problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor)
+    (step,) = variant.passes(problem, mask, variant.default_block)
+    rows, columns = (np.asarray(step.arguments[place], object) for place in (1, 2))
+    made = [[sum(Fraction(float(columns[m, r])) * Fraction(float(rows[r, n])) for r in range(terms)) for n in range(9)] for m in range(9)]  # fmt: skip
+    left_out = sum(
+        abs(Fraction(float(mask.weights32[m, n])) - made[m][n]) for m in range(9) for n in range(9)
+    )
+    magnitudes = np.abs(mask.weights32.astype(np.float64)).sum()
+    granted = float(rounding_bound(np.array(magnitudes), mask.taps))
+    assert float(left_out) <= granted + variant.added_error(problem, mask)
+
+
+@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
+def test_that_results_of_a_sum_whose_terms_nearly_cancel_hold_the_stated_error(border: Border) -> None:
+    mask = Mask(NARROW - WIDE)
+    image = RANDOM.uniform(0, 255, (21, 7, 1)).astype(np.float32)
+    problem = describe_problem(image, mask, border, 9.5)
+    result = count(TWO, problem, mask, TWO.default_block, image).out
+    added = TWO.added_error(problem, mask)
+    verification = verify(np.ascontiguousarray(result), image, mask, problem, added_error=added)
+    assert verification.passed, verification.reason
+    assert verification.max_error > 0.0
