@@ -4,8 +4,8 @@ import io
 from typing import Any
 
 from bench.peers.cells import Cell
-from bench.peers.roster import LIMIT, OURS
-from bench.peers.summary import contenders_of, limit_ms, median_ms
+from bench.peers.roster import OURS
+from bench.peers.summary import contenders_of, limit_ms, limits_of, median_ms
 from bench.peers.tables import UNITS
 
 # Okabe and Ito's colours, darker where white paper needs it; a marker shape each.
@@ -28,7 +28,7 @@ def svg_of(run: dict[str, Any], table: dict[str, Any]) -> bytes:
     unit, scale = UNITS[run["device_kind"]]
     entries = [run["cells"][key] for key in table["cells"]]
     sides = [Cell.from_json(entry["cell"]).mask_side for entry in entries]
-    limits = run["libraries"].get(LIMIT, {}).get("notes", {})
+    limits = limits_of(run)
     with matplotlib.rc_context(_SETTINGS):
         figure = Figure(figsize=(8.5, 5), layout="constrained")
         axes = figure.add_subplot()

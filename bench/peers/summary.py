@@ -11,11 +11,26 @@ def median_ms(entry: dict[str, Any], contender: str) -> float | None:
     return entry["contenders"].get(contender, {}).get("median_ms")
 
 
-def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
+def limits_of(run: dict[str, Any]) -> dict[str, Any]:
+    """Return the notes of what measured the limits, with "copies": bytes of a picture and bytes a second of each copy.
+
+    Only of those that the L2 cache had no part in. A driver's copy of 1 GiB may be slower than one of a quarter of it (H200:
+    2.8 and 4.2 TB/s); that is no limit of a kernel.
+    """
+    notes: dict[str, Any] = dict(run["libraries"].get(LIMIT, {}).get("notes", {}))
+    copies = []
+    for entry in run["cells"].values():
+        copy, picture_bytes = median_ms(entry, COPY), Cell.from_json(entry["cell"]).picture_bytes
+        if copy and picture_bytes > 2 * notes.get("l2_bytes", 0):
+            copies.append((picture_bytes, 2 * picture_bytes / (copy * 1e-3)))
+    return notes | {"copies": copies}
+
+
+def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool = False) -> float | None:
     """Return what no direct filter of the cell can be faster than, ms; None where nothing was measured.
 
     max(copy, multiply-adds / rate): the faster one of a copy of this very picture in this run and of its bytes at the
-    bandwidth of a large copy; the multiply-adds of one pass, or of two where the mask has rank 1, at the device's
+    bandwidth of a smaller one's copy; the multiply-adds of one pass, or of two where the mask has rank 1, at the device's
     theoretical rate. Where no rate is known (a CPU) it is the copy.
 
     Parameters
@@ -23,16 +38,19 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any]) -> float | None:
     entry : dict
         Of one cell.
     limits : dict
-        Notes of what measured the limits.
+        As `limits_of` gives them.
+    as_measured : bool
+        Whether multiply-adds go at the rate of a kernel that does nothing else, instead of the theoretical one.
     """
     cell = Cell.from_json(entry["cell"])
     copy = median_ms(entry, COPY)
     if copy is None:
         return None
-    if rate := limits.get("copy_bytes_per_s"):
-        # A warm small picture lies in the cache, where its copy is faster; a large one may copy a little slower.
-        copy = min(copy, 2 * cell.picture_bytes / rate * 1e3)
-    rate = limits.get("multiply_adds_per_s")
+    # A larger picture need not be copied slower than a smaller one was; a smaller one has a launch to pay for, too.
+    for copied_bytes, bytes_per_s in limits.get("copies", ()):
+        if copied_bytes <= cell.picture_bytes:
+            copy = min(copy, 2 * cell.picture_bytes / bytes_per_s * 1e3)
+    rate = limits.get("multiply_adds_per_s_measured" if as_measured else "multiply_adds_per_s")
     counted = cell.separable_multiply_adds if cell.kind == "gaussian" else cell.multiply_adds
     return max(copy, counted / rate * 1e3) if rate else copy
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from bench.peers.roster import COPY, LIMIT, OURS, OURS_AUTO
-from bench.peers.summary import behind_best, contenders_of, limit_ms, peers_of, ratios, reasons
+from bench.peers.summary import behind_best, contenders_of, limit_ms, limits_of, peers_of, ratios, reasons
 
 # A spread smaller than this is not written beside the median.
 QUIET = 0.03
@@ -31,20 +31,27 @@ def table_lines(run: dict[str, Any], table: dict[str, Any]) -> list[str]:
     """Return the Markdown of one table: a row a cell, ours first, then the limit, then the peers."""
     _, scale = UNITS[run["device_kind"]]
     entries = [run["cells"][key] for key in table["cells"]]
-    limits = run["libraries"].get(LIMIT, {}).get("notes", {})
+    limits = limits_of(run)
+    has_measured = "multiply_adds_per_s_measured" in limits
     names = contenders_of(entries)
     ours, peers = _split(names)
-    heads = [table["axis_title"], *map(_short, ours), "limit", "reached", *map(_short, peers), "lead"]
+    heads = [table["axis_title"], *map(_short, ours), "limit", "reached"]
+    heads += [*(["at the measured rate"] if has_measured else []), *map(_short, peers), "lead"]
     lines = [f"**{table['title']}**", "", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for label, entry in zip(table["labels"], entries, strict=True):
         limit = limit_ms(entry, limits)
         times = [one["median_ms"] for one in map(entry["contenders"].get, ours) if one and "median_ms" in one]
-        reached = f"{limit / min(times):.0%}" if limit is not None and times else ""
         cells = [_time(entry, name, scale) for name in ours]
-        cells += ["" if limit is None else number(limit * scale), reached]
+        cells += ["" if limit is None else number(limit * scale), _share(limit, times)]
+        if has_measured:
+            cells.append(_share(limit_ms(entry, limits, as_measured=True), times))
         cells += [_time(entry, name, scale) for name in peers]
         lines.append(f"| {' | '.join([label, *cells, _lead(entry)])} |")
     return lines + _missing(table, entries)
+
+
+def _share(limit: float | None, times: list[float]) -> str:
+    return f"{limit / min(times):.0%}" if limit is not None and times else ""
 
 
 def _split(names: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -6,7 +6,7 @@ import pytest
 from bench.peers.__main__ import as_text
 from bench.peers.marked import put_between
 from bench.peers.plot import svg_of
-from bench.peers.summary import behind_best, limit_ms, ratios, reasons
+from bench.peers.summary import behind_best, limit_ms, limits_of, ratios, reasons
 from bench.peers.tables import document_lines, number, table_lines
 from tests.bench.made_runs import CELLS, entry, make_run, timed
 
@@ -28,9 +28,27 @@ def test_that_the_limit_is_the_copy_or_the_multiply_adds_whichever_takes_longer(
     samples = 64 * 64
     assert limit_ms(one, {}) == 0.5
     assert limit_ms(one, {"multiply_adds_per_s": 25 * samples / 2e-3}) == pytest.approx(2.0)
-    # The bytes of a picture and its result at the bandwidth of a large copy, where that is faster.
-    assert limit_ms(one, {"copy_bytes_per_s": 8 * samples / 0.25e-3}) == pytest.approx(0.25)
+    # The bytes of a picture and its result at the bandwidth of a smaller picture's copy, where that is faster.
+    assert limit_ms(one, {"copies": [(4 * samples, 8 * samples / 0.25e-3)]}) == pytest.approx(0.25)
+    assert limit_ms(one, {"copies": [(4 * samples + 1, 8 * samples / 0.25e-3)]}) == 0.5
     assert limit_ms(entry(CELLS[1], haloscope_auto=1.0), {}) is None
+
+
+def test_that_the_limit_may_be_taken_at_the_rate_that_was_measured() -> None:
+    rates = {
+        "multiply_adds_per_s": 25 * 64 * 64 / 2e-3,
+        "multiply_adds_per_s_measured": 25 * 64 * 64 / 2.5e-3,
+    }
+    assert limit_ms(entry(CELLS[1], limit_copy=0.5), rates, as_measured=True) == pytest.approx(2.5)
+
+
+def test_that_copies_count_that_no_cache_had_a_part_in() -> None:
+    run = make_run()
+    picture_bytes = 4 * 64 * 64
+    run["libraries"]["limit"]["notes"] = {"l2_bytes": picture_bytes}
+    assert limits_of(run)["copies"] == []
+    run["libraries"]["limit"]["notes"] = {"l2_bytes": picture_bytes // 4}
+    assert limits_of(run)["copies"] == [(picture_bytes, pytest.approx(2 * picture_bytes / 0.5e-3))] * 2
 
 
 def test_that_a_table_has_ours_the_limit_the_peers_and_the_lead() -> None:

@@ -4,7 +4,7 @@ Idea
     If the mask is one column times one row, a row of sums along the picture's rows is computed first, then results down
     the columns of these sums: rows + columns instead of rows x columns multiply-adds a result.
 Who loads what
-    With few mask rows (up to 11 for float32, 3 for integers) a core walks down a band as `cpu-parallel` does: the sum along
+    With few mask rows (up to 13 for float32, 3 for integers) a core walks down a band as `cpu-parallel` does: the sum along
     the row is formed in registers and added at once to all results that wait for it. With more rows it walks down a tile of
     500 to 2000 samples. Each input row is read once a band, in the picture's own type; its sums along the row stay in
     the core's second cache (256 KB) until the last result that needs them is done.
