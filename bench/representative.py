@@ -5,6 +5,7 @@ python -m bench.representative     launches every CUDA kernel once, checks the r
 
 import numpy as np
 
+from bench.auto_grid import mask_of
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
@@ -25,12 +26,19 @@ def binomial(side: int) -> np.ndarray:
 
 
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
-    """Return a mask of that size that the variant takes: binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums."""
+    """Return a mask of about that size that the variant takes.
+
+    Binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums; a larger sum of two or three
+    products for the variants of these.
+    """
     name = f"binomial {rows} x {columns}"
     if variant.key.endswith("box"):
         return Mask(np.full((rows, columns), 1 / (rows * columns)), name=f"box {rows} x {columns}")
     if variant.key.startswith("row"):
         return Mask(binomial(columns)[np.newaxis], name=f"binomial 1 x {columns}")
+    if variant.key.startswith("low-rank"):
+        terms = int(variant.key[-1])
+        return mask_of(f"rank {terms}", max(rows, columns, 3 * terms))
     return Mask(np.outer(binomial(rows), binomial(columns)), name=name)
 
 
