@@ -14,14 +14,14 @@ def median_ms(entry: dict[str, Any], contender: str) -> float | None:
 def limits_of(run: dict[str, Any]) -> dict[str, Any]:
     """Return the notes of what measured the limits, with "copies": bytes of a picture and bytes a second of each copy.
 
-    Only of those that the L2 cache had no part in. A driver's copy of 1 GiB may be slower than one of a quarter of it (H200:
+    Only of those that the L2 cache is known to have had no part in. A driver's copy of 1 GiB may be slower than one of a quarter of it (H200:
     2.8 and 4.2 TB/s); that is no limit of a kernel.
     """
     notes: dict[str, Any] = dict(run["libraries"].get(LIMIT, {}).get("notes", {}))
     copies = []
     for entry in run["cells"].values():
         copy, picture_bytes = median_ms(entry, COPY), Cell.from_json(entry["cell"]).picture_bytes
-        if copy and picture_bytes > 2 * notes.get("l2_bytes", 0):
+        if copy and picture_bytes > 2 * notes.get("l2_bytes", float("inf")):
             copies.append((picture_bytes, 2 * picture_bytes / (copy * 1e-3)))
     return notes | {"copies": copies}
 

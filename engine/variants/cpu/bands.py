@@ -124,9 +124,15 @@ def run_together(work: Work, workers: int, progress: Progress) -> None:
         for _ in others:
             ended.get()
         raise
+    at_work = len(others)
     while not progress.complete:
         failure = ended.get()
+        at_work -= 1
         if failure is not None:
+            # As above.
+            progress.stop()
+            for _ in range(at_work):
+                ended.get()
             raise failure
 
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from queue import SimpleQueue
 from types import ModuleType
 
 import numpy as np
@@ -192,6 +193,31 @@ def test_that_a_failure_on_another_thread_is_not_lost() -> None:
 
     with pytest.raises(ValueError, match="other thread"):
         bands.run_together(work, 2, unfinished(1))
+
+
+def test_that_a_failure_on_another_thread_waits_for_those_that_still_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Three threads, also where the machine has two cores.
+    orders = [SimpleQueue[bands._Order]() for _ in range(2)]
+    for one in orders:
+        threading.Thread(target=bands._help, args=(-1, one), daemon=True).start()
+    monkeypatch.setattr(bands, "_helpers", lambda: [(-1, one) for one in orders])
+    first, progress, ended = threading.get_ident(), unfinished(9), []
+    failing = iter([True])
+
+    def work(looks: int) -> None:
+        if threading.get_ident() == first:
+            return
+        if next(failing, False):
+            raise ValueError("from the other thread")
+        while progress.counters[0] < progress.bands:
+            threading.Event().wait(0.001)
+        ended.append(True)
+
+    with pytest.raises(ValueError, match="other thread"):
+        bands.run_together(work, 3, progress)
+    assert ended == [True]
 
 
 def test_that_a_failure_of_the_caller_waits_for_the_others() -> None:
