@@ -32,8 +32,11 @@ from engine.variants.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cos
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
 
 
-def write_table(machine: Backend, only: set[str]) -> None:
-    """Measure the grid and put it into the table; rows of variants that were not asked for stay."""
+def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False) -> None:
+    """Measure the grid and put it into the table; rows of variants that were not asked for stay.
+
+    With `keep_shorter` a time that the table has stays where it is shorter: what else runs on a machine only ever adds.
+    """
     kind = machine.info.kind
     tables = json.loads(TABLE_PATH.read_text(encoding="utf-8")) if TABLE_PATH.exists() else {}
     times = measured_table(machine, only)
@@ -43,7 +46,10 @@ def write_table(machine: Backend, only: set[str]) -> None:
     if kind == "cuda":
         clock_ghz = float(facts["clock"].split()[0]) / 1e3
         rates = replace(rates, multiply_adds_g_s=int(facts["multiprocessors"]) * 128 * clock_ghz)
-    old = tables.get(kind, {}).get("times_us", {}) if only else {}
+    known = tables.get(kind, {}).get("times_us", {})
+    if keep_shorter:
+        times = {key: _shorter(found, known.get(key)) for key, found in times.items()}
+    old = known if only else {}
     tables[kind] = {
         "from": f"python -m bench.auto --device {kind} --write, {environment.device}, commit {environment.commit}",
         "rates": {
@@ -81,6 +87,16 @@ def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
                     times.setdefault(key, {}).setdefault(kind_of(dtype, channels), []).append(row)
                 print(f"{kind_of(dtype, channels)}, {picture_side}: {', '.join(rows)}", flush=True)
     return times
+
+
+def _shorter(found: Any, known: Any) -> Any:
+    """Return the shorter of two times, of nested lists and dicts of such; what one lacks is the other's."""
+    if isinstance(found, dict):
+        return {key: _shorter(value, (known or {}).get(key)) for key, value in found.items()}
+    if isinstance(found, list):
+        rows = known if known is not None and len(known) == len(found) else [None] * len(found)
+        return [_shorter(*pair) for pair in zip(found, rows, strict=True)]
+    return min((time for time in (found, known) if time is not None), default=None)
 
 
 def copy_gb_s(machine: Backend) -> float:

@@ -1,5 +1,6 @@
 import json
 
+from bench import cost_grid
 from bench.auto import Cell, line_of
 from bench.auto_grid import is_too_long, mask_of
 from bench.cost_grid import as_text
@@ -37,3 +38,11 @@ def test_that_only_what_holds_everything_up_is_left_out() -> None:
     assert is_too_long(variant("cpu-parallel"), problem)
     assert not is_too_long(variant("cpu-box"), problem)
     assert not is_too_long(variant("cpu-separable"), problem)
+
+
+def test_that_the_shorter_of_two_times_is_kept_wherever_there_are_two() -> None:
+    known = {"float32 x 1": [[3.0, None], [1.0, 2.0]]}
+    found = {"float32 x 1": [[2.0, 5.0], [4.0, None]], "uint8 x 1": [[7.0, None]]}
+    kept = {"float32 x 1": [[2.0, 5.0], [1.0, 2.0]], "uint8 x 1": [[7.0, None]]}
+    assert cost_grid._shorter(found, known) == kept
+    assert cost_grid._shorter(found, None) == found
