@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
+from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
 from engine.commands.batch_files import tasks_for
 from engine.commands.batch_pipeline import Batch
@@ -73,8 +73,11 @@ def run(arguments: list[str]) -> int:
     batch = Batch(options, mask, tasks, on_finished)
     begin = time.perf_counter()
     fault: DeviceFault | None = None
+    is_stopped = False
     try:
         batch.run()
+    except KeyboardInterrupt:
+        is_stopped = True
     except DeviceFault as error:
         fault = error
         known = {finished.task for finished in outcomes}
@@ -83,9 +86,11 @@ def run(arguments: list[str]) -> int:
     order = {task: number for number, task in enumerate(tasks)}
     outcomes.sort(key=lambda finished: order[finished.task])
     if options.json:
-        say_json(_document(options, mask, batch, outcomes, elapsed_s))
+        say_json(_document(options, mask, batch, outcomes, elapsed_s, len(tasks)))
     else:
-        say(_summary(options, batch, outcomes, elapsed_s))
+        say(("Stopped: " if is_stopped else "") + _summary(options, batch, outcomes, elapsed_s, len(tasks)))
+    if is_stopped:
+        return INTERRUPTED
     if fault is not None:
         raise fault
     errors = [finished.error for finished in outcomes if finished.error is not None]
@@ -165,16 +170,16 @@ def _failure(finished: Finished) -> str:
 
 
 def _summary(
-    options: argparse.Namespace, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float
+    options: argparse.Namespace, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float, total: int
 ) -> str:
     done = [finished for finished in outcomes if finished.error is None]
     failed = [finished for finished in outcomes if finished.error is not None]
-    pictures = "picture" if len(outcomes) == 1 else "pictures"
+    pictures = "picture" if total == 1 else "pictures"
     by = f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}" if done else ""
     proof = _proof(done) if done else ""
     speed = f", {len(done) / elapsed_s:.3g} a second" if done else ""
     lines = [
-        f"{len(done)} of {len(outcomes)} {pictures} filtered into {options.out}{by}{proof}; {elapsed_s:.3g} s{speed}"
+        f"{len(done)} of {total} {pictures} filtered into {options.out}{by}{proof}; {elapsed_s:.3g} s{speed}"
     ]
     if failed:
         lines.append(f"{len(failed)} failed:")
@@ -191,7 +196,12 @@ def _proof(done: Sequence[Finished]) -> str:
 
 
 def _document(
-    options: argparse.Namespace, mask: Mask, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float
+    options: argparse.Namespace,
+    mask: Mask,
+    batch: Batch,
+    outcomes: Sequence[Finished],
+    elapsed_s: float,
+    total: int,
 ) -> dict[str, Any]:
     return {
         "format": FORMAT,
@@ -203,6 +213,7 @@ def _document(
         "variants": batch.variants,
         "devices": batch.devices,
         "elapsed_s": elapsed_s,
+        "pictures": total,
         "done": sum(finished.error is None for finished in outcomes),
         "failed": sum(finished.error is not None for finished in outcomes),
         "files": [_file(finished) for finished in outcomes],

@@ -49,17 +49,21 @@ def tasks_for(
         Whether a result may replace a file.
     """
     found: list[Task] = []
-    seen_sources: set[str] = set()
     seen_targets: dict[str, str] = {}
+    sources: dict[str, tuple[str, str]] = {}
     for source, name in _sources(inputs, out, recursive):
-        key = os.path.realpath(source)
-        if key in seen_sources:
-            continue
-        seen_sources.add(key)
+        sources.setdefault(os.path.realpath(source), (source, name))
+    for key, (source, name) in sources.items():
         stem, own = os.path.splitext(name)
         target = os.path.join(out, stem + (extension or own))
         place = os.path.realpath(target)
         refusal = _why_not(source, target, seen_targets.get(place), overwrite)
+        if refusal is None and place != key and place in sources:
+            refusal = BadValue(
+                f"{target} cannot be written",
+                "it is another picture of this batch",
+                "Choose another folder for the results, or another --format.",
+            )
         if refusal is None:
             seen_targets[place] = source
         found.append(Task(source, target, refusal))
@@ -105,8 +109,8 @@ def _why_not(source: str, target: str, other: str | None, overwrite: bool) -> En
     if other is not None:
         return BadValue(
             f"{target} cannot be written",
-            f"it is the place for the result of {other}",
-            "Filter them into different folders.",
+            f"it is also the place for the result of {other}",
+            "Filter them into different folders, or leave out --format.",
         )
     if os.path.lexists(target) and not overwrite:
         return BadValue(f"{target} is there already", "nothing is replaced unasked", "Add --overwrite.")

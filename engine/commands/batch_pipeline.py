@@ -72,6 +72,8 @@ class Batch:
         ------
         DeviceFault
             The device was lost: what was not saved before has not been filtered.
+        KeyboardInterrupt
+            What was filtered by then has been saved and told of.
         """
         try:
             jobs = self._jobs()
@@ -82,7 +84,7 @@ class Batch:
                 for job in chain((first,), jobs):
                     self._filter_alone(job)
             self._settle_all()
-        except DeviceFault:
+        except (DeviceFault, KeyboardInterrupt):
             self._settle_all()
             raise
         finally:
@@ -147,6 +149,8 @@ class Batch:
         for opened in self._opened():
             try:
                 job = look_up(self._options, self._mask, opened)
+            except DeviceFault:
+                raise
             except EngineError as error:
                 self._on_finished(Finished(opened.task, error))
             else:
@@ -177,6 +181,8 @@ class Batch:
         return max(1, min(self._threads, WAITING_BYTES // self._largest_bytes))
 
     def _hand_over(self, job: Job, values: np.ndarray) -> None:
+        # Results are float32 where the pictures may be of 8 bit.
+        self._largest_bytes = max(self._largest_bytes, values.nbytes)
         self._saving.append(
             (job.opened.task, self._savers.submit(verify_and_save, self._options, job, values))
         )
@@ -188,11 +194,12 @@ class Batch:
             self._settle_oldest()
 
     def _settle_oldest(self) -> None:
-        task, future = self._saving.popleft()
+        task, future = self._saving[0]
         try:
             finished = future.result()
         except (EngineError, MemoryError) as error:
             finished = Finished(task, _in_words(error))
+        self._saving.popleft()
         self._on_finished(finished)
 
     @staticmethod

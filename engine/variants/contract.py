@@ -96,8 +96,16 @@ class Pass:
 
 def refuse_samples(variant: "Variant", samples: np.ndarray) -> Refusal | None:
     """Return why a variant cannot filter these very samples, which `unsupported` has not seen; None if it can."""
-    if not variant.needs_finite or samples.dtype.kind != "f" or np.isfinite(samples).all():
+    if not variant.needs_finite or samples.dtype.kind != "f":
         return None
+    if np.isfinite(samples).all():
+        largest = float(np.abs(samples).max(initial=0.0))
+        if largest <= variant.most_sample:
+            return None
+        return Refusal(
+            f"The picture has samples up to {largest:.3g}; past {variant.most_sample:.3g} sums within {variant.key} could be "
+            "infinite where the result is not. Use register-blocked, tiled or naive."
+        )
     row, column, channel = (int(place) for place in np.argwhere(~np.isfinite(samples))[0])
     return Refusal(
         f"Row {row}, column {column}, channel {channel} of the picture is {samples[row, column, channel]}; {variant.key} "
@@ -145,6 +153,8 @@ class Variant:
     needs_finite : bool
         NaN or infinity in a picture would spread, or become the other: whoever runs the variant has to refuse such pictures
         (`refuse_samples`) before anything is computed.
+    most_sample : float
+        The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN is.
     added_error : callable of (Problem, Mask) -> float
         What a result may be off beyond the bound of a direct sum (`engine.metrics.agreement`), as a part of the largest
         magnitude among the picture's samples and its ghost value. 0: the bound holds whatever the picture.
@@ -164,6 +174,7 @@ class Variant:
     remark: str = ""
     library: str = ""
     needs_finite: bool = False
+    most_sample: float = float("inf")
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
     quantises: bool = False
     cuttable: bool = True

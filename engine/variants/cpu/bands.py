@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from queue import SimpleQueue
 
@@ -88,12 +88,22 @@ class Progress:
         self.counters[0] = self.bands
 
 
+def _held_lock() -> threading.Lock:
+    lock = threading.Lock()
+    lock.acquire()
+    return lock
+
+
 @dataclass(frozen=True)
 class _Order:
-    """Work for another thread, and where it says that it has ended, and with what failure."""
+    """Work for another thread, and where it says that it has ended, and with what failure.
+
+    `under_way` is locked until then.
+    """
 
     work: Work
     ended: "SimpleQueue[Exception | None]"
+    under_way: threading.Lock = field(default_factory=_held_lock)
 
 
 def run_together(work: Work, workers: int, progress: Progress) -> None:
@@ -101,7 +111,7 @@ def run_together(work: Work, workers: int, progress: Progress) -> None:
 
     The caller begins at once; the others take their share as they wake. One that wakes too late finds no band left and
     does nothing, so nobody waits for it: `work` refers to the picture and the result by address only, else it would hold
-    them after the launch.
+    them after the launch. Whatever is raised here, Ctrl-C in the middle too, is raised when nobody writes any more.
 
     Raises
     ------
@@ -114,31 +124,53 @@ def run_together(work: Work, workers: int, progress: Progress) -> None:
     ended: SimpleQueue[Exception | None] = SimpleQueue()
     here = _current_core()
     others = [orders for core, orders in _helpers() if core != here][: workers - 1]
-    for orders in others:
-        orders.put(_Order(work, ended))
+    given = [_Order(work, ended) for _ in others]
     try:
+        for orders, order in zip(others, given, strict=True):
+            orders.put(order)
         work(LOOKS)
+        _await_bands(progress, ended, len(given))
     except BaseException:
         # The others may be writing to the result, which the caller is about to lose.
         progress.stop()
-        for _ in others:
-            ended.get()
+        for orders, order in zip(others, given, strict=True):
+            # Nobody knows whether the last one was given when this was raised.
+            orders.put(order)
+        for order in given:
+            _await(order.under_way)
         raise
-    at_work = len(others)
-    while not progress.complete:
-        failure = ended.get()
-        at_work -= 1
-        if failure is not None:
-            # As above.
-            progress.stop()
-            for _ in range(at_work):
-                ended.get()
-            raise failure
+
+
+def _await_bands(progress: Progress, ended: "SimpleQueue[Exception | None]", threads: int) -> None:
+    """Wait until all bands are finished, or all other threads have ended; raise what one of these met if a band is missing."""
+    failure: Exception | None = None
+    for _ in range(threads):
+        if progress.complete:
+            return
+        failure = ended.get() or failure
+    if not progress.complete and failure is not None:
+        raise failure
+
+
+def _await(lock: threading.Lock) -> None:
+    """Wait for a lock, through any number of interruptions: the first one is raised when nobody writes any more."""
+    while True:
+        try:
+            lock.acquire()
+        except BaseException:  # noqa: BLE001 - see above
+            continue
+        return
+
+
+def _helpers() -> "list[tuple[int, SimpleQueue[_Order]]]":
+    """Return for each core the one that a thread is held to (-1: none), and the queue of its orders; started once."""
+    with _starting:
+        return _started()
 
 
 @cache
-def _helpers() -> "list[tuple[int, SimpleQueue[_Order]]]":
-    """Start a thread for each core; return the core that it is held to (-1: none), and the queue of its orders.
+def _started() -> "list[tuple[int, SimpleQueue[_Order]]]":
+    """Start a thread for each core.
 
     Threads that are woken together for a millisecond often begin on one core, and the scheduler takes 4 ms to part them:
     not held to cores, launches of 1 to 4 ms took up to twice as long as they needed (2 cores). For the same reason the
@@ -151,9 +183,18 @@ def _helpers() -> "list[tuple[int, SimpleQueue[_Order]]]":
     return helpers
 
 
+_starting = threading.Lock()
+
+
+def _begin_anew() -> None:
+    """Forget the threads, which a child process has none of; its copy of the lock may be held by one of them."""
+    global _starting
+    _starting = threading.Lock()
+    _started.cache_clear()
+
+
 if hasattr(os, "register_at_fork"):
-    # A child process has none of its parent's threads.
-    os.register_at_fork(after_in_child=_helpers.cache_clear)
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def _help(core: int, orders: "SimpleQueue[_Order]") -> None:
@@ -163,12 +204,16 @@ def _help(core: int, orders: "SimpleQueue[_Order]") -> None:
             os.sched_setaffinity(threading.get_native_id(), {core})
     while True:
         order = orders.get()
+        if not order.under_way.locked():
+            # Given twice (`run_together`).
+            continue
         failure: Exception | None = None
         try:
             order.work(0)
         except Exception as raised:  # noqa: BLE001 - whoever gave the order raises it
             failure = raised
         order.ended.put(failure)
+        order.under_way.release()
         del order, failure
 
 

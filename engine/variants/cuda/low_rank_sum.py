@@ -17,7 +17,7 @@ Error
 Refused
     Pictures of whole numbers with weights of so few digits that direct sums of them are exact: the columns and rows are
     rounded, and such results are promised bit for bit. Pictures with NaN or infinity: where the direct sum is infinite,
-    products of both signs give infinity less infinity.
+    products of both signs give infinity less infinity. So would samples past `MOST_SAMPLE`, which are refused too.
 """
 
 from collections.abc import Callable
@@ -41,6 +41,7 @@ from engine.work import Work
 WORTH_IT = 0.75
 """Multiply-adds that the sum may have for each one of the direct sum."""
 MOST_TERMS = 3
+MOST_SAMPLE = 2.0**60
 _WORDS = {2: "two", 3: "three"}
 
 
@@ -65,9 +66,10 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
             f"{fused_strips.MOST_ROWS} rows. Use fft."
         )
     if terms * (rows + columns) > WORTH_IT * mask.taps:
+        beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
         return Refusal(
             f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds a result; the mask itself "
-            f"takes {mask.taps}, which is hardly more. Use register-blocked."
+            f"takes {mask.taps}, which is {beside}. Use register-blocked."
         )
     found = low_rank(mask, terms)
     if found.rank > terms:
@@ -77,7 +79,9 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
         )
     if 1 < found.rank < terms:
         return Refusal("The mask is a sum of two columns times rows. Use low-rank-2, which needs no more.")
-    if not (np.isfinite(found.columns).all() and np.isfinite(found.left_out).all()):
+    # With `MOST_SAMPLE` no sum within reaches the largest float32, 2^128.
+    is_small = np.isfinite(found.columns).all() and found.magnitudes.sum() <= MOST_SAMPLE
+    if not (is_small and np.isfinite(found.left_out).all()):
         return Refusal(
             "The weights are so large that a column would overflow. Use register-blocked or tiled."
         )
@@ -156,5 +160,6 @@ def low_rank_variant(terms: int) -> Variant:
         "sum, and it is stated; pictures with NaN or infinity are refused.",
         quantises=True,
         needs_finite=True,
+        most_sample=MOST_SAMPLE,
         added_error=added_error_of(terms),
     )

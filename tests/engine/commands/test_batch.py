@@ -100,7 +100,7 @@ def test_that_two_pictures_of_one_name_do_not_share_a_place(command, photos, tmp
         "batch", photos / "grey.png", photos / "more" / "grey.png", "--out", tmp_path / "out", *MASK
     )
     assert answer.status == 2
-    assert f"it is the place for the result of {photos / 'grey.png'}" in answer.out
+    assert f"it is also the place for the result of {photos / 'grey.png'}" in answer.out
     assert engine.open_image(tmp_path / "out" / "grey.png").pixels.shape == (9, 7)
 
 
@@ -227,3 +227,36 @@ def test_that_bad_use_is_refused_before_any_work(
     for word, place in places.items():
         arguments = tuple(argument.replace(word, str(place)) for argument in arguments)
     refused("batch", *arguments, status=status, says=says)
+
+
+def test_that_no_other_picture_of_the_batch_is_replaced_by_a_result(command, tmp_path):
+    folder = tmp_path / "both"
+    folder.mkdir()
+    engine.save_image(np.full((5, 4), 9, np.uint8), folder / "a.jpg")
+    engine.save_image(np.array([[0, 90], [255, 30], [8, 0]], np.uint8), folder / "a.png")
+    before = (folder / "a.png").read_bytes()
+    answer = command("batch", folder, "--out", folder, "--format", "png", "--overwrite", *MASK)
+    assert answer.status == 2
+    assert "a.png cannot be written: it is another picture of this batch" in answer.out
+    assert (folder / "a.png").read_bytes() != before  # by its own result
+    assert engine.open_image(folder / "a.png").pixels.shape == (3, 2)
+
+
+def test_that_a_stopped_batch_says_what_is_there(command, photos, tmp_path, monkeypatch):
+    from engine.commands import batch_pipeline
+
+    filtered = []
+    look_up = batch_pipeline.look_up
+
+    def interrupted(*arguments):
+        if filtered:
+            raise KeyboardInterrupt
+        filtered.append(True)
+        return look_up(*arguments)
+
+    monkeypatch.setattr(batch_pipeline, "look_up", interrupted)
+    out = tmp_path / "out"
+    answer = command("batch", photos / "grey.png", photos / "rgb.tif", "--out", out, *MASK)
+    assert answer.status == 130
+    assert "Stopped: 1 of 2 pictures filtered into" in answer.out
+    assert names(out) == ["grey.png"]

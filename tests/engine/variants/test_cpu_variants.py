@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from queue import SimpleQueue
 from types import ModuleType
 
@@ -204,15 +205,15 @@ def test_that_a_failure_on_another_thread_waits_for_those_that_still_write(
         threading.Thread(target=bands._help, args=(-1, one), daemon=True).start()
     monkeypatch.setattr(bands, "_helpers", lambda: [(-1, one) for one in orders])
     first, progress, ended = threading.get_ident(), unfinished(9), []
-    failing = iter([True])
+    failing, failed = iter([True]), threading.Event()
 
     def work(looks: int) -> None:
         if threading.get_ident() == first:
             return
         if next(failing, False):
+            failed.set()
             raise ValueError("from the other thread")
-        while progress.counters[0] < progress.bands:
-            threading.Event().wait(0.001)
+        failed.wait()
         ended.append(True)
 
     with pytest.raises(ValueError, match="other thread"):
@@ -237,6 +238,74 @@ def test_that_a_failure_of_the_caller_waits_for_the_others() -> None:
     with pytest.raises(MemoryError, match="no buffer"):
         bands.run_together(work, 2, progress)
     assert ended == [True]
+
+
+def test_that_ctrl_c_reaches_the_caller_when_nobody_writes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, progress, writing, released = (
+        threading.get_ident(),
+        unfinished(2),
+        threading.Event(),
+        threading.Event(),
+    )
+    ended = []
+
+    def work(looks: int) -> None:
+        if threading.get_ident() == first:
+            writing.wait()
+            return
+        writing.set()
+        released.wait()
+        ended.append(True)
+
+    def interrupted(*_: object) -> None:
+        released.set()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bands, "_await_bands", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        bands.run_together(work, 2, progress)
+    assert ended == [True]
+
+
+def test_that_a_lock_is_waited_for_through_interruptions() -> None:
+    interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
+
+    class Lock:
+        def acquire(self) -> None:
+            for kind in interruptions:
+                raise kind
+
+    bands._await(Lock())  # type: ignore[arg-type]
+    assert next(interruptions, None) is None
+
+
+def test_that_a_thread_that_took_no_band_fails_nothing() -> None:
+    first, progress = threading.get_ident(), unfinished(1)
+
+    def work(looks: int) -> None:
+        if threading.get_ident() != first:
+            progress.counters[bands.FINISHED] += 1
+            raise MemoryError("no buffer for a further band")
+
+    bands.run_together(work, 2, progress)
+
+
+def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bands, "_started", cache(bands._started.__wrapped__))
+    begun = threading.Barrier(8)
+    found = []
+
+    def call() -> None:
+        begun.wait()
+        found.append(bands._helpers())
+
+    callers = [threading.Thread(target=call) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert len(found) == 8
+    assert all(one is found[0] for one in found)
 
 
 def test_that_the_caller_waits_for_bands_and_not_for_threads() -> None:

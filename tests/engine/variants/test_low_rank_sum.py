@@ -78,6 +78,15 @@ def test_that_infinity_is_refused_because_both_signs_may_meet() -> None:
     assert "Row 1, column 2, channel 0 of the picture is inf; low-rank-2" in refusal.reason
 
 
+def test_that_samples_are_refused_whose_sums_within_could_overflow() -> None:
+    samples = np.full((3, 3, 1), 2.0**60, np.float32)
+    assert refuse_samples(TWO, samples) is None
+    samples[1, 1] = -(2.0**61)
+    refusal = refuse_samples(TWO, samples)
+    assert refusal is not None
+    assert refusal.reason.startswith("The picture has samples up to 2.31e+18")
+
+
 def test_that_nothing_is_added_to_the_bound_where_weights_are_positive_and_something_where_they_cancel() -> (
     None
 ):
