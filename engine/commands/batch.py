@@ -147,7 +147,12 @@ def _make_place(folder: str) -> None:
         raise FileWriteError(
             f"The folder {folder!r} for the results cannot be made", reason, "Choose another folder."
         ) from error
-    check_place(os.path.join(folder, "result.png"))
+    try:
+        check_place(os.path.join(folder, "result.png"))
+    except FileWriteError as error:
+        raise FileWriteError(
+            f"No result can be written into the folder {folder!r}", error.why, "Choose another folder."
+        ) from error
 
 
 def _show_progress(total: int) -> Callable[[Finished], None]:

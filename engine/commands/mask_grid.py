@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.commands.arguments import sides
-from engine.errors import MaskError
+from engine.errors import BadValue, MaskError
 from engine.mask.generators import GENERATORS
-from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
+from engine.mask.mask import MAX_LINE, MAX_SIDE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.resolve import resolve_mask
 
 # The words that `masks --help` and the errors show.
@@ -44,8 +44,14 @@ def mask_of_grid(option: str) -> Callable[[str], GridMask]:
     read_size = sides(option, "rows x columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)
 
     def read(text: str) -> GridMask:
-        if re.match(r"[\d+-]", text):
+        if re.fullmatch(r"\d{1,9}(?:[xX×]\d{1,9})?", text):
             return GridMask(*read_size(text))
+        if re.match(r"[\d+.-]", text):
+            raise BadValue(
+                f"{option} {text}",
+                f"it is neither a side from 1 to {MAX_SIDE} nor rows x columns, and weights are not taken here",
+                f"Write a size such as 5 or 5x7, or one by name such as box:5 ({KINDS}).",
+            )
         try:
             mask = resolve_mask(text)
         except MaskError as error:
