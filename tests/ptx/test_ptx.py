@@ -17,7 +17,8 @@ from tests.engine.variants.suited import block_for, has_kernels, mask_for
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
-# Pairwise: every two of capability, type and border occur together, each in nine compilations a variant.
+# The oldest and the newest capability with every type, each with another border; the one between with one, because the
+# code differs at 8.0 only.
 PAIRS = [
     (
         CAPABILITIES[i],
@@ -25,6 +26,7 @@ PAIRS = [
         (Border.CONSTANT, Border.MIRROR, Border.WRAP)[(i + j) % 3],
     )
     for i, j in itertools.product(range(3), range(3))
+    if i != 1 or j == 2
 ]
 CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
 BLOCK = Block(32, 8)
@@ -34,6 +36,15 @@ every_pair = pytest.mark.parametrize(
     ("capability", "dtype", "border"),
     PAIRS,
     ids=[f"{a}.{b}-{dtype}-{border}" for (a, b), dtype, border in PAIRS],
+)
+every_variant_and_pair = pytest.mark.parametrize(
+    ("variant", "capability", "dtype", "border"),
+    [
+        pytest.param(variant, *pair, id=f"{variant.key}-{pair[0][0]}.{pair[0][1]}-{pair[1]}-{pair[2]}")
+        for variant in CUDA
+        # The code of low-rank-2 with one product more.
+        for pair in (PAIRS[-1:] if variant.key == "low-rank-3" else PAIRS)
+    ],
 )
 
 
@@ -62,8 +73,7 @@ def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: st
     assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
 
 
-@every_pair
-@every_variant
+@every_variant_and_pair
 def test_that_nothing_is_computed_in_float64(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border
 ) -> None:
@@ -74,8 +84,7 @@ def test_that_nothing_is_computed_in_float64(
         assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
 
 
-@every_pair
-@every_variant
+@every_variant_and_pair
 def test_that_nothing_is_kept_in_local_memory(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border
 ) -> None:
@@ -83,8 +92,7 @@ def test_that_nothing_is_kept_in_local_memory(
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
 
 
-@every_pair
-@every_variant
+@every_variant_and_pair
 def test_that_shared_and_constant_memory_are_what_the_plan_says(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border
 ) -> None:

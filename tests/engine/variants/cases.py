@@ -400,7 +400,7 @@ def simulator_cases(*, whole: bool, has_barrier: bool) -> tuple[Case, ...]:
         small = (
             case
             for case in full_cases()
-            if case.height * case.width * case.mask_shape[0] * case.mask_shape[1] <= 20_000
+            if case.height * case.width * case.mask_shape[0] * case.mask_shape[1] <= 6_000
         )
         return tuple(case for case in small if case.block.threads <= 64)
     # One or two small blocks each.
