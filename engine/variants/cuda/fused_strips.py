@@ -1,6 +1,6 @@
 """Rows and columns in one kernel, a strip a warp: what waits for further rows stays in registers.
 
-What `separable-fused` and `low-rank` do with masks of up to `MOST_ROWS` rows. Each warp marches down a strip of 128 samples,
+What `low-rank-2` and `low-rank-3` do with masks of up to `MOST_ROWS` rows. Each warp marches down a strip of 128 samples,
 by itself: no warp waits for another. The rows of the strip, with what the mask hangs over on both sides, are copied to
 shared memory of the warp's own, a group of rows at a time, one to three groups ahead
 (`engine/variants/emit/cuda_strip_loader.py`). A thread filters 4 neighbouring samples of a row along the row and adds them

@@ -1,6 +1,6 @@
 """Rows and columns in one kernel, a tile a block: what the first pass gives stays in shared memory.
 
-What `separable-fused` does with masks of many rows and with integers (see there for how many). The block walks
+What `separable-fused` does with masks whose tile is too large to be filtered in place. The block walks
 down its input tile a few rows at a time: while it filters the present ones along the row, the next one or two lots are
 copied (`engine/variants/emit/cuda_tile_loader.py`). A thread filters 4 neighbouring results of one or two rows at once from
 registers and keeps them in shared memory. Then each thread walks down that with 4 results of several rows in registers. The
@@ -127,6 +127,11 @@ def shape_of(problem: Problem) -> FusedShape:
     return fused_shape(problem.mask_shape, problem.anchor[1], problem.channels)
 
 
+def out_rows(problem: Problem) -> int:
+    """Return the rows of results of a block."""
+    return shape_of(problem).down.out_rows
+
+
 def launch_of(problem: Problem) -> Launch:
     """Return the launch: blocks of 32 threads across."""
     shape = shape_of(problem)
@@ -178,7 +183,7 @@ def kernel(border: Border, shape: FusedShape, itemsize: int, result_itemsize: in
     filter_down = accumulator(
         shape.down, first_weight=shape.along.weights, all_weights=shape.weights, is_one_chain=True
     )
-    keep = row_keeper(shape.along.rows, shape.down.tile_samples)
+    keep = row_keeper(shape.along, shape.down.tile_samples)
     store = result_storer(shape.down, result_itemsize)
     ahead_of, parts_of = hidden(shape.ahead), hidden(shape.parts)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
@@ -214,7 +219,7 @@ def kernel(border: Border, shape: FusedShape, itemsize: int, result_itemsize: in
                 close()
             sums = filter_along(tile, here + warp * CELLS_ALONG, lane, along, NOTHING)
             row = part * PART_ROWS + warp * ROWS_ALONG
-            keep(kept, row * KEPT_SAMPLES + lane * 4, sums)
+            keep(kept, row * KEPT_SAMPLES, lane, sums)
             here = 0 if here + PART_CELLS == TILE_CELLS else here + PART_CELLS
             there = 0 if there + PART_CELLS == TILE_CELLS else there + PART_CELLS
         cuda.syncthreads()

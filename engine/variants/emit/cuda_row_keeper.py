@@ -1,40 +1,59 @@
-"""Values of a thread put into shared memory by vectors; emitted as LLVM IR."""
+"""Values of a thread put into rows in shared memory by vectors; emitted as LLVM IR."""
 
 from typing import Any
 
 from numba import types
 
 from engine.device.numba_cuda import intrinsic
-from engine.variants.emit.cuda_ir import SHARED, data_of, moved, store_vector, with_twin
-from engine.variants.emit.register_tile_shape import VECTOR
+from engine.variants.emit.cuda_ir import (
+    SHARED,
+    constant,
+    data_of,
+    moved,
+    narrow,
+    store_vector,
+    with_twin,
+)
+from engine.variants.emit.cuda_tile_loader import placed
+from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 
-def row_keeper(rows: int, pitch: int) -> Any:
-    """Return the function `keep(kept, at, values)`: 4 values a row, rows `pitch` elements apart, from element `at` on.
+def row_keeper(shape: TileShape, pitch: int) -> Any:
+    """Return the function `keep(tile, at, lane, values)`: a lane's values, `across` in each of `rows` rows.
+
+    The first row begins at element `at`, the next one `pitch` elements further on. The lane's vectors are where
+    `TileShape.place` has them: in the input tile, in the place of the samples of the same columns.
 
     Parameters
     ----------
-    rows : int
+    shape : TileShape
     pitch : int
     """
 
     @intrinsic
-    def keep(typingctx, kept, at, values):
-        signature = types.void(kept, at, values)
+    def keep(typingctx, tile, at, lane, values):
+        signature = types.void(tile, at, lane, values)
 
         def codegen(context, builder, signature, arguments):
             data = data_of(context, builder, signature.args[0], arguments[0], space=SHARED)
-            first = moved(builder, data, arguments[1])
-            for i in range(rows):
-                row = [builder.extract_value(arguments[2], i * VECTOR + k) for k in range(VECTOR)]
-                store_vector(builder, moved(builder, first, i * pitch), row)
+            row = moved(builder, data, arguments[1])
+            own = builder.mul(narrow(builder, arguments[2]), constant(shape.vectors))
+            for number in range(shape.vectors):
+                place = placed(builder, shape, builder.add(own, constant(number)))
+                vector = moved(builder, row, builder.mul(place, constant(VECTOR)))
+                for i in range(shape.rows):
+                    first = i * shape.across + number * VECTOR
+                    values = [builder.extract_value(arguments[3], first + k) for k in range(VECTOR)]
+                    store_vector(builder, moved(builder, vector, i * pitch), values)
             return context.get_dummy_value()
 
         return signature, codegen
 
-    def twin(kept: Any, at: int, values: tuple[Any, ...]) -> None:
-        for place in range(rows * VECTOR):
-            i, k = divmod(place, VECTOR)
-            kept[at + i * pitch + k] = values[place]
+    def twin(tile: Any, at: int, lane: int, values: tuple[Any, ...]) -> None:
+        for i in range(shape.rows):
+            for place in range(shape.across):
+                number, k = divmod(place, VECTOR)
+                cell = shape.place(lane * shape.vectors + number) * VECTOR + k
+                tile[at + i * pitch + cell] = values[i * shape.across + place]
 
     return with_twin(keep, twin)

@@ -93,7 +93,7 @@ class TileFill:
         )
         self._ghost_value = arguments[8]
         # Vectors of a row under the output tile, and those past it.
-        self._main = shape.vectors * 32
+        self._main = shape.out_samples // VECTOR
         self._extra = shape.tile_samples // VECTOR - self._main
 
     def emit(self) -> None:
@@ -166,7 +166,7 @@ class TileFill:
             across = range(0, VECTOR * self._main, VECTOR * 32)
             batch += [Piece(target, pointer, only_if, start + apart, apart) for apart in across]
             pointer = moved(builder, pointer, jump)
-            if (len(batch) + shape.vectors) * VECTOR * self._itemsize > BYTES_UNDER_WAY:
+            if (len(batch) + shape.warp_vectors) * VECTOR * self._itemsize > BYTES_UNDER_WAY:
                 self._copy(batch, always_there)
                 batch = []
         extras = self._rows * self._extra
@@ -198,7 +198,7 @@ class TileFill:
     def _anywhere(self, is_aligned: ir.Value) -> None:
         """Loops that stay loops: few tiles touch an edge, and all would pay with registers."""
         builder, shape = self._builder, self._shape
-        vectors = [builder.add(self._lane, constant(32 * group)) for group in range(shape.vectors)]
+        vectors = [builder.add(self._lane, constant(32 * group)) for group in range(shape.warp_vectors)]
         sources = [self._samples_of(is_aligned, vector) for vector in vectors]
         with loop(builder, self._warp, constant(self._rows), shape.warps) as row:
             source_row = self._row_of(row)
@@ -311,7 +311,7 @@ def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     rule : callable of (int, int) -> int
         The border's index rule, -1 for a ghost cell.
     """
-    main = shape.vectors * 32
+    main = shape.out_samples // VECTOR
     extra = shape.tile_samples // VECTOR - main
 
     @intrinsic
@@ -348,7 +348,7 @@ def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
                 tile[at + row * shape.tile_samples + shape.place(vector) * VECTOR + k] = value
 
         for row in range(warp, rows, shape.warps):
-            for group in range(shape.vectors):
+            for group in range(shape.warp_vectors):
                 copy(row, lane + 32 * group)
         for number in range(warp * 32 + lane, rows * extra, shape.threads):
             row, column = divmod(number, extra)

@@ -27,6 +27,8 @@ class TileShape:
         Times that a block computes `rows` x `warps` rows, one step below the other, while the next step's rows arrive.
     unrolled_rows : int
         Mask rows whose multiply-adds are written one after another; more of them go through a loop over as many.
+    lanes : int
+        Threads side by side in a row: a warp's 32, or 16 or 8, when a warp has two or four rows at once.
     """
 
     mask_rows: int
@@ -39,6 +41,7 @@ class TileShape:
     warps: int
     steps: int
     unrolled_rows: int
+    lanes: int = 32
 
     @property
     def threads(self) -> int:
@@ -53,7 +56,12 @@ class TileShape:
     @property
     def out_samples(self) -> int:
         """Samples of results in a row of the block."""
-        return 32 * self.across
+        return self.lanes * self.across
+
+    @property
+    def warp_vectors(self) -> int:
+        """Vectors that a lane copies of a row under the output tile, when a whole warp copies it."""
+        return self.out_samples // (32 * VECTOR)
 
     @property
     def step_rows(self) -> int:

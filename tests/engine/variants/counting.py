@@ -1,14 +1,15 @@
 """Runs the CUDA variants' own source in plain Python with arrays and numbers that count, to check the models of work.
 
-Each kernel's source is parsed, `cuda.syncthreads()` and `cuda.syncwarp()` become `yield`, and the threads of a block run as generators in
-lockstep from barrier to barrier. Nothing else of the source is changed.
+Each kernel's source is parsed, `cuda.syncthreads()` and `cuda.syncwarp()` become `yield`, and the threads of a block run
+as generators in lockstep from barrier to barrier. Nothing else of the source is changed.
 """
 
 import ast
 import inspect
 import itertools
 import textwrap
-from collections.abc import Callable, Generator
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -152,21 +153,38 @@ def run_pass(step: Pass, counts: Counts, arrays: dict[Place, CountingArray]) -> 
     arguments = [counted(argument) for argument in step.arguments]
     for place.block in itertools.product(*map(range, step.launch.grid)):
         place.shared, place.asked = [], {}
-        threads = [
-            (thread, kernel(*arguments)) for thread in itertools.product(*map(range, step.launch.block))
-        ]
-        while threads:
-            threads = [(thread, run) for thread, run in threads if _until_barrier(place, thread, run)]
+        threads = itertools.product(*map(range, step.launch.block))
+        warps = _warps(((thread, kernel(*arguments)) for thread in threads), step.launch.block)
+        while warps:
+            warps = [left for warp in warps if (left := _until_block_waits(place, warp))]
 
 
-def _until_barrier(place: SimpleNamespace, thread: tuple[int, ...], run: Generator[None]) -> bool:
-    """Run a thread up to its next barrier and return whether it met one."""
+Running = tuple[tuple[int, ...], Generator[str]]
+
+
+def _warps(threads: Iterable[Running], block: tuple[int, ...]) -> list[list[Running]]:
+    """Return the threads of a block warp by warp: 32 of them in a row, x first."""
+    warps: defaultdict[int, list[Running]] = defaultdict(list)
+    for (x, y, z), run in threads:
+        warps[(x + block[0] * (y + block[1] * z)) // 32].append(((x, y, z), run))
+    return list(warps.values())
+
+
+def _until_block_waits(place: SimpleNamespace, warp: list[Running]) -> list[Running]:
+    """Run a warp's threads up to their next barrier of the whole block, and return those that met one."""
+    waiting = []
+    while warp:
+        met = [(thread, run, _until_barrier(place, thread, run)) for thread, run in warp]
+        waiting += [(thread, run) for thread, run, barrier in met if barrier == "syncthreads"]
+        # All others of the warp are at its own barrier, too, by now, or have nothing more to do.
+        warp = [(thread, run) for thread, run, barrier in met if barrier == "syncwarp"]
+    return waiting
+
+
+def _until_barrier(place: SimpleNamespace, thread: tuple[int, ...], run: Generator[str]) -> str | None:
+    """Run a thread up to its next barrier and return which one it met, None if it ended."""
     place.thread = thread
-    try:
-        next(run)
-    except StopIteration:
-        return False
-    return True
+    return next(run, None)
 
 
 class _Axes:
@@ -209,20 +227,19 @@ def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleName
     )
 
 
-# Lanes of a warp may wait for each other alone; to wait for the whole block does no harm where all warps wait as often.
-_BARRIERS = ("cuda.syncthreads", "cuda.syncwarp")
+_BARRIERS = {f"cuda.{name}": name for name in ("syncthreads", "syncwarp")}
 
 
 class _BarriersYield(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        if isinstance(node.value, ast.Call) and ast.unparse(node.value.func) in _BARRIERS:
-            return ast.copy_location(ast.Expr(ast.Yield()), node)
+        if isinstance(node.value, ast.Call) and (name := _BARRIERS.get(ast.unparse(node.value.func))):
+            return ast.copy_location(ast.Expr(ast.Yield(ast.Constant(name))), node)
         return self.generic_visit(node)
 
 
 def _as_generator(
     function: Callable[..., None], cuda: object, counts: Counts
-) -> Callable[..., Generator[None]]:
+) -> Callable[..., Generator[str]]:
     """Return the kernel as a generator function that yields at barriers, with stand-ins for what Numba knows."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = _BarriersYield().visit(tree.body[0])

@@ -1,6 +1,7 @@
 """Copies that no thread waits for: the kernels' own source, run with copies that arrive as late as they may."""
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,17 @@ from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
 from engine.timing.request import describe_problem
 from engine.variants.contract import Variant
-from engine.variants.cuda import box, fused_strips, fused_tiles, register_blocked, separable_fused
+from engine.variants.cuda import (
+    box,
+    byte_tiles,
+    fused_in_place,
+    fused_strips,
+    fused_tiles,
+    low_rank_2,
+    register_blocked,
+    separable_fused,
+)
+from engine.variants.emit.cuda_byte_loader import byte_tile_loader
 from engine.variants.emit.cuda_strip_loader import strip_loader
 from engine.variants.emit.cuda_tile_loader import tile_loader
 from tests.engine.variants.counting import count
@@ -27,6 +38,10 @@ class LateCopies:
     def tile_loader(self, *arguments: Any) -> Any:
         """Return a loader that notes its copies as a group."""
         return self._late(tile_loader(*arguments).py_func)
+
+    def byte_tile_loader(self, *arguments: Any) -> Any:
+        """Return a loader that notes its copies as a group."""
+        return self._late(byte_tile_loader(*arguments).py_func)
 
     def strip_loader(self, *arguments: Any) -> Any:
         """Return a loader that notes its copies as a group."""
@@ -67,16 +82,22 @@ class LateCopies:
     [
         (register_blocked.VARIANT, register_blocked, 5),
         (register_blocked.VARIANT, register_blocked, 7),
-        (separable_fused.VARIANT, fused_strips, 5),
-        (separable_fused.VARIANT, fused_tiles, 35),
+        (register_blocked.VARIANT, byte_tiles, 5),
+        (separable_fused.VARIANT, fused_in_place, 5),
+        (separable_fused.VARIANT, fused_in_place, 25),
+        (separable_fused.VARIANT, fused_tiles, 63),
+        (low_rank_2.VARIANT, fused_strips, 9),
         (box.VARIANT, box, 5),
         (box.VARIANT, box, 11),
     ],
     ids=[
         "register-blocked, one step",
         "register-blocked, two steps",
-        "separable-fused, three ahead",
+        "register-blocked, bytes",
+        "separable-fused, in place",
+        "separable-fused, a ring",
         "separable-fused, one ahead",
+        "low-rank-2, one ahead",
         "box, without segments",
         "box, with segments",
     ],
@@ -85,15 +106,22 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(
     variant: Variant, module: Any, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = LateCopies()
-    for name in ("tile_loader", "strip_loader", "closer", "waiter"):
+    for name in ("tile_loader", "byte_tile_loader", "strip_loader", "closer", "waiter"):
         if hasattr(module, name):
             monkeypatch.setattr(module, name, getattr(copies, name))
     # Not the kernels that are kept: those have their loaders.
     monkeypatch.setattr(module, "kernel", module.kernel.__wrapped__)
+    # Else only large pictures take several steps a block.
+    monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     mask = Mask(np.full((side, side), 0.3)) if variant.key == "box" else gaussian(side)
-    # As high as a block, so that the last rows of its tile are needed.
-    image = np.random.default_rng(side).random((48, 9, 1)).astype(np.float32)
-    problem = describe_problem(image, mask, Border.CONSTANT, 0.5)
+    if variant is low_rank_2.VARIANT:
+        mask = Mask(mask.weights + gaussian(side, sigma=1.0).weights)
+    # As high as a block, so that the last rows of its tile are needed; a ring takes two steps.
+    height = 64 if side == 25 else 48
+    dtype, scale = ("uint8", 256.0) if module is byte_tiles else ("float32", 1.0)
+    image = (np.random.default_rng(side).random((height, 9, 1)) * scale).astype(dtype)
+    problem = describe_problem(image, mask, Border.CONSTANT, scale / 2)
+    problem = replace(problem, result_dtype=dtype)
     # Cells of shared memory are NaN until somebody writes them.
     result = count(variant, problem, mask, variant.default_block, image).out
     verification = verify(np.ascontiguousarray(result), image, mask, problem)

@@ -14,9 +14,10 @@ from engine.mask.mask import Mask
 from engine.metrics.agreement import verify
 from engine.problem import Problem
 from engine.timing.request import describe_problem
-from engine.variants.cuda import fused_strips
+from engine.variants.cuda import fused_in_place
+from engine.variants.cuda.fused_in_place import in_place_shape
 from engine.variants.cuda.fused_tiles import SHARED_BYTES, fused_shape
-from engine.variants.cuda.separable_fused import VARIANT, in_strips
+from engine.variants.cuda.separable_fused import VARIANT
 from tests.engine.variants.counting import count
 
 BLOCK = VARIANT.default_block
@@ -84,6 +85,38 @@ def test_that_every_mask_up_to_63_fits_shared_memory_whatever_its_anchor(channel
                 assert down.unrolled_rows == rows or down.unrolled_rows % down.rows == 0
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [9, 4096])
+def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(
+    size: int, channels: int, dtype: str
+) -> None:
+    rings = 0
+    for rows in (1, 2, 9, 15, 31, 33, 34, 63):
+        for columns in range(1, 64):
+            for anchor in {0, columns // 2, columns - 1}:
+                shape = in_place_shape(
+                    Problem(size, size, channels, dtype, (rows, columns), (rows // 2, anchor))
+                )
+                if shape is None:
+                    assert rows + columns * channels > 60
+                    continue
+                along = shape.along
+                assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
+                assert along.before % 4 == along.window % 4 == 0
+                assert along.shift + along.across + (columns - 1) * channels <= along.window
+                assert (along.lanes - 1) * along.across + along.window <= along.tile_samples
+                assert along.lanes * along.across == 128
+                rings += shape.is_ring
+                # The next step of a ring needs no row that it does not have or load, and no piece of rows lies across its end.
+                least = rows - 1 + shape.step_rows
+                assert shape.tile_rows >= least
+                assert (
+                    not shape.is_ring or shape.lot_rows % shape.warp_rows == shape.tile_rows % shape.rows == 0
+                )
+    assert bool(rings) == (size > 9)
+
+
 def test_that_the_block_of_the_request_does_not_matter() -> None:
     mask = gaussian(5)
     problem = problem_of(40, 300, mask)
@@ -103,22 +136,24 @@ def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
     [
         (18, 5, 1, 63, 2, None, Border.MIRROR),
         (3, 2, 3, 63, 3, (62, 2), Border.WRAP),
-        (3, 2, 1, 34, 3, None, Border.ZERO),
+        (3, 2, 1, 50, 3, None, Border.ZERO),
         (2, 45, 3, 2, 31, (1, 30), Border.CONSTANT),
         (3, 130, 1, 1, 17, (0, 0), Border.REFLECT),
-        (23, 5, 1, 4, 3, (3, 0), Border.CONSTANT),
-        (2, 517, 1, 2, 3, None, Border.WRAP),
-        (2, 3, 1, 13, 2, (11, 1), Border.MIRROR),
+        (35, 5, 1, 4, 7, (3, 0), Border.CONSTANT),
+        (2, 3, 1, 33, 2, (11, 1), Border.MIRROR),
+        (70, 3, 1, 25, 2, None, Border.CONSTANT),
+        (34, 3, 1, 33, 12, (32, 0), Border.WRAP),
     ],
     ids=[
         "tiles, two blocks down",
-        "tiles, one row at once",
-        "tiles, fewest rows",
-        "strips, wide",
-        "two strips across, one mask row",
-        "three strips down",
-        "two blocks of strips across",
-        "strips, most rows",
+        "tiles, three channels",
+        "tiles, few rows",
+        "in place, wide",
+        "in place, two blocks across, one mask row",
+        "in place, two blocks down",
+        "in place, high",
+        "ring, three steps",
+        "ring, highest",
     ],
 )
 def test_that_large_masks_agree_and_are_counted(
@@ -129,7 +164,10 @@ def test_that_large_masks_agree_and_are_counted(
     columns: int,
     anchor: tuple[int, int] | None,
     border: Border,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # Else only large pictures take several steps a block.
+    monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     mask = product(rows, columns, anchor)
     image = RANDOM.uniform(0, 255, (height, width, channels)).astype(np.float32)
     problem = describe_problem(image, mask, border, 2.5)
@@ -141,21 +179,6 @@ def test_that_large_masks_agree_and_are_counted(
     assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
     assert model.constant_loads == counts.constant_loads
     assert model.flops == 2 * counts.multiplications
-
-
-@pytest.mark.parametrize("side", [1, 5, 15, 31])
-@pytest.mark.parametrize("size", [1, 7, 256, 1024, 4096, 16384])
-def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size: int, side: int) -> None:
-    mask = product(side, side)
-    problem = problem_of(size, size, mask)
-    launch, shape = fused_strips.launch_of(problem, 1), fused_strips.shape_of(problem, 1)
-    rows = fused_strips.strip_rows(problem, shape)
-    assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
-    assert launch.grid[0] * launch.block[1] * 128 >= size
-    assert (rows + side - 1) % shape.group_rows == 0
-    if size >= 4096:
-        assert (side - 1) / rows <= 0.25
-        assert launch.blocks * launch.block[1] >= 900
 
 
 @pytest.mark.nvvm
@@ -175,25 +198,25 @@ def test_that_loads_and_stores_are_whole_vectors_and_local_memory_is_not_used(
     side: int, dtype: str, channels: int
 ) -> None:
     mask = product(side, side)
-    problem = problem_of(500, 700, mask, channels, dtype)
+    problem = problem_of(5000, 7000, mask, channels, dtype)
     (step,) = VARIANT.passes(problem, mask, BLOCK)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
-    tiles, strips = fused_shape(mask.shape, mask.anchor[1], channels), fused_strips.shape_of(problem, 1)
-    ahead = strips.ahead if in_strips(problem) else tiles.ahead
+    shape, tiles = in_place_shape(problem), fused_shape(mask.shape, mask.anchor[1], channels)
     if dtype == "float32":
         assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
-        assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {str(ahead - 1)}
+        pending = {0} | ({1} if shape.is_ring else set()) if shape else {tiles.ahead - 1}
+        assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {str(count) for count in pending}
     assert "ld.shared.v4.f32" in ptx
     assert "st.global.v4.f32" in ptx
     assert "ld.const" in ptx
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
-    in_code = 4 * 2 * side * strips.group_rows
-    if not in_strips(problem):
+    multiply_adds = ptx.count("fma.rn.f32") + ptx.count("mul.f32")
+    if shape:
+        # The compiler may write the loop over the rows of a warp out.
+        rows, rest = divmod(multiply_adds - shape.down.written, shape.along.across * side)
+        assert rest == 0
+        assert 1 <= rows <= 8
+    else:
         down = tiles.down
         written = side if side // down.unrolled_rows < 2 else side % down.unrolled_rows + down.unrolled_rows
-        in_code = 4 * (tiles.along.rows * side + down.rows * written)
-    else:
-        # A warp that marches by itself waits for no other one.
-        assert "bar.warp.sync" in ptx
-        assert "bar.sync" not in ptx
-    assert ptx.count("fma.rn.f32") + ptx.count("mul.f32") == in_code
+        assert multiply_adds == 4 * (tiles.along.rows * side + down.rows * written)
