@@ -327,6 +327,12 @@ def _device(key: str, device: str | None) -> DeviceInfo:
 def _as_array(image: Image) -> np.ndarray:
     if isinstance(image, Picture):
         return image.pixels
+    if image is None:
+        raise BadValue(
+            "None",
+            "a picture is an array",
+            "Look where it comes from: some libraries return None for a file that they cannot open.",
+        )
     try:
         return np.asarray(image)
     except ValueError as error:

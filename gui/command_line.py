@@ -57,7 +57,8 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
     """Return what the arguments ask for; with bad use, end the program with status 2 and one line on stderr."""
     if arguments and arguments[0] == "screenshot":
         parser = _screenshot_parser()
-        given = parser.parse_args(arguments[1:])
+        # Intermixed: IMAGE may stand anywhere, not only right after OUT.png.
+        given = parser.parse_intermixed_args(arguments[1:])
         if not given.out.lower().endswith(".png"):
             parser.error(f"{given.out} does not end in .png, and a screenshot is written as PNG")
         width, height = given.size

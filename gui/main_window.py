@@ -62,7 +62,7 @@ class MainWindow(QMainWindow):
         self.page_bar = PageBar(PAGES)
         self.top_bar = TopBar(context.workspace, context.actions)
         self.message_bar = MessageBar(messages)
-        self.status_line = StatusLine(context.workspace, context.state, context.results)
+        self.status_line = StatusLine(context.workspace, context.state, context.results, context.matmul)
         self._build()
         for _ in PAGES:
             self.pages.addWidget(_PagePlace())
@@ -120,6 +120,7 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentIndex(number)
         key = PAGES[number].key
         self._messages.show_page(key)
+        self.status_line.show_page(key)
         # There is one main button a page: elsewhere it is that page's own.
         self.top_bar.show_run_as_primary(key == PAGES[0].key)
         self._panels_menu.clear()

@@ -123,8 +123,11 @@ class Library(Protocol):
 
 def blank(shape: tuple[int, ...], dtype: np.dtype | type | str) -> np.ndarray:
     """Return an array whose every sample is wrong: NaN, or 170 in whole numbers."""
-    wanted = np.dtype(dtype)
-    return np.full(shape, np.nan if wanted.kind == "f" else 170, wanted)
+    return np.full(shape, _wrong(np.dtype(dtype)), dtype)
+
+
+def _wrong(dtype: np.dtype) -> float:
+    return np.nan if dtype.kind == "f" else 170
 
 
 def plain(picture: np.ndarray) -> np.ndarray:
@@ -141,22 +144,27 @@ class HostFilter:
     job : Job
     one : callable of (picture, result)
         Both (H, W), or (H, W, C) for several channels.
+    empty : callable of picture
+        Returns the array for a result, (H, W, C), as the library's callers get it.
     """
 
     job: Job
     one: Callable[[np.ndarray, np.ndarray], object]
+    empty: Callable[[np.ndarray], np.ndarray] = np.empty_like
 
     def __post_init__(self) -> None:
-        pictures = self.job.pictures
-        self._in = [np.array(pictures) for _ in range(self.job.copies)]
-        self._out = [blank(pictures.shape, pictures.dtype) for _ in self._in]
+        self._in = [np.array(self.job.pictures) for _ in range(self.job.copies)]
+        self._out = [[self.empty(picture) for picture in pictures] for pictures in self._in]
+        for results in self._out:
+            for result in results:
+                result.fill(_wrong(result.dtype))
 
     def run(self, copy: int) -> None:
         for picture, result in zip(self._in[copy], self._out[copy], strict=True):
             self.one(plain(picture), plain(result))
 
     def results(self) -> np.ndarray:
-        return self._out[0]
+        return np.stack(self._out[0])
 
 
 @dataclass
@@ -189,7 +197,12 @@ class HostClock:
         return (time.perf_counter() - begin) * 1e3 / self._runs, self._runs
 
 
-def host_ready(job: Job, one: Callable[[np.ndarray, np.ndarray], object], **fields: Any) -> Ready:
-    """Return a filter on host arrays with a host clock; fields are those of `Ready`."""
-    made = HostFilter(job, one)
+def host_ready(
+    job: Job,
+    one: Callable[[np.ndarray, np.ndarray], object],
+    empty: Callable[[np.ndarray], np.ndarray] = np.empty_like,
+    **fields: Any,
+) -> Ready:
+    """Return a filter on host arrays with a host clock; `empty` as for `HostFilter`, fields are those of `Ready`."""
+    made = HostFilter(job, one, empty)
     return Ready(made, lambda: HostClock(made.run, job.copies), **fields)

@@ -47,7 +47,8 @@ class Parser(argparse.ArgumentParser):
     def read(self, arguments: Sequence[str]) -> argparse.Namespace | None:
         """Return the values of the arguments; None where only help was asked for, and was printed."""
         try:
-            return self.parse_args(_joined(arguments))
+            # Intermixed: files may stand before, between and after options.
+            return self.parse_intermixed_args(_joined(arguments))
         except SystemExit:
             return None
 

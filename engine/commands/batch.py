@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
-from engine.commands.batch_files import tasks_for
+from engine.commands.batch_files import is_unmatched_pattern, tasks_for
 from engine.commands.batch_pipeline import Batch
 from engine.commands.batch_steps import Finished
 from engine.commands.filter_options import (
@@ -22,9 +22,10 @@ from engine.commands.filter_options import (
     request_for,
     unused_options,
 )
+from engine.commands.finishing import depth_of_result
 from engine.commands.output import say, say_json, tell, tell_notes
-from engine.commands.places import check_place
-from engine.errors import BadValue, DeviceFault, FileWriteError, VerificationFailed
+from engine.commands.places import check_format, check_place
+from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
 from engine.timing.runner import refuse_unsuitable
@@ -61,6 +62,8 @@ def run(arguments: list[str]) -> int:
             "there is no picture in it",
             "Add --recursive to look into its folders too, or name the files.",
         )
+    if tasks[0].refusal is not None and all(is_unmatched_pattern(task.source) for task in tasks):
+        raise tasks[0].refusal
     _make_place(options.out)
     tell_notes(notes)
     outcomes: list[Finished] = []
@@ -103,6 +106,14 @@ def _look_at(options: argparse.Namespace, mask: Mask) -> list[str]:
     """Refuse what would be wrong with every picture; return a sentence for each option that will change nothing."""
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel, None)
+    dtype = depth_of_result(probe, options.depth, options.range, options.result_type)
+    if options.format != "keep" and options.depth != "keep":
+        try:
+            check_format(f"picture.{options.format}", probe.channels, dtype, options.quality)
+        except EngineError as error:
+            raise BadValue(
+                f"--format {options.format} with --depth {options.depth}", error.why, error.remedy
+            ) from error
     # Which pictures can have results of their own type is seen when they are opened.
     request = request_for(argparse.Namespace(**vars(options) | {"result_type": "float32"}), mask, probe)
     choice = request.choice

@@ -76,9 +76,9 @@ def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple
         if os.path.isdir(given):
             yield from _in_folder(given, out, recursive)
         elif not os.path.lexists(given) and glob.has_magic(given):
-            # On Windows a program expands patterns itself. Where nothing fits, the pattern is what is not found.
-            for match in sorted(glob.glob(given, recursive=True)) or [given]:
-                yield match, os.path.basename(match)
+            # On Windows a program expands patterns itself. A folder is what it is where a shell has expanded them.
+            matches = sorted(glob.glob(given, recursive=True))
+            yield from _sources(matches, out, recursive) if matches else ((given, os.path.basename(given)),)
         else:
             yield given, os.path.basename(given)
 
@@ -99,7 +99,18 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
                 yield path, os.path.relpath(path, folder)
 
 
+def is_unmatched_pattern(source: str) -> bool:
+    """Return whether the name of a source is a pattern that no file fits, and no file's own name."""
+    return glob.has_magic(source) and not os.path.lexists(source)
+
+
 def _why_not(source: str, target: str, other: str | None, overwrite: bool) -> EngineError | None:
+    if is_unmatched_pattern(source):
+        return BadValue(
+            source,
+            "it is a pattern, and no file fits it",
+            "Check the folder and the name; * stands for any letters, ? for one.",
+        )
     if not os.path.exists(source):
         return None  # whoever opens it says so
     extension = os.path.splitext(target)[1].lower()

@@ -189,7 +189,7 @@ def _short(value: float | None) -> str:
 def _proof(result: MatmulResult) -> str:
     """Return the proof in a word or two; the reason where there is none is told in full elsewhere."""
     if not result.is_proven:
-        return "failed"
+        return "cannot" if result.refused else "failed"
     equal = result.verification is not None and result.verification.exact
     verified = "verified, exact" if equal else "verified"
     return verified if result.timing else f"{verified}, no times"

@@ -31,6 +31,7 @@ UNITS = {
     "limited_gflops": "theoretical bandwidth of this device / 4 bytes x CGMA; null where the bandwidth is not known",
     "share_of_limit": "gflops / limited_gflops; more than 1 where caches serve what is counted as loads",
     "checked_pixels, total_pixels": "elements of C",
+    "refused": "whether this cannot be done at all, so that nothing was tried; `failure` says why",
     "numbers written as strings": NON_FINITE,
 }
 
@@ -83,6 +84,7 @@ def _row(result: MatmulResult) -> dict[str, Cell]:
         "bandwidth_limit_gflops": result.limited_gflops,
         "share_of_limit": result.share_of_limit,
         "verified": "yes" if result.is_proven else "no",
+        "refused": "yes" if result.refused else "no",
         "max_error": proof.max_error if proof else None,
         "error_bound": proof.bound if proof else None,
         "status": result.status,

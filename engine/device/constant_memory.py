@@ -9,7 +9,8 @@ has any longer is written anew for the next mask. The kernel may still be runnin
 variant is dropped when its last launch was enqueued, not when it is done. Before the new values are written the host
 waits for all that is under way in the device's context. An event after the last launch would wait for less, but each
 launch would have to record one, on whichever stream it went to, and none can be recorded for a graph that is replayed;
-the wait costs nothing where nothing is under way, as between two edits of a mask.
+the wait costs nothing where nothing is under way, as between two edits of a mask. While another thread captures a graph,
+nobody may wait so, nor write on the default stream: both are done when it has (`whole_device.py`).
 """
 
 import weakref
@@ -22,6 +23,7 @@ import numpy as np
 from engine.device.kept_kernels import rebuilt
 from engine.device.kernel_store import KeptKernel
 from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.whole_device import WHOLE_DEVICE
 
 
 def jit_with_constant(name: str, count: int) -> Callable[[Callable[..., None]], Any]:
@@ -107,13 +109,14 @@ def _lent(
     """Return a copy that nobody else has, with these values."""
     free = _free.setdefault(dispatcher, {}).setdefault((signature, device), deque())
     try:
-        copy = free.pop()
+        copy, is_new = free.pop(), False
     except IndexError:
-        copy = _new_copy(dispatcher, signature)
-    else:
-        # Its last launches may still be under way: the module's docstring.
-        cuda.synchronize()
-    _write(copy, signature, name, contents)
+        copy, is_new = _new_copy(dispatcher, signature), True
+    with WHOLE_DEVICE:
+        if not is_new:
+            # Its last launches may still be under way: the module's docstring.
+            cuda.synchronize()
+        _write(copy, signature, name, contents)
     lent = LoadedKernel(copy)
     # Whoever is the last to have it may be dropped at any line of any thread: a deque takes that without a lock.
     weakref.finalize(lent, free.append, copy).atexit = False

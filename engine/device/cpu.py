@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
+from engine.device.result_memory import empty_result
 from engine.device.versions import commit, versions
 from engine.layout import Layout
 from engine.machine import DeviceInfo
@@ -95,7 +96,7 @@ class CpuBackend:
         result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return the picture itself and an array for the result; its rows are packed whatever is asked."""
-        out = np.empty(image.shape, result_dtype) if host_out is None else host_out
+        out = empty_result(image, image.shape, result_dtype) if host_out is None else host_out
         return Buffers(image, out, out)
 
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:

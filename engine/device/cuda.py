@@ -17,6 +17,7 @@ from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.memory_bus import MemoryBus
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.versions import commit, versions
+from engine.device.whole_device import WHOLE_DEVICE
 from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.results import Environment
@@ -153,7 +154,7 @@ class CudaBackend:
     def upload(self, image: np.ndarray, buffers: Buffers) -> None:
         """Copy the picture to the device."""
         dense = np.ascontiguousarray(image)
-        with cuda_errors_in_words("copying the picture to the device"):
+        with WHOLE_DEVICE, cuda_errors_in_words("copying the picture to the device"):
             copy_in(dense, buffers.image, self._stream)
             self._stream.synchronize()
 
@@ -172,7 +173,7 @@ class CudaBackend:
 
     def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
         """Copy both matrices to the device."""
-        with cuda_errors_in_words("copying the matrices to the device"):
+        with WHOLE_DEVICE, cuda_errors_in_words("copying the matrices to the device"):
             for host, device in zip((a, b), buffers.image, strict=True):
                 device.copy_to_device(host, stream=self._stream)
             self._stream.synchronize()
@@ -185,7 +186,7 @@ class CudaBackend:
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
         """Launch once and wait."""
-        with cuda_errors_in_words("running the kernel"):
+        with WHOLE_DEVICE, cuda_errors_in_words("running the kernel"):
             prepared.launch(buffers.image, buffers.out, self._stream)
             self._stream.synchronize()
 
@@ -193,7 +194,7 @@ class CudaBackend:
         """Copy the result to the host."""
         wanted = buffers.host_out
         dense = wanted if wanted.flags.c_contiguous else np.empty(wanted.shape, wanted.dtype)
-        with cuda_errors_in_words("copying the result to the host"):
+        with WHOLE_DEVICE, cuda_errors_in_words("copying the result to the host"):
             copy_out(buffers.out, dense, self._stream)
             self._stream.synchronize()
         if dense is not wanted:

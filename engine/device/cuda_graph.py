@@ -6,6 +6,7 @@ from typing import Any
 from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import cuda
+from engine.device.whole_device import WHOLE_DEVICE
 from engine.variants.contract import Prepared
 
 # A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs time.
@@ -36,7 +37,7 @@ class LaunchGraph:
         self._handle = driver.CUstream(int(stream.handle))
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
         # Freeing an array of somebody else's would end the capture: that waits.
-        with cuda.defer_cleanup():
+        with WHOLE_DEVICE, cuda.defer_cleanup():
             check(driver.cuStreamBeginCapture(self._handle, mode))
             try:
                 for _ in range(launches):
@@ -94,7 +95,7 @@ class GraphClock:
     def sample_ms(self) -> float:
         """Return the time of one launch, ms."""
         assert self._graph is not None
-        with cuda_errors_in_words("timing the kernel"):
+        with WHOLE_DEVICE, cuda_errors_in_words("timing the kernel"):
             begin, end = cuda.event(timing=True), cuda.event(timing=True)
             begin.record(self.stream)
             self._graph.replay()

@@ -15,6 +15,7 @@ from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_kernels import for_current_device
 from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.whole_device import WHOLE_DEVICE
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import Pass, Place
@@ -113,7 +114,8 @@ class PreparedPasses:
         # A copy: simulated arrays of one element share the host's memory.
         host = np.array(argument, order="C")
         on_device = device_pool().take(host.shape, host.dtype)
-        on_device.copy_to_device(host)
+        with WHOLE_DEVICE:
+            on_device.copy_to_device(host)
         device_pool().follow(self, on_device)
         return on_device
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import SIMULATED
+from engine.device.whole_device import WHOLE_DEVICE
 
 
 def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:
@@ -73,5 +74,6 @@ def fill_bytes(device: Any, byte: int) -> None:
     from cuda.bindings import driver
 
     address = driver.CUdeviceptr(device.__cuda_array_interface__["data"][0])
-    check(driver.cuMemsetD8(address, byte, device.size * device.dtype.itemsize))
-    check(driver.cuCtxSynchronize())
+    with WHOLE_DEVICE:
+        check(driver.cuMemsetD8(address, byte, device.size * device.dtype.itemsize))
+        check(driver.cuCtxSynchronize())

@@ -1,6 +1,9 @@
 """Which devices there are, which can be used, and why another cannot."""
 
-from functools import cache
+import threading
+from collections.abc import Callable, Hashable
+from functools import cache, wraps
+from typing import TypeVar
 
 from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend, cpu_info
@@ -11,8 +14,29 @@ from engine.machine import DeviceInfo
 
 __all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
 
+Made = TypeVar("Made")
 
-@cache
+# One maker asks for another: a backend for its device.
+_MAKING = threading.RLock()
+
+
+def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
+    """Return a function that keeps what `make` gave, and lets no second thread begin to make it meanwhile.
+
+    Numba takes the driver for ready as soon as one thread begins to start it: another one that asked just then was told
+    that it cannot be used (CUDA_ERROR_NOT_INITIALIZED), and that would be kept.
+    """
+    kept = cache(make)
+
+    @wraps(make)
+    def made(*arguments: Hashable) -> Made:
+        with _MAKING:
+            return kept(*arguments)
+
+    return made
+
+
+@made_once
 def devices() -> tuple[DeviceInfo, ...]:
     """Return every device: the CPU, each CUDA device (or one line why there is none), and the simulator."""
     return (cpu_info(), *_cuda_devices(), simulator_info())
@@ -83,7 +107,7 @@ def own_process_needed(device: DeviceInfo) -> bool:
     return device.key == "simulator" and not SIMULATED
 
 
-@cache
+@made_once
 def backend(key: str) -> Backend:
     """Return the backend of a device of this process, made once.
 

@@ -50,10 +50,10 @@ def device_of(cell: Cell, wanted: str) -> DeviceInfo | None:
 
 def counted_cell(cell: Cell, device: str, *, seed: int = 0) -> MatmulResult:
     """Return what can be counted of a cell, and why it cannot run on a device where it cannot."""
-    failure = ""
+    failure, refused = "", False
     try:
         refuse_unsuitable(cell.variant, cell.product, cell.tile, device_for(cell.variant, device))
     except EngineError as error:
-        failure = str(error)
+        failure, refused = str(error), error.is_refusal
     known = device_of(cell, device)
-    return counted(cell.variant, cell.product, cell.tile, known, seed=seed, failure=failure)
+    return counted(cell.variant, cell.product, cell.tile, known, seed=seed, failure=failure, refused=refused)

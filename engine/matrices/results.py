@@ -49,6 +49,8 @@ class MatmulResult:
         What the kernel asks of the machine, by construction; None where nobody can say.
     bandwidth_gb_s : float, optional
         Theoretical bandwidth of the device's global memory, GB/s; None where it is not known.
+    refused : bool
+        Whether the failure is that this cannot be done (that tile, that size, that device), so that nothing was tried.
     """
 
     variant: str
@@ -63,6 +65,7 @@ class MatmulResult:
     seed: int = 0
     work: Work | None = None
     bandwidth_gb_s: float | None = None
+    refused: bool = False
 
     @property
     def kernel_ms(self) -> float | None:
@@ -151,6 +154,8 @@ def matmul_result_from_json(data: Any) -> MatmulResult:
             seed=typed(int, data, "seed"),
             work=optional(data["work"], work_from_json),
             bandwidth_gb_s=optional(data["bandwidth_gb_s"], number),
+            # Older results did not tell it.
+            refused=typed(bool, data, "refused") if "refused" in data else False,
         )
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)

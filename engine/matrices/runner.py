@@ -111,6 +111,7 @@ def counted(
     *,
     seed: int = 0,
     failure: str = "",
+    refused: bool = False,
 ) -> MatmulResult:
     """Return the result as far as it is known without running anything: the work, the limit, or why it cannot run.
 
@@ -124,6 +125,8 @@ def counted(
         None: there is none; `failure` says why.
     seed : int
     failure : str
+    refused : bool
+        Whether the failure is a refusal: nothing was tried.
     """
     return MatmulResult(
         variant=variant.key,
@@ -136,6 +139,7 @@ def counted(
         seed=seed,
         work=variant.work(product, tile) if variant.work else None,
         bandwidth_gb_s=device.bandwidth_gb_s if device else None,
+        refused=refused,
     )
 
 
@@ -208,7 +212,7 @@ def measure(
     except (Cancelled, DeviceFault):
         raise
     except EngineError as error:
-        return MatmulOutcome(None, replace(result, failure=str(error)), error)
+        return MatmulOutcome(None, replace(result, failure=str(error), refused=error.is_refusal), error)
 
 
 def _measured(

@@ -48,7 +48,7 @@ def measured(
     fault: DeviceFault | None = None
     for cell, a, b in _with_matrices(cells, seed):
         lost = fault if cell.variant.device is DeviceKind.CUDA else None
-        failure = ""
+        failure, refused = "", False
         try:
             if lost is not None:
                 reason = f"the device was lost before ({lost.what}: {lost.why})"
@@ -59,10 +59,12 @@ def measured(
         except MemoryError:
             failure = "Not enough memory: the system gave no more. Choose a smaller size."
         except EngineError as error:
-            failure = str(error)
+            failure, refused = str(error), error.is_refusal
         if failure:
             known = device_of(cell, device)
-            result = counted(cell.variant, cell.product, cell.tile, known, seed=seed, failure=failure)
+            result = counted(
+                cell.variant, cell.product, cell.tile, known, seed=seed, failure=failure, refused=refused
+            )
         results.append(result)
         on_result(result)
     return results, fault

@@ -10,10 +10,12 @@ from engine.api import Image, Request
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, own_process_needed
+from engine.device.result_memory import empty_result
 from engine.errors import BadValue, EngineError, UnsupportedVariant
 from engine.layout import Layout
 from engine.mask.mask import Mask
 from engine.problem import Problem
+from engine.streams.arguments import in_words
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.in_order import run_in_order
 from engine.streams.lanes import Work
@@ -95,9 +97,11 @@ class Stream:
         begin_s = time.perf_counter()
         total = len(pictures) if isinstance(pictures, tuple | list) else 0
         images = iter(pictures)
-        first = next(images, None)
-        if first is None:
-            raise BadValue("The batch is empty", "there is nothing to filter", "Pass at least one picture.")
+        try:
+            first = next(images)
+        except StopIteration:
+            what, why = "The batch is empty", "there is nothing to filter"
+            raise BadValue(what, why, "Pass at least one picture.") from None
         request = self._request(first)
         chunk_bytes = self._chunk_bytes or _chunk_bytes(request.problem, total)
 
@@ -255,18 +259,16 @@ def _place(outputs: Iterator[np.ndarray] | None, request: Request, picture: int)
     """Return the array that a picture's result goes into: the caller's, or a fresh one."""
     dtype = np.dtype(request.problem.result_dtype)
     if outputs is None:
-        return np.empty(request.shape, dtype)
-    place = next(outputs, None)
-    if place is None:
-        raise BadValue(
-            "The arrays for the results",
-            f"there is none for picture {picture + 1}",
-            "Pass one for each picture.",
-        )
+        return empty_result(request.samples, request.shape, dtype)
+    try:
+        place = next(outputs)
+    except StopIteration:
+        why = f"there is none for picture {picture + 1}"
+        raise BadValue("The arrays for the results", why, "Pass one for each picture.") from None
     if not isinstance(place, np.ndarray):
         raise BadValue(
             "The arrays for the results",
-            f"what was passed for picture {picture + 1} is a {type(place).__name__}",
+            f"what was passed for picture {picture + 1} is {in_words(place)}",
             "Pass an array, or a list of arrays for a batch.",
         )
     if not place.flags.writeable:
@@ -275,7 +277,13 @@ def _place(outputs: Iterator[np.ndarray] | None, request: Request, picture: int)
             "it is read-only",
             "Pass engine.pinned_array or numpy.empty of the picture's shape.",
         )
-    if place.shape != request.shape or place.dtype != dtype or not place.flags.c_contiguous:
+    if place.shape == request.shape and place.dtype == dtype and not place.flags.c_contiguous:
+        raise BadValue(
+            f"the array for the result of picture {picture + 1}",
+            "its rows do not lie one after the other (it is not C-contiguous)",
+            "Pass engine.pinned_array or numpy.empty of that shape, and copy the result from there.",
+        )
+    if place.shape != request.shape or place.dtype != dtype:
         raise BadValue(
             f"an array of {place.dtype} and shape {place.shape} for a result",
             f"picture {picture + 1} needs a C-contiguous one of {dtype} and shape {request.shape}",

@@ -12,19 +12,23 @@ from engine.border import Border
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
 from engine.device.numba_cuda import cuda
-from engine.errors import BadValue, DeviceUnavailable, EngineError, OutOfDeviceMemory
+from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.image.picture import Picture
 from engine.layout import Layout
-from engine.problem import MAX_CHANNELS
+from engine.streams.arguments import (
+    Outputs,
+    refuse_calls,
+    refuse_outputs,
+    refuse_part,
+    refuse_pictures,
+    refuse_values,
+)
 from engine.streams.chunking import Stream
 from engine.streams.timeline import Timeline
 from engine.timing.sampling import Checkpoint
 from engine.variants.planner import AUTO
 
 DEFAULT_RING = 4
-MOST_RING = 16
-
-Outputs = np.ndarray | Iterable[np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,8 @@ def filter_stream(
         As for `engine.apply`. `auto` chooses for each picture. With "same" a result of 8 or 16 bit is copied back in a
         quarter or half of the bytes.
     out : ndarray, or iterable of ndarray, optional
-        Where the results go: an array for one picture, several for a batch, each C-contiguous, of its picture's shape
-        and of the result's type. None: fresh arrays.
+        Where the results go: an array for one picture, one for each of a batch, each C-contiguous, of its picture's shape
+        and of the result's type; of a generator no more are taken than there are pictures. None: fresh arrays.
     receive : callable of (int, ndarray), optional
         Called with the index of each picture of a batch and its result, in order, as soon as it is whole; the results
         are then not kept. Called on: the calling thread.
@@ -107,27 +111,32 @@ def filter_stream(
     array([[2., 1.],
            [3., 2.]], dtype=float32)
     """
-    _refuse_values(chunk_bytes, ring)
+    refuse_values(chunk_bytes, ring)
     is_one = isinstance(pictures, np.ndarray | Picture)
-    _refuse_stack(pictures)
-    if not is_one and (isinstance(pictures, str) or not isinstance(pictures, Iterable)):
-        raise BadValue(
-            "The pictures are none", "a batch is a list or a generator", "Pass arrays or pictures."
-        )
+    refuse_pictures(pictures)
+    refuse_outputs(out, pictures)
+    refuse_calls(receive, checkpoint)
     wanted = as_mask(mask, anchor)
     wanted = wanted.flipped() if flip else wanted
 
     numbers = itertools.count(1)
 
+    def looked_up(image: Image) -> Request:
+        return Request(
+            image, wanted, border, cval, None, variant, block, device,
+            flip=False, layout=layout, result=result,
+        )  # fmt: skip
+
+    if not is_one:
+        # What is wrong with the call is said of the call, not of its first picture.
+        looked_up(np.zeros((1, 1), np.uint8))
+
     def request(image: Image) -> Request:
         number = next(numbers)
         try:
             if not is_one:
-                _refuse_part(image, pictures)
-            return Request(
-                image, wanted, border, cval, None, variant, block, device,
-                flip=False, layout=layout, result=result,
-            )  # fmt: skip
+                refuse_part(image, pictures)
+            return looked_up(image)
         except EngineError as error:
             if not is_one:
                 error.what = f"picture {number} of the batch: {error.what}"
@@ -135,22 +144,6 @@ def filter_stream(
             raise
 
     batch: Iterable[Image] = (pictures,) if is_one else pictures  # type: ignore[assignment]
-    if out is not None and not hasattr(out, "__iter__"):
-        raise BadValue(
-            "The arrays for the results",
-            f"what was passed is a {type(out).__name__}",
-            "Pass an array, or a list of arrays for a batch.",
-        )
-    if isinstance(out, np.ndarray) and not is_one:
-        raise BadValue(
-            "One array for the results of a batch",
-            "each picture has a result of its own",
-            "Pass a list of arrays; list(out) of a stacked one.",
-        )
-    if receive is not None and not callable(receive):
-        raise BadValue(
-            "receive", f"a {type(receive).__name__} cannot be called", "Pass a function of (number, result)."
-        )
     outputs: Iterable[np.ndarray] | None = (out,) if isinstance(out, np.ndarray) else out
     stream = Stream(request, wanted, variant, chunk_bytes, int(ring), checkpoint, receive)
     timeline = stream.run(batch, outputs)
@@ -193,51 +186,3 @@ def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.nd
             "the system does not let that much be locked",
             "Lock less at a time, or use numpy.empty.",
         ) from error
-
-
-def _refuse_stack(pictures: object) -> None:
-    """Refuse an array that was meant as many pictures: an array is one."""
-    if not isinstance(pictures, np.ndarray):
-        return
-    if pictures.ndim == 4 or (pictures.ndim == 3 and pictures.shape[2] > MAX_CHANNELS):
-        raise BadValue(
-            f"an array of shape {pictures.shape}",
-            f"an array is one picture, of shape (H, W), or (H, W, C) with up to {MAX_CHANNELS} channels",
-            "If it is a stack of pictures, pass list(array).",
-        )
-
-
-def _refuse_part(image: Image, pictures: object) -> None:
-    """Refuse a row or a number in place of a picture: somebody passed one picture as a list."""
-    if isinstance(image, str | Picture):
-        return
-    try:
-        axes = np.ndim(image)
-    except ValueError:  # rows that differ in length: what is said of them wherever a picture is taken
-        return
-    if axes < 2:
-        raise BadValue(
-            f"{axes} {'axis' if axes == 1 else 'axes'}",
-            f"what was passed is a {type(pictures).__name__}, so each of its parts is a picture",
-            "Pass numpy.array of it if it is one picture.",
-        )
-
-
-def _refuse_values(chunk_bytes: int | None, ring: int) -> None:
-    if not _is_whole(ring) or not 2 <= ring <= MOST_RING:
-        raise BadValue(
-            f"a ring of {ring!r}",
-            "it is the number of chunks on the device at once, and 2 of them overlap",
-            f"Choose a whole number from 2 to {MOST_RING}.",
-        )
-    if chunk_bytes is None:
-        return
-    what, remedy = f"chunks of {chunk_bytes!r} bytes", "Choose some megabytes, such as 16 << 20."
-    if not _is_whole(chunk_bytes):
-        raise BadValue(what, "a number of bytes is a whole number (an int)", remedy)
-    if chunk_bytes < 1:
-        raise BadValue(what, "a chunk has at least 1 byte", remedy)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

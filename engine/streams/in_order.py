@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from engine.device.backend import Backend
+from engine.device.result_memory import empty_result
 from engine.layout import Layout
 from engine.streams.lanes import Work
 from engine.streams.timeline import Lane, Span
@@ -38,7 +39,7 @@ def run_in_order(
         image = work.sources[0] if len(work.sources) == 1 else np.concatenate(work.sources)
         is_whole = work.shape == work.target.shape and work.target.flags.c_contiguous
         buffers = backend.allocate(
-            image, work.target if is_whole else np.empty(work.shape, work.target.dtype), layout
+            image, work.target if is_whole else empty_result(image, work.shape, work.target.dtype), layout
         )
         number = work.chunk.number
         if backend.copies:

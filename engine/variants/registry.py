@@ -74,7 +74,7 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
         if candidate.key == key:
             return candidate
     keys = [*(("auto",) if takes_auto else ()), *(candidate.key for candidate in VARIANTS)]
-    near = difflib.get_close_matches(key, keys, n=1)
+    near = difflib.get_close_matches(str(key), keys, n=1)
     hint = f"Did you mean {near[0]}? " if near else ""
     raise UnknownName(
         f"variant '{key}'", "no variant is called that", f"{hint}Choose one of {', '.join(keys)}."

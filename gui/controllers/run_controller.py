@@ -19,6 +19,7 @@ from gui.controllers.display import Display
 from gui.controllers.engine_link import Ask, EngineLink
 from gui.controllers.failed_run import failed_run
 from gui.state.engine_state import EngineState
+from gui.state.failure_text import why_no_time
 from gui.state.messages import Message, Messages, Severity
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import AUTO, Workspace
@@ -140,7 +141,7 @@ class RunController(QObject):
             verified = result.verification is not None and result.verification.passed
             if result.failure or not verified:
                 self._messages.show(
-                    Message(SOURCE, Severity.ERROR, f"{result.title} gave no time", result.status)
+                    Message(SOURCE, Severity.ERROR, f"{result.title} gave no time", why_no_time(result))
                 )
         if filtered.values is not None and self._shows_what_is_wanted(job):
             self._display.show_filtered(filtered)

@@ -20,7 +20,7 @@ The picture follows each edit.</li>
 <li>Choose the <b>border</b> (what the mask sees outside the picture), and whether the mask is <b>flipped</b>:
 unflipped is correlation, flipped is convolution proper.</li>
 <li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is grey,
-and its tooltip says why and what would do.</li>
+with the reason under its name; its tooltip says what would do.</li>
 <li><b>Run</b> (Ctrl+R): the result is compared with a float64 oracle first, then warmed up, then measured. What is not
 verified has no speed. <b>Run all</b> (Ctrl+Shift+R) does so for every variant that can.</li>
 <li>Read the plots and the table, and <b>save</b> the picture (Ctrl+S) or the results (Ctrl+E).</li>

@@ -13,7 +13,8 @@ from gui.style.metrics import GRID
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
-_RIGHT_WIDTH = 37 * GRID
+# The longest title of a kernel, its time and a scroll bar.
+_RIGHT_WIDTH = 40 * GRID
 _LOWER_HEIGHT = 28 * GRID
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 
@@ -39,8 +40,6 @@ class ExplorePage(Page):
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
-        # Narrower, its words would be cut.
-        self.kernel_panel.setMinimumWidth(_RIGHT_WIDTH)
         self._connect()
         self._default = self.saveState()
         self._is_arranged = False

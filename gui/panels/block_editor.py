@@ -69,7 +69,7 @@ class BlockEditor(QWidget):
         default = self._default_block()
         why_not = self._why_no_block()
         shown = block or default
-        nothing = "–" if why_not else "default"
+        nothing = "own" if why_not and self._is_cuda() else "–" if why_not else "default"
         for box, side in (
             (self.width_box, shown.x if shown else _DEFAULT),
             (self.height_box, shown.y if shown else _DEFAULT),
@@ -80,7 +80,8 @@ class BlockEditor(QWidget):
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.teaches)
         self.menu_button.setEnabled(not why_not)
-        self.count.setText(why_not or _count_text(block, default))
+        self.count.setText(self._why_no_block_short() or _count_text(block, default))
+        self.count.setToolTip(why_not)
         self._show_refusal()
 
     def _build(self) -> None:
@@ -181,8 +182,19 @@ class BlockEditor(QWidget):
     def _why_no_block(self) -> str:
         chosen = self._chosen()
         if chosen is not None and not chosen.uses_block:
+            if self._is_cuda():
+                return f"{chosen.title} chooses its block itself, by the mask and the picture."
             return f"{chosen.title} has no blocks of threads."
         return ""
+
+    def _why_no_block_short(self) -> str:
+        if not self._why_no_block():
+            return ""
+        return "chosen by the kernel" if self._is_cuda() else "no blocks on the CPU"
+
+    def _is_cuda(self) -> bool:
+        chosen = self._chosen()
+        return chosen is not None and chosen.kind == "cuda"
 
 
 class _SideBox(QSpinBox):

@@ -18,7 +18,7 @@ from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
 
 _BAR_HEIGHT = GRID
-_LINE = 18
+_LINE = 2 * GRID
 _BAR_BLOCK = _LINE + _BAR_HEIGHT + _LINE
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
@@ -59,6 +59,17 @@ class BreakdownBar(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(30 * GRID, _LINE + 2 * _BAR_BLOCK + HALF_GRID)
 
+    @property
+    def title(self) -> str:
+        """Which run it is about."""
+        if self._result is None:
+            return ""
+        block = f", {self._result.block}" if self._result.block else ""
+        # A later one may have failed, or was simulated.
+        is_newest = self._result is self._results.results()[-1]
+        which = "Last run" if is_newest else "Last run with a speed"
+        return f"{which}: {self._result.variant}{block}{layout_suffix(self._result)}"
+
     def paintEvent(self, event: QPaintEvent) -> None:
         if self._result is None or self._result.timing is None:
             return
@@ -66,11 +77,8 @@ class BreakdownBar(QWidget):
         timing = self._result.timing
         painter = QPainter(self)
         painter.setFont(number_font())
-        block = f", {self._result.block}" if self._result.block else ""
         painter.setPen(QColor(theme.text))
-        title = QRect(0, 0, self.width(), _LINE)
-        suffix = layout_suffix(self._result)
-        painter.drawText(title, _VCENTER, f"Last run: {self._result.variant}{block}{suffix}")
+        painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, self.title)
         self._draw(painter, _LINE, "Once", parts_once(timing))
         self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
         painter.end()

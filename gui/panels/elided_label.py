@@ -1,7 +1,7 @@
 """Quiet text of one or a few lines that is cut with … where the panel is narrow, and whole in its tooltip."""
 
 from PySide6.QtCore import QPointF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextLayout, QTextOption
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from gui.style.metrics import small_font
@@ -9,26 +9,36 @@ from gui.style.theme import current_theme, theme_notifier
 
 
 class ElidedLabel(QLabel):
-    """A label that never widens its panel and keeps its height, whatever it says.
+    """A label that never widens its panel.
 
     Parameters
     ----------
     lines : int
-        How many lines it takes; what does not fit is cut.
+        How many lines it takes at least.
+    most : int, optional
+        How many it may take where its text needs them; what does not fit is cut. None: it keeps its height.
     small : bool
         In the smaller font of notes.
     """
 
-    def __init__(self, lines: int = 1, *, small: bool = False) -> None:
+    def __init__(self, lines: int = 1, *, most: int | None = None, small: bool = False) -> None:
         super().__init__()
-        self._lines = lines
+        self._lines = self._fewest = lines
+        self._most = max(lines, most or lines)
+        self._sized_for = ""
         if small:
             self.setFont(small_font())
-        if lines > 1:
+        if self._most > 1:
             self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         theme_notifier().changed.connect(self.update)
 
     def setText(self, text: str) -> None:
+        self.show_meanwhile(text)
+        self._sized_for = text
+        self._fit()
+
+    def show_meanwhile(self, text: str) -> None:
+        """Show another text in the room that there is: nothing below it moves."""
         super().setText(text)
         self.setToolTip(text)
 
@@ -37,11 +47,19 @@ class ElidedLabel(QLabel):
         """What it is written in."""
         return QColor(current_theme().muted)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
     def set_lines(self, lines: int) -> None:
         """Take another number of lines."""
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()
+
+    def _fit(self) -> None:
+        if self._most > self._fewest:
+            self.set_lines(max(self._fewest, min(self._most, self.lines_of(self._sized_for))))
 
     def lines_of(self, text: str) -> int:
         """Return how many lines a text takes at the present width."""

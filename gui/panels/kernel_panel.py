@@ -7,6 +7,7 @@ from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
     QHBoxLayout,
+    QLabel,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -30,7 +31,9 @@ _BASELINE_TEACHES = (
     "The kernel that speed-ups are measured against, on the same problem. Courses take cpu-serial: one thread, "
     "the textbook loops."
 )
-_NOTE_LINES = 2
+# What a kernel needs is mostly two lines, and never more than a low window has room for.
+_FEWEST_NOTE_LINES, _MOST_NOTE_LINES = 2, 5
+_DEVICE_NOTE_LINES = 2
 
 
 class KernelPanel(QWidget):
@@ -49,13 +52,12 @@ class KernelPanel(QWidget):
         self._hovered = ""
         self.variants = VariantsModel(workspace, engine_state, results, self)
         self.kernels = KernelList(self.variants, workspace)
-        self.note = ElidedLabel(_NOTE_LINES, small=True)
-        self.greyed = ElidedLabel(small=True)
+        self.note = ElidedLabel(_FEWEST_NOTE_LINES, most=_MOST_NOTE_LINES, small=True)
         self.block = BlockEditor(workspace, engine_state)
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
-        self.device_note = ElidedLabel(small=True)
+        self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
         self.baseline = QComboBox()
         self.breakdown = BreakdownBar(results)
         self.work = WorkLine(results)
@@ -82,20 +84,16 @@ class KernelPanel(QWidget):
         form.setHorizontalSpacing(GRID)
         form.setVerticalSpacing(HALF_GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow("Block", self.block)
+        form.addRow(_label("&Block", self.block.width_box), self.block)
         # Side by side: in a low window each line is a kernel less in the list.
         memory = QHBoxLayout()
         memory.setSpacing(GRID)
-        memory.addWidget(self.layout_switch)
         memory.addWidget(self.result_type, 1)
-        form.addRow("Rows", memory)
-        form.addRow("Device", self.device)
+        memory.addWidget(self.layout_switch)
+        form.addRow(_label("Resul&ts", self.result_type), memory)
+        form.addRow(_label("&Device", self.device), self.device)
         form.addRow(self.device_note)
-        form.addRow("Baseline", self.baseline)
-        notes = QVBoxLayout()
-        notes.setSpacing(HALF_GRID // 2)
-        notes.addWidget(self.note)
-        notes.addWidget(self.greyed)
+        form.addRow(_label("Base&line", self.baseline), self.baseline)
 
         content = QWidget()
         content.installEventFilter(self)
@@ -104,7 +102,7 @@ class KernelPanel(QWidget):
         column.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         column.setSpacing(GRID)
         column.addWidget(self.kernels)
-        column.addLayout(notes)
+        column.addWidget(self.note)
         column.addLayout(form)
         last_run = QVBoxLayout()
         last_run.setSpacing(HALF_GRID // 2)
@@ -122,6 +120,10 @@ class KernelPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scroll)
+        # Nothing is cut at the side: the scroll area only scrolls up and down.
+        self.setMinimumWidth(
+            content.minimumSizeHint().width() + scroll.verticalScrollBar().sizeHint().width()
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -145,10 +147,8 @@ class KernelPanel(QWidget):
 
     def _refresh(self) -> None:
         self._refresh_note()
-        self._refresh_greyed()
         self._refresh_baselines()
         self.device_note.setText(self.device.note)
-        self.device_note.set_lines(min(_NOTE_LINES, self.device_note.lines_of(self.device.note)))
         self.device_note.setVisible(bool(self.device.note))
 
     def _refresh_note(self) -> None:
@@ -158,24 +158,10 @@ class KernelPanel(QWidget):
             self.note.setText("The kernels are listed once the engine is up.")
             return
         told = row.reason if row.reason and (self._hovered or not row.selectable) else row.idea
-        self.note.setText(" ".join(filter(None, (told, row.remark))))
+        # The height is the chosen kernel's: nothing moves under a mouse that passes over the list.
+        show = self.note.show_meanwhile if self._hovered else self.note.setText
+        show(told if told == row.reason else " ".join(filter(None, (told, row.remark))))
         self.note.setToolTip("\n\n".join(filter(None, (told, row.remark))))
-
-    def _refresh_greyed(self) -> None:
-        """Say in one line why kernels cannot be chosen and which; the tooltip has what would do."""
-        short: dict[str, list[str]] = {}
-        reasons: dict[str, list[str]] = {}
-        for row in self.variants.rows():
-            if row.reason and not row.selectable:
-                short.setdefault(_short(row.reason), []).append(row.key)
-                reasons.setdefault(row.reason, []).append(row.key)
-        # The reasons first: which kernels they are about is seen in the list, even where the line is cut.
-        self.greyed.setText("; ".join(f"{reason}: {', '.join(keys)}" for reason, keys in short.items()))
-        self.greyed.setToolTip(
-            "\n\n".join(f"{', '.join(keys)}: {reason}" for reason, keys in reasons.items())
-        )
-        # It keeps its place until it is known whether there is anything to say.
-        self.greyed.setVisible(bool(reasons) or not self._engine_state.variants)
 
     def _refresh_baselines(self) -> None:
         keys = [variant.key for variant in self._engine_state.variants]
@@ -190,6 +176,8 @@ class KernelPanel(QWidget):
             self.baseline.setCurrentIndex(keys.index(chosen))
 
 
-def _short(reason: str) -> str:
-    """Return the first sentence of a reason."""
-    return reason.split(". ")[0].rstrip(".")
+def _label(text: str, control: QWidget) -> QLabel:
+    """Return the label of a control, whose keys bring the focus there."""
+    label = QLabel(text)
+    label.setBuddy(control)
+    return label

@@ -8,8 +8,8 @@ from engine.layout import ROW_BYTES, Layout
 from gui.state.engine_state import EngineState
 from gui.state.workspace import Workspace
 
-_TEXT = "Pitched"
-_TEXT_ON_CPU = "Packed"
+_TEXT = "Pitched rows"
+_TEXT_ON_CPU = "Packed rows"
 _TEACHES = (
     f"Pitched: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's memory, with "
     f"unused bytes after the row before it. Then 32 neighbouring float32 values lie in one line of {ROW_BYTES} bytes and "

@@ -14,19 +14,19 @@ _TEACHES = (
     "that cannot do it are greyed."
 )
 _FLOAT = "This picture has float32 samples, so its results have them either way."
-_BITS = {"uint8": "8-bit results", "uint16": "16-bit results"}
-_FLOAT32 = "float32 results"
+_BITS = {"uint8": "8 bit", "uint16": "16 bit"}
+_FLOAT32 = "float32"
 
 
 class ResultTypeBox(QComboBox):
-    """Chooses `Settings.result_type`; greyed, with the reason, where the picture leaves no choice."""
+    """Chooses `Settings.result_type`; the label beside it says what of. Greyed, with the reason, where the picture leaves no choice."""
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self.setAccessibleName("Sample type of the results")
+        self.setAccessibleName("Results, sample type")
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(8)
+        self.setMinimumContentsLength(5)
         for word in RESULT_TYPES:
             self.addItem(_FLOAT32, word)
         self.activated.connect(lambda at: workspace.change(result_type=self.itemData(at)))
@@ -38,7 +38,7 @@ class ResultTypeBox(QComboBox):
         picture = self._workspace.picture
         bits = _BITS.get(picture.pixels.dtype, "") if picture else ""
         is_open = picture is None or bool(bits)
-        self.setItemText(self.findData("same"), bits or "8- or 16-bit results")
+        self.setItemText(self.findData("same"), bits or "8 or 16 bit")
         # Of a float picture both mean the same; the choice is kept for the next one.
         chosen = self._workspace.settings.result_type if is_open else "float32"
         self.setCurrentIndex(self.findData(chosen))

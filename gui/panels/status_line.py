@@ -1,14 +1,14 @@
-"""The line at the bottom: the engine and its device, what it is doing, the last run with its proof, the speed-up."""
+"""The line at the bottom: the engine and its device, what it is doing, the page's last run and its proof, the speed-up."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
-from engine.results import RunResult
 from gui.panels.elided_label import ElidedLabel
-from gui.state.comparison import SIMULATOR, layout_suffix
 from gui.state.engine_state import READY, EngineState
-from gui.state.quantities import ms_text, ratio_text
+from gui.state.last_run_text import ON_COURSE, matrices_sentence, no_run_sentence, run_sentence
+from gui.state.matmul_state import MatmulState
+from gui.state.quantities import ratio_text
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font
@@ -25,12 +25,15 @@ class StatusLine(QFrame):
         workspace: Workspace,
         state: EngineState,
         results: ResultsModel,
+        matmul: MatmulState,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self._workspace = workspace
         self._state = state
         self._results = results
+        self._matmul = matmul
+        self._page = "explore"
         self._engine = _label("Engine", "The engine's process and the device that it works on.")
         self._stage = _Sentence("Progress")
         self._bar = QProgressBar()
@@ -58,6 +61,9 @@ class StatusLine(QFrame):
         results.rowsInserted.connect(self._show_last)
         results.modelReset.connect(self._show_last)
         results.dataChanged.connect(self._show_last)
+        matmul.settings_changed.connect(self._show_engine)
+        for signal in (matmul.rows_changed, state.ready_changed, workspace.picture_changed):
+            signal.connect(self._show_last)
         self._show_engine()
         self._show_progress()
         self._show_last()
@@ -67,10 +73,17 @@ class StatusLine(QFrame):
         """What it says of the last run."""
         return self._last.text()
 
+    def show_page(self, key: str) -> None:
+        """Speak of this page: each has a device and runs of its own."""
+        self._page = key
+        self._show_engine()
+        self._show_last()
+
     def _show_engine(self) -> None:
         status = self._state.status
         if status == READY:
-            device = self._state.used_device(self._workspace.settings.device)
+            chosen = self._matmul if self._page == "matrices" else self._workspace
+            device = self._state.used_device(chosen.settings.device)
             status = f"{device.title}, ready" if device else "ready"
         self._engine.setText(f"Engine: {status}")
 
@@ -85,14 +98,19 @@ class StatusLine(QFrame):
 
     def _show_last(self) -> None:
         rows = self._results.rows()
-        if not rows:
-            self._last.setText("No run yet: press Run to measure and verify.")
-            self._speed_up.setText("")
-            return
-        row = rows[-1]
-        self._last.setText(_sentence(row.result))
-        shown = "" if row.speed_up is None else f"{ratio_text(row.speed_up)} {self._results.baseline}"
-        self._speed_up.setText(shown)
+        speed_up = None
+        is_ready = self._state.is_ready
+        if self._page == "matrices":
+            words = matrices_sentence(self._matmul, engine_is_ready=is_ready)
+        elif rows:
+            words, speed_up = run_sentence(rows[-1].result), rows[-1].speed_up
+        elif self._page == "course":
+            words = ON_COURSE
+        else:
+            has_picture = self._workspace.picture is not None
+            words = no_run_sentence(engine_is_ready=is_ready, has_picture=has_picture)
+        self._last.setText(words)
+        self._speed_up.setText("" if speed_up is None else f"{ratio_text(speed_up)} {self._results.baseline}")
 
 
 class _Sentence(ElidedLabel):
@@ -105,16 +123,6 @@ class _Sentence(ElidedLabel):
     @property
     def colour(self) -> QColor:
         return QColor(current_theme().text)
-
-
-def _sentence(result: RunResult) -> str:
-    time_ms = result.kernel_ms
-    name = f"{result.title}{layout_suffix(result)}"
-    if result.device == SIMULATOR and not result.failure:
-        return f"Last run: {name}, {result.status}; simulated: its times mean nothing"
-    if time_ms is None:
-        return f"Last run: {name}: {result.status}"
-    return f"Last run: {name}, {ms_text(time_ms)}, {result.status}"
 
 
 def _label(name: str, tip: str) -> QLabel:

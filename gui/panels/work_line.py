@@ -7,12 +7,15 @@ from gui.state.results_model import ResultsModel
 from gui.state.results_tooltip import run_heading
 from gui.state.work_text import work_sentence, work_table
 
+# With three kinds of loads.
+_MOST_LINES = 3
+
 
 class WorkLine(ElidedLabel):
     """The model of work of the newest run that has one, all its counts in the tooltip; hidden before such a run."""
 
     def __init__(self, results: ResultsModel, parent: QWidget | None = None) -> None:
-        super().__init__(small=True)
+        super().__init__(most=_MOST_LINES, small=True)
         self.setParent(parent)
         self._results = results
         self.setAccessibleName("Model of the work of the last run")

@@ -16,6 +16,7 @@ from engine.results import RunResult
 from gui.panels.elided_label import ElidedLabel
 from gui.plots.row_scroll import RowScroll
 from gui.state.comparison import ProblemKey, kernel_speed_ms, layout_suffix, no_speed_word, problem_key
+from gui.state.failure_text import why_no_time
 from gui.state.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import series_for
@@ -31,6 +32,7 @@ _LEFT_ROOM = 0.05
 # Blanks before a number: half a mark is as wide.
 _MARK_ROOM = "   "
 _MARK_SIZE = 11
+_CAPTION_LINES = 3
 # A star and two crossed bars look smaller than they measure.
 _MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
 
@@ -99,7 +101,7 @@ class VariantPlot(QWidget):
         self._drawn: list[pg.GraphicsObject] = []
         self._numbers: list[pg.TextItem] = []
         self._spare_numbers: list[pg.TextItem] = []
-        self.caption = ElidedLabel()
+        self.caption = ElidedLabel(most=_CAPTION_LINES, small=True)
         self.omitted = ElidedLabel()
         self.plot = pg.PlotWidget(axisItems={"bottom": LogAxis(tick_text)})
         self.rows = RowScroll(self.plot)
@@ -130,7 +132,9 @@ class VariantPlot(QWidget):
             self.rows.set_rows(0)
         for spare in self._spare_numbers:
             self.plot.removeItem(spare)
-        self.caption.setText(self.caption_text(key) if key else "")
+        caption = self.caption_text(key) if key else ""
+        # A size stays on one line.
+        self.caption.setText(caption.replace(" x ", "\u00a0x\u00a0"))
         self.caption.setVisible(key is not None)
         self.empty_text.setText(self._empty if not of_problem else self.why_empty())
         self.empty_text.setVisible(not numbers)
@@ -152,7 +156,7 @@ class VariantPlot(QWidget):
 
     def why_empty(self) -> str:
         """Return why nothing is drawn although there are results."""
-        return "No verified run of this problem yet."
+        return "No run of this problem has a speed yet."
 
     def problem(self) -> ProblemKey | None:
         """Return the problem that the plot is about: that of the newest result."""
@@ -298,7 +302,7 @@ def _omitted_text(of_problem: Sequence[RunResult]) -> str:
     for result in of_problem:
         word = no_speed_word(result)
         if word in ("failed", "not verified"):
-            word = f"{word} ({result.status})"
+            word = f"{word} ({why_no_time(result)})"
         if word:
             variants.setdefault(word, {})[row_name(result)] = None
     parts = [f"{', '.join(names)}: {word}" for word, names in variants.items()]

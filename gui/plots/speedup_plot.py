@@ -32,10 +32,10 @@ class SpeedupPlot(VariantPlot):
         self.redraw()
 
     def caption_text(self, key: ProblemKey) -> str:
-        return f"Speed-up against {self._baseline}, log scale · {key.text}"
+        return f"Against {self._baseline}, log scale · {key.text}"
 
     def why_empty(self) -> str:
-        return f"No verified run of the baseline {self._baseline} on this problem yet: run it, or choose another baseline."
+        return f"No speed of the baseline {self._baseline} on this problem yet: run it, or choose another baseline."
 
     def draw(self, runs: Sequence[RunResult], theme: Theme) -> list[str]:
         newest = newest_by_row(runs)

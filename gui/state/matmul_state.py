@@ -77,6 +77,7 @@ class MatmulState(QObject):
         super().__init__(parent)
         self.running = False
         self.loaded: LoadedProduct | None = None
+        self.last: MatmulResult | None = None
         self._settings = MatmulSettings()
         self._counted: tuple[MatmulResult, ...] = ()
         self._measured: dict[_Cell, MatmulResult] = {}
@@ -141,7 +142,8 @@ class MatmulState(QObject):
             self.running_changed.emit()
 
     def add(self, result: MatmulResult) -> None:
-        """Take a cell that has run, if it is still about the product that is chosen."""
+        """Take a cell that has run; it stands in the table if it is still about the product that is chosen."""
+        self.last = result
         if result.product == self._settings.product:
             self._measured[_cell(result)] = result
             self.rows_changed.emit()

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from engine.results import RunResult
 from gui.state.comparison import kernel_speed_ms, no_speed_word, problem_key
+from gui.state.failure_text import why_no_time
 from gui.state.quantities import MISSING, error_text, ms_cell, ratio_text
 
 SortValue = str | float | None
@@ -81,7 +82,7 @@ def status_text(result: RunResult) -> str:
     """Return the proof, or why there is none, short enough for a cell; the tooltip has the whole."""
     verification = result.verification
     if result.failure or verification is None or not verification.passed:
-        return result.status or "not verified"
+        return why_no_time(result) or "not verified"
     return "verified, exact" if verification.exact else "verified"
 
 

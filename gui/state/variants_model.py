@@ -1,6 +1,6 @@
 """The ladder of variants as a list model: auto first, then the engine's order, with last times and reasons."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -9,6 +9,7 @@ from engine.host.protocol import Filtered, VariantInfo
 from gui.state.comparison import kernel_speed_ms, no_speed_word, problem_key, workspace_problem_key
 from gui.state.engine_state import EngineState
 from gui.state.quantities import ms_text
+from gui.state.refusal_text import reasons_in_list
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import AUTO, Workspace
 
@@ -18,6 +19,7 @@ KEY_ROLE = Qt.ItemDataRole.UserRole
 TIME_ROLE = Qt.ItemDataRole.UserRole + 1
 REASON_ROLE = Qt.ItemDataRole.UserRole + 2
 SUBTITLE_ROLE = Qt.ItemDataRole.UserRole + 3
+UNDER_ROLE = Qt.ItemDataRole.UserRole + 4
 
 _NO_PARENT = QModelIndex()
 _AUTO_IDEA = "Haloscope chooses the kernel for this picture, mask and device, and says why."
@@ -39,6 +41,8 @@ class VariantRow:
         Why the variant cannot do the present job; empty if it can.
     selectable : bool
         False where only another device or picture would help; a block can be mended once the row is chosen.
+    under : str
+        What stands under the title of a greyed row: the reason, unless the row above has told it.
     """
 
     key: str
@@ -49,6 +53,7 @@ class VariantRow:
     time: str = ""
     reason: str = ""
     selectable: bool = True
+    under: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +136,8 @@ class VariantsModel(QAbstractListModel):
             return row.reason
         if role == SUBTITLE_ROLE:
             return row.subtitle
+        if role == UNDER_ROLE:
+            return row.under
         if role == Qt.ItemDataRole.ToolTipRole:
             told = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
             return f"{told}\n\n{row.remark}" if row.remark else told
@@ -139,13 +146,15 @@ class VariantsModel(QAbstractListModel):
         return None
 
     def _read_rows(self) -> list[VariantRow]:
-        return [self._auto_row(), *map(self._variant_row, self._engine_state.variants)]
+        rows = [self._auto_row(), *map(self._variant_row, self._engine_state.variants)]
+        told = reasons_in_list(["" if row.selectable else row.reason for row in rows])
+        return [replace(row, under=under) for row, under in zip(rows, told, strict=True)]
 
     def _variant_row(self, variant: VariantInfo) -> VariantRow:
         found = self._engine_state.availability.get(variant.key)
         reason = found.reason if found else ""
         selectable = not reason or (found is not None and found.nearest_block is not None)
-        # A greyed row says enough: its title needs the room, and the reason is in the tooltip and under the list.
+        # A greyed row says enough: its title needs the room, and the reason stands under it.
         refused = "block refused" if selectable else ""
         time = refused if reason else self._newest_time(variant.key)
         subtitle = variant.key if variant.key != variant.title.casefold() else ""

@@ -269,3 +269,10 @@ def test_that_a_device_by_its_number_is_refused_and_never_read_as_auto():
 def test_that_a_file_name_is_refused_with_the_way_to_open_it():
     with pytest.raises(EngineError, match=r"engine\.open_image"):
         engine.correlate("camera.png", [[1.0]])
+
+
+def test_that_none_in_place_of_a_picture_or_of_a_variant_is_named():
+    with pytest.raises(BadValue, match=r"^None: a picture is an array"):
+        engine.correlate(None, [[1]], device="cpu")
+    with pytest.raises(UnknownName, match=r"^variant 'None': no variant is called that"):
+        engine.correlate(np.eye(3), [[1]], device="cpu", variant=None)

@@ -8,7 +8,8 @@ import pytest
 import engine
 from engine.errors import UnsupportedVariant
 from engine.variants.registry import variant
-from tests.engine.variants.cases import Case, check, full_cases
+from tests.engine.variants.case_lists import full_cases
+from tests.engine.variants.cases import Case, check
 from tests.engine.variants.suited import suited_cases
 
 CASES = suited_cases(variant("fft"), full_cases()) if find_spec("cupy") else ()

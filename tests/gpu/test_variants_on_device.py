@@ -19,7 +19,8 @@ from engine.timing.runner import device_for, measure
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.cases import Case, check, full_cases
+from tests.engine.variants.case_lists import full_cases
+from tests.engine.variants.cases import Case, check
 from tests.engine.variants.suited import LEAST_SIDES, has_kernels, mask_for, suited, suited_cases
 
 CUDA = [variant for variant in VARIANTS if has_kernels(variant)]

@@ -28,6 +28,20 @@ def test_that_a_screenshot_takes_all_that_it_shows():
     )
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "out.png --mask box-3 in.png --run",
+        "--mask box-3 out.png in.png --run",
+        "--mask box-3 --run out.png in.png",
+        "out.png --run in.png --mask=box-3",
+    ],
+)
+def test_that_the_picture_of_a_screenshot_may_stand_anywhere_after_its_file(line):
+    options = parse(["screenshot", *line.split()])
+    assert options == ScreenshotOptions("out.png", "in.png", mask="box-3", run=True)
+
+
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
     session = Session(
         "photo.png", "", Mask([[1, 2]]), Settings(Border.WRAP, variant="naive", baseline="tiled")
@@ -50,6 +64,9 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
         "--nonsense",
         "screenshot",
         "screenshot out.jpg",
+        "screenshot --run",
+        "screenshot out.png in.png other.png",
+        "screenshot out.png in.png --run other.png",
         "screenshot out.png --size 10x10",
         "screenshot out.png --size big",
         "screenshot out.png --theme system",

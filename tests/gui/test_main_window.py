@@ -1,9 +1,10 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QDropEvent, QFontMetrics
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -18,7 +19,9 @@ from PySide6.QtWidgets import (
 
 from engine.block import Block
 from engine.border import Border
+from engine.host.protocol import Run
 from gui.panels.elided_label import ElidedLabel
+from gui.style.metrics import number_font, small_font
 from gui.style.theme import apply_theme, current_theme
 
 
@@ -51,7 +54,7 @@ def width_of_words(widget: QWidget) -> int:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
+@pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1600, 1000)])
 def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
     window = open_window(size, theme).window
     assert (window.width(), window.height()) == size
@@ -315,3 +318,42 @@ def test_that_copying_results_is_told(open_window, qtbot, by):
     else:
         haloscope.window.first_page.results_panel.copy()
     assert haloscope.window.message_bar.text == "1 row copied."
+
+
+def test_that_the_longest_title_stands_whole_beside_a_time(open_window):
+    haloscope = open_window()
+    kernels = haloscope.window.first_page.kernel_panel.kernels
+    title = QFontMetrics(small_font()).horizontalAdvance("Separable, global memory (L0)")
+    time = QFontMetrics(number_font()).horizontalAdvance("0.0123 ms")
+    bar = kernels.verticalScrollBar().sizeHint().width()
+    # The shape before it, a gap between, and one behind.
+    assert 28 + title + 8 + time + 8 <= kernels.width() - 2 * kernels.frameWidth() - bar
+
+
+def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(open_window, qtbot):
+    haloscope = open_window()
+    client = haloscope.link._client
+    client.automatic = False
+    haloscope.actions["run"].trigger()
+    asked = client.waiting(Run)[0]
+    reply = client._reply(asked.request)
+    failure = f"variant '{reply.result.variant}': row 50 is nan. Use another."
+    client._take(asked).future.set_result(
+        replace(reply, result=replace(reply.result, failure=failure, timing=None))
+    )
+    qtbot.waitUntil(lambda: not haloscope.state.running)
+    assert (
+        haloscope.window.message_bar.text == f"{reply.result.title} gave no time. Row 50 is nan. Use another."
+    )
+
+
+def test_that_in_a_narrow_window_the_zoom_steps_make_room_and_come_back(open_window):
+    haloscope = open_window((1024, 640))
+    toolbar = haloscope.window.first_page.picture_view.toolbar
+    names = {button.accessibleName() for button in shown(toolbar, QToolButton)}
+    assert names >= {"Split", "Fit", "100 %"}
+    assert "Zoom in" not in names
+    haloscope.window.resize(1280, 800)
+    QApplication.processEvents()
+    assert {"Zoom in", "Zoom out"} <= {button.accessibleName() for button in shown(toolbar, QToolButton)}
+    assert toolbar.zoom_text.width() >= toolbar.zoom_text.fontMetrics().horizontalAdvance("12800 %")

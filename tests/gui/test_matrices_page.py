@@ -301,3 +301,73 @@ def test_that_an_error_of_explore_is_not_shown_on_another_page(open_page, qtbot)
     assert haloscope.window.message_bar.text.startswith("Naive cannot run.")
     haloscope.window.show_page("course")
     assert haloscope.window.message_bar.isHidden()
+
+
+def status(haloscope):
+    return haloscope.window.status_line.last_run
+
+
+def test_that_the_status_line_says_of_each_page_what_to_press_there(open_page, qtbot):
+    haloscope, _ = open_page()
+    assert status(haloscope) == (
+        "No product yet: press Multiply matrices (F5) to measure and verify. Only numpy (BLAS) can run here; "
+        "the table says why."
+    )
+    haloscope.matmul.change(device="simulator", product=MatrixProduct(16, 16, 16))
+    assert status(haloscope) == "No product yet: counting what can run here."
+    qtbot.waitUntil(lambda: len(haloscope.matmul.runnable) == 9)
+    assert status(haloscope) == "No product yet: press Multiply matrices (F5) to measure and verify."
+    haloscope.window.show_page("course")
+    assert "Measure on this machine" in status(haloscope)
+    haloscope.window.show_page("explore")
+    assert status(haloscope) == "No run yet: press Run (Ctrl+R) to measure and verify."
+
+
+def test_that_the_status_line_waits_for_the_engine_on_the_page(open_window):
+    haloscope = open_window()
+    haloscope.window.show_page("matrices")
+    haloscope.matmul.change(device="simulator")
+    haloscope.state.set_status("restarting")
+    assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
+
+
+def test_that_the_status_line_names_the_device_of_the_page(open_page):
+    haloscope, _ = open_page()
+    engine = haloscope.window.status_line.findChild(QLabel)
+    assert engine.text() == "Engine: CPU, 2 cores, ready"
+    haloscope.matmul.change(device="simulator")
+    assert engine.text() == "Engine: CUDA simulator, ready"
+    haloscope.window.show_page("explore")
+    assert engine.text() == "Engine: CPU, 2 cores, ready"
+
+
+def test_that_the_last_product_is_told_on_its_page_and_the_last_run_on_explore(open_page, qtbot):
+    haloscope, _ = open_page()
+    haloscope.actions["multiply"].trigger()
+    qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven and not haloscope.state.running)
+    told = status(haloscope)
+    assert told.startswith(
+        "Last product: numpy (BLAS), 1024 x 1024 x 1024, 2.00 ms, 1,074 GFLOPS, verified on every"
+    )
+    # It names its size, so it stays true when another is chosen.
+    haloscope.matmul.change(product=MatrixProduct(64, 64, 64))
+    assert status(haloscope) == told
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running and haloscope.results.rowCount() == 1)
+    assert status(haloscope).startswith("Last run: CPU")
+    haloscope.window.show_page("matrices")
+    assert status(haloscope) == told
+
+
+def test_that_a_simulated_and_a_failed_product_are_told_without_a_time(open_page):
+    haloscope, _ = open_page()
+    product = haloscope.matmul.settings.product
+    row = made_rows(product, (8,), "simulator")[1]
+    haloscope.matmul.add(made_product(row))
+    assert status(haloscope).startswith(
+        "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified on every"
+    )
+    assert status(haloscope).endswith("simulated: its times mean nothing")
+    haloscope.matmul.add(made_rows(product, (8,))[0])
+    assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
+    assert "No NVIDIA driver was found" in status(haloscope)

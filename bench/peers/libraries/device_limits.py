@@ -92,34 +92,31 @@ class DeviceLimits:
         return 2 * LARGE_BYTES / (ms * 1e-3)
 
     def _multiply_add_rate(self, multiprocessors: int) -> float:
-        """Multiply-adds a second of a kernel that has little else to do, the faster of two."""
-        return max(self._rate_of(_kernel(uniform), multiprocessors) for uniform in (True, False))
-
-    def _rate_of(self, kernel: Any, multiprocessors: int) -> float:
+        """Multiply-adds a second of a kernel that has little else to do."""
         stream = cuda.stream()
         threads, blocks = 256, multiprocessors * 8 * 4
         out = cuda.device_array(threads * blocks, np.float32)
-        half, one, nothing = np.float32(0.5), np.float32(1.0), np.float32(0.0)
+        kernel, factor = _kernel(), np.float32(0.5)
 
         def run(copy: int) -> None:
-            kernel[blocks, threads, stream](out, half, one, nothing, ROUNDS)
+            kernel[blocks, threads, stream](out, factor, ROUNDS)
 
         clock = DeviceClock(run, 1, int(stream.handle), guard=cuda.defer_cleanup)
         ms = min(clock.sample()[0] for _ in range(9))
         return threads * blocks * ROUNDS * CHAINS * 8 / (ms * 1e-3)
 
 
-def _kernel(is_uniform: bool) -> Any:
+def _kernel() -> Any:
     """Return a kernel of eight independent chains of multiply-adds, eight of each a round.
 
-    What they multiply by and add is in registers that a warp's threads share, or in each thread's own.
+    What they add is in the instruction: with one register to read instead of three an H200 makes 97 % of its theoretical
+    rate, with three 88 %.
     """
+    term = np.float32(1.0)
 
     @cuda.jit
-    def multiply_add(out, factor, term, nothing, rounds):  # type: ignore[no-untyped-def]
+    def multiply_add(out, factor, rounds):  # type: ignore[no-untyped-def]
         a = float32(cuda.threadIdx.x)
-        if not is_uniform:
-            factor, term = factor + a * nothing, term + a * nothing
         b, c, d, e = a + term, a - term, a + factor, a - factor
         f, g, h = b + term, c - term, d + factor
         for _ in range(rounds):

@@ -6,6 +6,7 @@ from bench.peers.cells import Cell
 from bench.peers.library import About, Job, Ready, host_ready
 from bench.peers.own import chosen, keys
 from engine.device.devices import device_named
+from engine.device.result_memory import empty_result
 from engine.device.versions import versions
 from engine.variants.contract import DeviceKind
 
@@ -33,8 +34,12 @@ class HaloscopeCPU:
         def one(picture: np.ndarray, result: np.ndarray) -> None:
             prepared.launch(picture.reshape(shape), result.reshape(shape))
 
+        def empty(picture: np.ndarray) -> np.ndarray:
+            # As `engine.correlate` makes it; peers get it from NumPy, as their own callers do.
+            return empty_result(picture, picture.shape, picture.dtype)
+
         return host_ready(
-            job, one, note=choice.variant.key, added_error=added_error, steps=1 if added_error else 0
+            job, one, empty, note=choice.variant.key, added_error=added_error, steps=1 if added_error else 0
         )
 
 

@@ -5,16 +5,19 @@ columns; what results still wait for stays in totals. The columns beside the pic
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numba import njit
 
 from engine.device.cpu import cores
 from engine.problem import Problem
-from engine.variants.cpu.bands import FINISHED, Progress, cut, run_together, workers_for
+from engine.variants.cpu.bands import FINISHED, cut, workers_for
 from engine.variants.cpu.edges import Halo, aligned_zeros, copy_edge, holds, source_row
+from engine.variants.cpu.launcher import Launcher
 from engine.variants.emit.cpu_memory import address_of, await_count, copy_samples, count_one
-from engine.variants.emit.cpu_rows import MOST_ROWS, sum_rows
+from engine.variants.emit.cpu_row_sums import MOST_ROWS
+from engine.variants.emit.cpu_rows import sum_rows
 from engine.variants.emit.cpu_vectors import VECTOR
 
 # With 15 mask rows the totals of a tile take 125 KB: they stay in a core's second cache. Narrower ones pay for beginning
@@ -40,6 +43,7 @@ def walk_bands(
     channels,
     weights,
     row_factor,
+    pairs,
     mask_rows,
     mask_columns,
     anchor_row,
@@ -65,7 +69,7 @@ def walk_bands(
 
     A band has its first and past-the-last row, and its first and past-the-last part; a part its first and past-the-last
     result of a row, the column of its totals, and the element of its edge buffer, or -1 for a part of the middle. With a
-    `row_factor` the weights are the column of a mask that is a column times this row.
+    `row_factor` the weights are the column of a mask that is a column times this row, and `pairs` as `sum_rows` has it.
 
     Bands are counted as `Progress` says; in the end the count of those finished is looked at so many times at most.
     """
@@ -136,6 +140,7 @@ def walk_bands(
                         begin,
                         mask_rows,
                         row_factor,
+                        pairs,
                         end - begin,
                         mask_columns,
                         channels,
@@ -209,6 +214,9 @@ class BandWalk:
         self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
         self._result_dtype = np.dtype(problem.result_dtype)
         self._weights, self._row_factor = weights, row_factor
+        self._pairs = 0
+        if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
+            self._pairs = len(row_factor) // 2
         self._offset, self._multiply_adds = np.float32(offset), multiply_adds
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
@@ -222,59 +230,53 @@ class BandWalk:
         self._past_cache = self._aligns_results and few_rows and result_bytes >= PAST_CACHE_BYTES
         # By `before_vector`: planning takes 30 us, and a picture is often filtered again.
         self._plans: dict[int, _Plan] = {}
-        self._buffers: list[_Buffers] = []
+        self._launcher = Launcher(self._dtype, self._new_buffers)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on all cores; returns when it is done."""
-        problem, halo = self._problem, self._halo
-        image = np.ascontiguousarray(image, self._dtype)
         before_vector = 0
         if self._aligns_results:
             before_vector = -(out.ctypes.data // out.itemsize) % VECTOR
         plan = self._plans.get(before_vector)
         if plan is None:
             plan = self._plans[before_vector] = self._planned(before_vector)
-        progress = Progress.of(plan.bands)
-        source, target = image.ctypes.data, out.ctypes.data
+        self._launcher.launch(image, out, plan.bands, plan.workers, partial(self._walk, plan))
 
-        def work(looks: int) -> None:
-            try:
-                buffers = self._buffers.pop()
-            except IndexError:
-                buffers = self._new_buffers()
-            walk_bands(
-                source,
-                target,
-                problem.height,
-                self._samples,
-                problem.channels,
-                self._weights,
-                self._row_factor,
-                *problem.mask_shape,
-                problem.anchor[0],
-                halo.before,
-                halo.after,
-                halo.outside_rows,
-                halo.outside_samples,
-                self._offset,
-                self._past_cache,
-                plan.bands,
-                plan.parts,
-                progress.counters,
-                looks,
-                buffers.edge,
-                self._edge_pitch,
-                self._ghost_row,
-                buffers.edge_results,
-                self._edge_results_pitch,
-                buffers.totals,
-                self._totals_pitch,
-            )
-            self._buffers.append(buffers)
+    def _walk(
+        self, plan: _Plan, source: int, target: int, counters: np.ndarray, looks: int, buffers: _Buffers
+    ) -> None:
+        problem, halo = self._problem, self._halo
+        walk_bands(
+            source,
+            target,
+            problem.height,
+            self._samples,
+            problem.channels,
+            self._weights,
+            self._row_factor,
+            self._pairs,
+            *problem.mask_shape,
+            problem.anchor[0],
+            halo.before,
+            halo.after,
+            halo.outside_rows,
+            halo.outside_samples,
+            self._offset,
+            self._past_cache,
+            plan.bands,
+            plan.parts,
+            counters,
+            looks,
+            buffers.edge,
+            self._edge_pitch,
+            self._ghost_row,
+            buffers.edge_results,
+            self._edge_results_pitch,
+            buffers.totals,
+            self._totals_pitch,
+        )
 
-        run_together(work, min(plan.workers, len(plan.bands)), progress)
-
-    def _planned(self, before_vector: int) -> "_Plan":
+    def _planned(self, before_vector: int) -> _Plan:
         tiles, parts = self._parts(before_vector)
         workers = workers_for(self._multiply_adds, cores())
         bands = cut(self._problem.height, len(tiles), workers, self._problem.mask_shape[0])

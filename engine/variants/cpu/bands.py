@@ -137,7 +137,7 @@ def run_together(work: Work, workers: int, progress: Progress) -> None:
             # Nobody knows whether the last one was given when this was raised.
             orders.put(order)
         for order in given:
-            _await(order.under_way)
+            await_lock(order.under_way)
         raise
 
 
@@ -152,7 +152,7 @@ def _await_bands(progress: Progress, ended: "SimpleQueue[Exception | None]", thr
         raise failure
 
 
-def _await(lock: threading.Lock) -> None:
+def await_lock(lock: threading.Lock) -> None:
     """Wait for a lock, through any number of interruptions: the first one is raised when nobody writes any more."""
     while True:
         try:

@@ -29,8 +29,9 @@ from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.box_mask import refuse_other_masks
 from engine.variants.contract import DeviceKind, Launch, Variant
-from engine.variants.cpu.bands import FINISHED, Progress, cut, run_together, workers_for
+from engine.variants.cpu.bands import FINISHED, cut, workers_for
 from engine.variants.cpu.edges import Halo, aligned_zeros, copy_edge, holds, source_row
+from engine.variants.cpu.launcher import Launcher
 from engine.variants.emit.cpu_box_sums import add_line, add_neighbours, take_row
 from engine.variants.emit.cpu_memory import address_of, await_count, copy_samples, count_one
 from engine.variants.emit.cpu_vectors import VECTOR
@@ -198,46 +199,37 @@ class BoxSums:
         tiles = -(-self._samples // self._tile_samples)
         self._workers = workers_for(problem.samples * COST_OF_A_SAMPLE, cores())
         self._bands = cut(problem.height, tiles, self._workers, problem.mask_shape[0])
-        self._buffers: list[_Buffers] = []
+        self._launcher = Launcher(self._dtype, self._new_buffers)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on all cores; returns when it is done."""
+        self._launcher.launch(image, out, self._bands, self._workers, self._walk)
+
+    def _walk(self, source: int, target: int, counters: np.ndarray, looks: int, buffers: _Buffers) -> None:
         problem, halo = self._problem, self._halo
-        image = np.ascontiguousarray(image, self._dtype)
-        progress = Progress.of(self._bands)
-        source, target = image.ctypes.data, out.ctypes.data
-
-        def work(looks: int) -> None:
-            try:
-                buffers = self._buffers.pop()
-            except IndexError:
-                buffers = self._new_buffers()
-            box_sums_of_bands(
-                source,
-                target,
-                problem.height,
-                self._samples,
-                problem.channels,
-                *problem.mask_shape,
-                self._weight,
-                problem.anchor[0],
-                halo.before,
-                halo.after,
-                halo.outside_rows,
-                halo.outside_samples,
-                self._offset,
-                self._tile_samples,
-                self._bands,
-                progress.counters,
-                looks,
-                buffers.edge,
-                self._ghost_row,
-                buffers.lines,
-                self._pitch,
-            )
-            self._buffers.append(buffers)
-
-        run_together(work, min(self._workers, len(self._bands)), progress)
+        box_sums_of_bands(
+            source,
+            target,
+            problem.height,
+            self._samples,
+            problem.channels,
+            *problem.mask_shape,
+            self._weight,
+            problem.anchor[0],
+            halo.before,
+            halo.after,
+            halo.outside_rows,
+            halo.outside_samples,
+            self._offset,
+            self._tile_samples,
+            self._bands,
+            counters,
+            looks,
+            buffers.edge,
+            self._ghost_row,
+            buffers.lines,
+            self._pitch,
+        )
 
     def _ghosts(self) -> np.ndarray:
         return np.full(self._pitch, self._problem.ghost_value, self._dtype)

@@ -13,6 +13,7 @@ Limit
 Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., section 4.6; SciPy's pocketfft.
 """
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -25,7 +26,8 @@ from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants import transform
 from engine.variants.contract import DeviceKind, Launch, Variant
-from engine.variants.transform import SpectralFilter, Tile, transform_flops, transform_sides
+from engine.variants.cpu.bands import await_lock
+from engine.variants.transform import SpectralFilter, transform_flops, transform_sides
 from engine.work import Work, filter_work
 
 # 2048 x 2048, 63 x 63, 2 cores: 30 ms; 37 with tiles of 194, 42 with 1024, 66 with one transform of all that uses both cores.
@@ -84,11 +86,24 @@ class TransformedTiles:
             self._filter.filter(image, out, *self._parts[0])
             return
 
-        def filter_part(part: tuple[Tile, int]) -> None:
-            self._filter.filter(image, out, *part)
+        is_stopped = threading.Event()
+        under_way = [threading.Lock() for _ in self._parts]
 
-        for _ in _threads().map(filter_part, self._parts):
-            pass
+        def filter_part(number: int) -> None:
+            with under_way[number]:
+                if not is_stopped.is_set():
+                    self._filter.filter(image, out, *self._parts[number])
+
+        try:
+            for _ in _threads().map(filter_part, range(len(self._parts))):
+                pass
+        except BaseException:
+            # Ctrl+C too is raised when nobody writes to the result any more.
+            is_stopped.set()
+            for lock in under_way:
+                await_lock(lock)
+                lock.release()
+            raise
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> TransformedTiles:

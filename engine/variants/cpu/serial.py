@@ -11,6 +11,8 @@ What the compiler makes of it
     because that would round once where the source rounds twice. A partial sum is one chain of additions, which may not
     be reordered without fast-math. The source row is looked up once a mask row, outside the inner loop; the source column
     is a call for each tap, around which the sum is kept in memory. That call is most of the 2 ns that a tap takes.
+Ctrl+C
+    Python looks for it between compiled calls. So the loops are called for a few rows at a time where they take long.
 
 The sum is formed as everywhere in Haloscope: one float32 partial sum for each mask row, then their sum, so that
 a large mask loses far less to rounding than one long sum would. A result of 8 or 16 bit is that sum with the offset,
@@ -48,12 +50,19 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return None
 
 
+# 0.2 s: nobody waits longer for Ctrl+C (one row of a very wide picture excepted), and a call costs 2 us.
+MULTIPLY_ADDS_A_CALL = 100_000_000
+
+
 @njit(nogil=True, cache=True)
 def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, largest, out):
-    """Correlate, one result after another; the arguments are those of every filter kernel, and `cpu_result`'s."""
+    """Correlate, one result after another; the arguments are those of every filter kernel, and `cpu_result`'s.
+
+    `out` may be some rows of the result: `anchor_row` is then less by the number of the first of them.
+    """
     height, width, channels = image.shape
     mask_rows, mask_columns = weights.shape
-    for row in range(height):
+    for row in range(out.shape[0]):
         for column in range(width):
             for channel in range(channels):
                 total = np.float32(0.0)
@@ -74,18 +83,23 @@ class Serial:
     """The loops, ready for one problem and mask."""
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
+        self._anchor_row, anchor_column = problem.anchor
         self._arguments = (
-            mask.weights32,
-            *problem.anchor,
+            anchor_column,
             cpu_code(problem.border),
             np.float32(problem.ghost_value),
             np.float32(mask.offset),
             cpu_largest(problem.result_dtype),
         )
+        self._weights = mask.weights32
+        multiply_adds_a_row = problem.width * problem.channels * mask.taps
+        self._rows_a_call = max(1, MULTIPLY_ADDS_A_CALL // multiply_adds_a_row)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on the calling thread."""
-        correlate_serial(image, *self._arguments, out)
+        for first in range(0, len(out), self._rows_a_call):
+            rows = out[first : first + self._rows_a_call]
+            correlate_serial(image, self._weights, self._anchor_row - first, *self._arguments, rows)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:

@@ -23,6 +23,7 @@ from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.whole_device import WHOLE_DEVICE
 from engine.errors import OutOfDeviceMemory
 from engine.mask.mask import Mask
 from engine.problem import MAX_SIDE, Problem
@@ -121,7 +122,8 @@ class TransformedPicture:
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
         self._channels = problem.channels
-        with _cupy_on(0) as cupy:
+        # The default stream.
+        with WHOLE_DEVICE, _cupy_on(0) as cupy:
             self._filter = SpectralFilter(problem, mask, _sides(problem), cupy, cupy.fft)
             cupy.cuda.get_current_stream().synchronize()
 

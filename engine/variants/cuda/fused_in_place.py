@@ -40,8 +40,9 @@ OUT_SAMPLES = 128
 SHARED_BYTES = 48 * 1024
 # Mask rows up to which memory is the limit.
 MOST_ROWS_OF_FOUR = 13
-# Mask rows from which a ring pays: 25 x 25 takes 57 us without and 56 with one, 21 x 21 50 and 52 (H200).
-LEAST_RING_ROWS = 24
+# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and 65 (H200).
+LEAST_ROWS_OF_TWO = 22
+LEAST_RING_ROWS = 27
 MOST_STEPS = 8
 # A large GPU has 128 to 144 multiprocessors, which take four blocks each.
 BLOCKS_AT_ONCE = 512
@@ -116,14 +117,15 @@ def in_place_shape(problem: Problem) -> InPlaceShape | None:
 
     More neighbouring results a thread share more of what it reads of a row, and are worth it where the mask is wide. More
     rows share the filtering of those above and below, but take the registers of other warps: where memory is the limit (up
-    to 13 rows of float32) four are best (9 x 9: 35.8 us, six 36.8; 15 x 15 the other way round: 43.8 and 42.8). A ring saves
-    what it can only where there is work enough for all multiprocessors (31 x 31: 65 us, without 73).
+    to 13 rows of float32) four are best (9 x 9: 35.9 us, six 36.8; 15 x 15 the other way round: 43.8 and 42.4). A ring
+    filters no row twice but those above a strip, and waits for every step's: it pays for high masks, where there is work
+    enough for all multiprocessors (31 x 31: 64 us, without 73; 25 x 25: 64 and 57).
     """
     rows, columns = problem.mask_shape
     span = (columns - 1) * problem.channels
     # Integers cost more for each row that waits to be filtered, so that fewer lanes a row are better earlier.
     narrow, medium = (4, 8) if problem.itemsize == 4 else (0, 3)
-    vectors = 1 if span <= narrow else 2 if span <= medium else 4
+    vectors = 1 if span <= narrow else 2 if span <= medium or rows >= LEAST_ROWS_OF_TWO else 4
     if LEAST_RING_ROWS <= rows <= 4 * WARPS + 1 and _steps(problem, 4 * WARPS) > 1:
         ring = _shape(problem, min(vectors, 2), 4, is_ring=True)
         if ring.shared_bytes <= SHARED_BYTES:

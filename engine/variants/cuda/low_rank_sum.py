@@ -41,6 +41,8 @@ from engine.work import Work
 WORTH_IT = 0.75
 """Multiply-adds that the sum may have for each one of the direct sum."""
 MOST_TERMS = 3
+MOST_FUSED = 63
+"""Mask rows and columns that `separable-fused` takes."""
 MOST_SAMPLE = 2.0**60
 _WORDS = {2: "two", 3: "three"}
 
@@ -59,31 +61,36 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     """Return why a mask is not worth a sum of so many products, or is none; None if all is well."""
     (rows, columns), word = mask.shape, _WORDS[terms]
     if factor(mask).separable:
-        return Refusal("The mask is one column times one row. Use separable-fused, which needs no more.")
+        fitting = "separable-fused" if max(mask.shape) <= MOST_FUSED else "separable-l1"
+        return Refusal(f"The mask is one column times one row. Use {fitting}, which needs no more.")
     if rows > fused_strips.MOST_ROWS:
         return Refusal(
             f"A mask of {rows} rows is too high for the registers of a thread, which hold the sums of up to "
-            f"{fused_strips.MOST_ROWS} rows. Use fft."
+            f"{fused_strips.MOST_ROWS} rows. Use tiled or fft."
         )
     if terms * (rows + columns) > WORTH_IT * mask.taps:
         beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
         return Refusal(
             f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds a result; the mask itself "
-            f"takes {mask.taps}, which is {beside}. Use register-blocked."
+            f"takes {mask.taps}, which is {beside}. Use register-blocked or tiled."
         )
     found = low_rank(mask, terms)
     if found.rank > terms:
-        other = "low-rank-3" if found.rank <= MOST_TERMS else "register-blocked, tiled or fft"
+        is_for_more = found.rank <= MOST_TERMS and refuse_mask(mask, MOST_TERMS) is None
+        other = "low-rank-3" if is_for_more else "register-blocked, tiled or fft"
         return Refusal(
             f"The mask's rank is {found.rank}: it is no sum of {word} columns times rows. Use {other}."
         )
-    if 1 < found.rank < terms:
-        return Refusal("The mask is a sum of two columns times rows. Use low-rank-2, which needs no more.")
     # With `MOST_SAMPLE` no sum within reaches the largest float32, 2^128.
     is_small = np.isfinite(found.columns).all() and found.magnitudes.sum() <= MOST_SAMPLE
     if not (is_small and np.isfinite(found.left_out).all()):
         return Refusal(
             "The weights are so large that a column would overflow. Use register-blocked or tiled."
+        )
+    # Of rank 1 are masks that are no product weight by weight (docs/decisions/0003-separable-factors.md).
+    if found.rank <= 2 < terms:
+        return Refusal(
+            f"The mask's rank is {found.rank}, for which two columns and rows do. Use low-rank-2, which needs no more."
         )
     return None
 
@@ -92,17 +99,16 @@ def unsupported_by(terms: int) -> Callable[[Problem, Mask, Block, Limits], Refus
     """Return `unsupported` of the variant of so many products."""
 
     def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+        weights = mask.weights32
+        are_few_digits = np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights)
+        if problem.dtype != "float32" and are_few_digits and not factor(mask).separable:
+            return Refusal(
+                "The weights have so few digits that sums over a picture of whole numbers are exact, and rounded columns and "
+                "rows would not give them. Use register-blocked or tiled."
+            )
         refusal = refuse_mask(mask, terms)
         if refusal is not None:
             return refusal
-        weights = mask.weights32
-        if problem.dtype != "float32" and np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(
-            weights
-        ):
-            return Refusal(
-                "The weights have so few digits that sums over a picture of whole numbers are exact, and rounded columns and "
-                "rows would not give them. Use register-blocked."
-            )
         launch = fused_strips.launch_of(problem, terms)
         most = min(limits.shared_bytes, fused_strips.SHARED_BYTES)
         if launch.shared_bytes > most:

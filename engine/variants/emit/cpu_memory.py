@@ -75,7 +75,7 @@ def await_count(typingctx, counters, index, count, looks):
 
 @intrinsic
 def fetch_ahead(typingctx, address, count, sample):
-    """Ask the memory for `count` samples that will be read soon, without waiting for them.
+    """Ask for `count` samples in the second cache, which will be read or written soon, without waiting for them.
 
     `sample` is a flat array of their type. Asking for what does not exist does nothing.
     """
@@ -88,11 +88,11 @@ def fetch_ahead(typingctx, address, count, sample):
         )
         size = context.get_abi_sizeof(sample_type(sample.dtype))
         last = builder.mul(arguments[1], number(size))
-        to_read, into_first_cache, data = (ir.Constant(flag, value) for value in (0, 3, 1))
+        to_read, into_second_cache, data = (ir.Constant(flag, value) for value in (0, 2, 1))
 
         def line(at):
             where = builder.inttoptr(builder.add(arguments[0], at), byte)
-            builder.call(fetch, [where, to_read, into_first_cache, data])
+            builder.call(fetch, [where, to_read, into_second_cache, data])
 
         Vectors(builder).stride(ir.Constant(INT, 0), last, CACHE_LINE_BYTES, line, 1)
         return context.get_dummy_value()

@@ -7,6 +7,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from engine.variants.emit.cpu_results import store_results
 from engine.variants.emit.cpu_vectors import (
     FLOAT,
     HAS_BROADCAST,
@@ -299,10 +300,10 @@ class _Down:
         return added
 
     def _store(self, totals, column: ir.Value) -> None:
-        builder, vectors = self.builder, self.vectors
-        for (result, v), total in totals.items():
-            at = builder.add(
-                builder.mul(number(result), self.out_pitch), builder.add(column, number(v * VECTOR))
-            )
-            samples = vectors.as_samples(builder.fadd(total, self.bias), self.out.type.pointee)
-            vectors.store_samples(samples, self.out, at, past_cache=False)
+        builder = self.builder
+        results, across = (1 + max(place) for place in zip(*totals, strict=True))
+        into_cache = ir.Constant(ir.IntType(1), 0)
+        for result in range(results):
+            at = builder.add(builder.mul(number(result), self.out_pitch), column)
+            values = [builder.fadd(totals[result, v], self.bias) for v in range(across)]
+            store_results(self.vectors, values, self.out, at, into_cache)

@@ -29,6 +29,10 @@ HAS_BROADCAST = VECTOR == 16
 """Whether a multiply-add can take its weight from memory, for all lanes; such machines have 32 vector registers too."""
 
 
+CAN_PACK = HAS_BROADCAST and bool(llvm.get_host_cpu_features().get("avx512bw"))
+"""Whether integers of 32 bit can be made bytes two vectors at a time, saturated."""
+
+
 def number(value: int) -> ir.Constant:
     """Return a constant index."""
     return ir.Constant(INT, value)
@@ -55,13 +59,14 @@ class Vectors:
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.builder = builder
         self.floats = ir.VectorType(FLOAT, VECTOR)
-        self.zero = self._all(0.0)
+        self.zero = self.all(0.0)
         self._integers = ir.VectorType(_INT32, VECTOR)
         self._fma = self._function(f"llvm.fma.v{VECTOR}f32", 3)
         self._not_unrolled = _not_unrolled(builder.module)
         self._past_cache = builder.module.add_metadata([ir.Constant(_INT32, 1)])
 
-    def _all(self, value: float) -> ir.Constant:
+    def all(self, value: float) -> ir.Constant:
+        """Return a vector of the same constant in every lane."""
         return ir.Constant(self.floats, [value] * VECTOR)
 
     def _function(self, name: str, operands: int) -> ir.Function:
@@ -106,29 +111,28 @@ class Vectors:
             return values
         return self.builder.sitofp(self.builder.zext(values, self._integers), self.floats)
 
+    def load_sum(self, one: ir.Value, other: ir.Value, index: ir.Value) -> ir.Value:
+        """Return the sums of VECTOR samples of 8 or 16 bit with as many other ones, as floats; they are exact."""
+        builder, element = self.builder, one.type.pointee
+        wide = ir.VectorType(ir.IntType(2 * element.width), VECTOR)
+        samples = (
+            builder.zext(builder.load(self.place(pointer, index), align=_bytes(element)), wide)
+            for pointer in (one, other)
+        )
+        total = builder.add(*samples)
+        if wide != self._integers:
+            total = builder.zext(total, self._integers)
+        return builder.sitofp(total, self.floats)
+
     def store(self, values: ir.Value, pointer: ir.Value, index: ir.Value) -> None:
         """Store floats."""
         self.builder.store(values, self.place(pointer, index), align=_bytes(FLOAT))
 
-    def as_samples(self, values: ir.Value, element: ir.Type) -> ir.Value:
-        """Return floats in the type of a result: whole numbers saturated, rounded half to even, NaN as 0."""
-        if element == FLOAT:
-            return values
-        largest = self._all(float(2**element.width - 1))
-        # Both comparisons are false for NaN: the first one makes it 0.
-        above = self.builder.select(self.builder.fcmp_ordered(">", values, self.zero), values, self.zero)
-        within = self.builder.select(self.builder.fcmp_ordered("<", above, largest), above, largest)
-        # A number of this size has no bits for fractions: the sum is rounded half to even, and its last bits are the whole
-        # number. One operation less than rounding and converting.
-        rounded = self.builder.bitcast(self.builder.fadd(within, self._all(2.0**23)), self._integers)
-        return self.builder.trunc(rounded, ir.VectorType(element, VECTOR))
-
     def store_samples(self, samples: ir.Value, pointer: ir.Value, index: ir.Value, past_cache: bool) -> None:
-        """Store results in their own type; past the cache only whole, aligned vectors."""
-        size = _bytes(samples.type.element)
-        store = self.builder.store(
-            samples, self.place(pointer, index), align=size * VECTOR if past_cache else size
-        )
+        """Store a vector of samples of any length; past the cache only whole, aligned vectors."""
+        element, count = samples.type.element, samples.type.count
+        place = self.builder.bitcast(self.builder.gep(pointer, [index]), samples.type.as_pointer())
+        store = self.builder.store(samples, place, align=_bytes(element) * (count if past_cache else 1))
         if past_cache:
             store.set_metadata("nontemporal", self._past_cache)
 

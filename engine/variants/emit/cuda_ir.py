@@ -81,12 +81,12 @@ def load_vector(builder: ir.IRBuilder, pointer: ir.Value, itemsize: int) -> list
     return [builder.extract_element(loaded, constant(k)) for k in range(VECTOR)]
 
 
-def store_vector(builder: ir.IRBuilder, pointer: ir.Value, values: list[ir.Value], itemsize: int = 4) -> None:
-    """Store 4 values where a pointer says, aligned to all of them, at once."""
+def store_vector(builder: ir.IRBuilder, pointer: ir.Value, values: list[ir.Value]) -> None:
+    """Store 4 float32 where a pointer says, aligned to all of them, at once."""
     vector = ir.Constant(ir.VectorType(values[0].type, VECTOR), ir.Undefined)
     for k, value in enumerate(values):
         vector = builder.insert_element(vector, value, constant(k))
-    builder.store(vector, vector_at(builder, pointer), align=VECTOR * itemsize)
+    builder.store(vector, vector_at(builder, pointer), align=4 * VECTOR)
 
 
 def fma(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:

@@ -1,6 +1,6 @@
 """The results of a thread, stored by vectors; emitted as LLVM IR."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from llvmlite import ir
 from numba import types
@@ -13,14 +13,27 @@ from engine.variants.emit.cuda_ir import (
     moved,
     narrow,
     shape_of,
-    store_vector,
     with_twin,
 )
-from engine.variants.emit.cuda_quantise import quantised_twin, quantised_value
-from engine.variants.emit.register_tile_shape import VECTOR, TileShape
+from engine.variants.emit.cuda_quantise import StoredSamples, quantised_twin
+
+MOST_BYTES = 16
+"""That a thread stores at once."""
 
 
-def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
+class ResultBlock(Protocol):
+    """What a thread has results of: `rows` rows of `across` samples, whole fours."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of results."""
+
+    @property
+    def across(self) -> int:
+        """Samples of results in a row."""
+
+
+def result_storer(shape: ResultBlock, itemsize: int = 4) -> Any:
     """Return the function that writes a thread's results: `store(out, row, sample, samples, results)`.
 
     `row` and `sample` are those of its first result; what lies at or past the picture's rows or past `samples` is not
@@ -28,10 +41,12 @@ def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
 
     Parameters
     ----------
-    shape : TileShape
+    shape : ResultBlock
     itemsize : int
         Bytes of a sample of the result: 4 is float32, fewer are unsigned integers (`cuda_quantise.py`).
     """
+    # As many as every thread's first result is aligned to.
+    at_once = min(shape.across & -shape.across, MOST_BYTES // itemsize)
 
     @intrinsic
     def store(typingctx, out, row, sample, samples, results):
@@ -51,9 +66,8 @@ def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
             results = [
                 builder.extract_value(arguments[4], place) for place in range(shape.rows * shape.across)
             ]
-            if itemsize < 4:
-                results = [quantised_value(builder, value, itemsize) for value in results]
-            remainder = builder.and_(narrow_pitch, constant(VECTOR - 1))
+            stored = StoredSamples(builder, results, itemsize)
+            remainder = builder.and_(narrow_pitch, constant(at_once - 1))
             is_aligned = builder.icmp_unsigned("==", remainder, constant(0))
             above = builder.mul(builder.zext(row, I64), pitch)
             first = builder.gep(out_data, [builder.add(above, builder.zext(sample, I64))])
@@ -68,9 +82,8 @@ def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
                 return builder.icmp_signed(">", samples_left, constant(last))
 
             def whole_row(i: int) -> None:
-                for place in range(0, shape.across, VECTOR):
-                    values = results[i * shape.across + place : i * shape.across + place + VECTOR]
-                    store_vector(builder, moved(builder, rows[i], place), values, itemsize)
+                for k in range(0, shape.across, at_once):
+                    stored.store(moved(builder, rows[i], k), i * shape.across + k, at_once)
 
             all_samples = builder.and_(is_aligned, is_sample(shape.across - 1))
             with builder.if_else(builder.and_(all_samples, is_row(shape.rows - 1))) as (then, otherwise):
@@ -81,8 +94,7 @@ def result_storer(shape: TileShape, itemsize: int = 4) -> Any:
                     for i in range(shape.rows):
                         for k in range(shape.across):
                             with builder.if_then(builder.and_(is_row(i), is_sample(k))):
-                                value = results[i * shape.across + k]
-                                builder.store(value, moved(builder, rows[i], k))
+                                stored.store_one(moved(builder, rows[i], k), i * shape.across + k)
             return context.get_dummy_value()
 
         return signature, codegen

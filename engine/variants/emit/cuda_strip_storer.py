@@ -12,11 +12,10 @@ from engine.variants.emit.cuda_ir import (
     data_of,
     moved,
     shape_of,
-    store_vector,
     wide,
     with_twin,
 )
-from engine.variants.emit.cuda_quantise import quantised_twin, quantised_value
+from engine.variants.emit.cuda_quantise import StoredSamples, quantised_twin
 from engine.variants.emit.register_tile_shape import VECTOR
 
 
@@ -47,8 +46,7 @@ def strip_storer(rows: int, itemsize: int) -> Any:
                 builder.fadd(builder.extract_value(arguments[6], place), arguments[7])
                 for place in range(rows * VECTOR)
             ]
-            if itemsize < 4:
-                values = [quantised_value(builder, value, itemsize) for value in values]
+            stored = StoredSamples(builder, values, itemsize)
             start = builder.gep(data, [builder.add(builder.mul(row, pitch), sample)])
             pointers = [start]
             for _ in range(rows - 1):
@@ -66,9 +64,6 @@ def strip_storer(rows: int, itemsize: int) -> Any:
                     builder.icmp_signed(">=", number, first), builder.icmp_signed("<", number, end)
                 )
 
-            def own(i: int) -> list[ir.Value]:
-                return values[i * VECTOR : (i + 1) * VECTOR]
-
             all_rows = builder.and_(
                 builder.icmp_signed(">=", row, first),
                 builder.icmp_signed("<", builder.add(row, constant(rows - 1, I64)), end),
@@ -76,14 +71,14 @@ def strip_storer(rows: int, itemsize: int) -> Any:
             with builder.if_else(builder.and_(all_rows, is_whole)) as (then, otherwise):
                 with then:
                     for i in range(rows):
-                        store_vector(builder, pointers[i], own(i), itemsize)
+                        stored.store(pointers[i], i * VECTOR, VECTOR)
                 with otherwise:
                     for i in range(rows):
                         with builder.if_then(is_row(i)):
                             for k in range(VECTOR):
                                 place = builder.add(sample, constant(k, I64))
                                 with builder.if_then(builder.icmp_signed("<", place, samples)):
-                                    builder.store(own(i)[k], moved(builder, pointers[i], k))
+                                    stored.store_one(moved(builder, pointers[i], k), i * VECTOR + k)
             return context.get_dummy_value()
 
         return signature, codegen

@@ -53,7 +53,7 @@ class ProductPanel(QWidget):
         self.device = DeviceBox(
             matmul, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
         )
-        self.device_note = ElidedLabel(small=True)
+        self.device_note = ElidedLabel(most=_NOTE_LINES, small=True)
         self.run_button = _button(actions, "multiply")
         self.run_button.setObjectName("primary")
         self.run_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
@@ -139,7 +139,6 @@ class ProductPanel(QWidget):
             control.setEnabled(is_idle)
         self.facts.setText(_facts(product))
         self.device_note.setText(self.device.note)
-        self.device_note.set_lines(min(_NOTE_LINES, self.device_note.lines_of(self.device.note)))
         self.device_note.setVisible(bool(self.device.note))
 
 

@@ -12,7 +12,7 @@ from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
 
 _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
-    "For the other ways, choose float32 results in the panel Kernel."
+    "For the other ways, choose float32 for the results in the panel Kernel."
 )
 _BUTTON = 28
 _ICON = 18
@@ -42,6 +42,7 @@ class PictureToolbar(QWidget):
         self.range_box = QComboBox()
         self._range_label = QLabel("Show results")
         self._zoom_buttons: list[QToolButton] = []
+        self._step_buttons: tuple[QToolButton, ...] = ()
         self._line = row = QHBoxLayout(self)
         row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         row.setSpacing(HALF_GRID)
@@ -52,6 +53,8 @@ class PictureToolbar(QWidget):
         self._add_range(row)
         self._width_with_label = self._line.minimumSize().width()
         self._range_label.hide()
+        self._width_with_steps = self._line.minimumSize().width()
+        self._show_steps(False)
         self._narrowest = self._line.minimumSize()
         workspace.settings_changed.connect(self._show_settings)
         workspace.picture_changed.connect(self._show_settings)
@@ -81,6 +84,8 @@ class PictureToolbar(QWidget):
     def _name_modes(self, width: int) -> None:
         """Write the names of the modes beside their icons where there is room for all of them."""
         self._range_label.setVisible(width >= self._width_with_label)
+        # Where there is no room at all, the wheel and the keys + and - are left.
+        self._show_steps(width >= self._width_with_steps)
         metrics = self.fontMetrics()
         buttons = self.mode_buttons.buttons()
         widths = [_BUTTON + GRID + metrics.horizontalAdvance(button.text()) for button in buttons]
@@ -94,6 +99,10 @@ class PictureToolbar(QWidget):
             if isinstance(button, QToolButton):
                 button.setToolButtonStyle(style)
         self._line.activate()
+
+    def _show_steps(self, shown: bool) -> None:
+        for button in self._step_buttons:
+            button.setVisible(shown)
 
     def _add_modes(self, row: QHBoxLayout) -> None:
         for number, mode in enumerate(ViewMode):
@@ -109,7 +118,7 @@ class PictureToolbar(QWidget):
     def _add_zoom(self, row: QHBoxLayout) -> None:
         self.zoom_text.setFont(number_font())
         # Wide enough for the largest zoom, so that the buttons beside it stay where they are.
-        self.zoom_text.setFixedWidth(digits_width(8))
+        self.zoom_text.setFixedWidth(digits_width(7) + HALF_GRID)
         self.zoom_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setAccessibleName("Zoom")
         self.zoom_text.setToolTip("Zoom: at 100 % one pixel of the picture is one pixel of the screen.")
@@ -131,6 +140,7 @@ class PictureToolbar(QWidget):
         ):
             button.clicked.connect(signal)
             self._zoom_buttons.append(button)
+        self._step_buttons = (smaller, larger)
         for widget in (smaller, self.zoom_text, larger, fit, actual):
             row.addWidget(widget)
 

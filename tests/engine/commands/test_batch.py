@@ -72,6 +72,28 @@ def test_that_files_folders_and_patterns_are_taken_once_and_in_order(photos, tmp
     ]
 
 
+def test_that_a_pattern_that_nothing_fits_is_told_and_stops_nothing(command, photos, tmp_path):
+    pattern, out = str(photos / "*.jpg"), tmp_path / "out"
+    answer = command("batch", pattern, photos / "gr*.png", "--out", out, *MASK)
+    assert answer.status == 2
+    assert names(out) == ["grey.png"]
+    assert f"\n  {pattern}: it is a pattern, and no file fits it." in answer.out
+    assert answer.err.count("no file fits it") == 1
+
+
+def test_that_files_may_stand_before_and_after_options(command, photos, tmp_path):
+    out = tmp_path / "out"
+    answer = command("batch", photos / "grey.png", "--out", out, photos / "rgb.tif", *MASK)
+    assert answer.status == 0, answer.err
+    assert names(out) == ["grey.png", "rgb.tif"]
+
+
+def test_that_a_folder_that_a_pattern_fits_is_searched_as_if_it_was_named(photos, tmp_path):
+    (named,) = tasks_for([str(photos / "more")], str(tmp_path / "out"))
+    (fitting,) = tasks_for([str(photos / "mor*")], str(tmp_path / "out"))
+    assert fitting == named
+
+
 def test_that_results_within_the_input_are_not_filtered_again(command, photos):
     (photos / "broken.png").unlink()
     out = photos / "more" / "out"
@@ -216,6 +238,26 @@ def test_that_an_option_that_changes_nothing_is_told_once(command, photos, tmp_p
             ("cannot be divided by 0",),
         ),
         (("{empty}", "--out", "{out}", *MASK), 2, ("nothing to filter", "there is no picture in it")),
+        (
+            ("{photos}/*.jpg", "--out", "{out}", *MASK),
+            2,
+            ("*.jpg: it is a pattern, and no file fits it.",),
+        ),
+        (
+            ("{photos}", "--out", "{out}", *MASK, "--result-type", "same", "--range", "absolute"),
+            2,
+            ("--range absolute with --result-type same", "Leave one of the two out."),
+        ),
+        (
+            ("{photos}", "--out", "{out}", *MASK, "--depth", "float32", "--range", "rescale"),
+            2,
+            ("--range rescale: a float32 result keeps its values",),
+        ),
+        (
+            ("{photos}", "--out", "{out}", *MASK, "--depth", "16", "--format", "jpg"),
+            2,
+            ("--format jpg with --depth 16: JPEG does not hold 16 bit values", "Save it as PNG or TIFF"),
+        ),
     ],
 )
 def test_that_bad_use_is_refused_before_any_work(

@@ -1,3 +1,4 @@
+import _thread
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from engine.image.samples import open_sample, sample_path
 from engine.mask.resolve import resolve_mask
 from engine.metrics.agreement import is_exact_class, rounding_bound
 from engine.timing.request import as_samples, describe_problem
+from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as find_variant
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
@@ -227,3 +229,25 @@ def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch,
         status=4,
         says=("'cpu-serial'", "row 0, column 0, channel 0 is 1.0", "the oracle"),
     )
+
+
+def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(command, monkeypatch, tmp_path):
+    source, out = tmp_path / "in.png", tmp_path / "out.png"
+    engine.save_image(np.full((30, 20), 7, np.uint8), source)
+    out.write_bytes(b"old")
+    loops, calls = serial.correlate_serial, []
+
+    def pressed_after_the_first_rows(*arguments):
+        loops(*arguments)
+        calls.append(arguments)
+        # The tiny picture that a variant is made ready with has one row.
+        if len(arguments[0]) == 30:
+            _thread.interrupt_main()
+
+    monkeypatch.setattr(serial, "correlate_serial", pressed_after_the_first_rows)
+    monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 20 * 9)
+    answer = command("filter", source, out, "--mask", "box-3", "--variant", "cpu-serial")
+    assert (answer.status, answer.out, answer.err) == (130, "", "")
+    assert [len(rows) for *_, rows in calls] == [1, 10]
+    assert out.read_bytes() == b"old"
+    assert sorted(place.name for place in tmp_path.iterdir()) == ["in.png", "out.png"]

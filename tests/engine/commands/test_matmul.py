@@ -66,6 +66,8 @@ def test_that_without_a_gpu_the_counted_cells_are_there_and_the_measured_say_why
     assert [value for name, value in rows[0].items() if name.endswith("_ms")] == [""] * 18
     assert rows[-1]["verified"] == "yes"
     assert rows[0]["status"] == cuda[0]["failure"]
+    assert [row["refused"] for row in rows] == [*["yes"] * 8, "no"]
+    assert [r["refused"] for r in results] == [*[True] * 8, False]
 
 
 def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(command, no_gpu):
@@ -74,12 +76,14 @@ def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(comma
     assert [line.split()[0] for line in answer.err.splitlines()] == [f"[{n}/10]" for n in range(1, 11)]
     lines = answer.out.splitlines()
     assert lines[0].startswith("rows x inner x columns  variant")
-    assert lines[1].endswith("failed (1)")
-    assert lines[3].endswith("failed (2)")
+    # As `bench` says it: nothing was tried.
+    assert lines[1].endswith("cannot (1)")
+    assert lines[3].endswith("cannot (2)")
     assert "numpy (BLAS)" in lines[5]
     assert "verified" in lines[5]
     assert lines[6].startswith("3 x 5 x 7")
     assert [line[:4] for line in lines[11:]] == ["(1) ", "(2) "]
+    assert answer.err.count(": cannot\n") == 8
 
 
 def test_that_the_simulator_proves_small_products_and_has_no_times(command, tmp_path):
@@ -147,6 +151,7 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
     assert (answer.status, left) == (3, [3])
     naive, tiled, numpy = _strict(out.read_text())["results"]
     assert naive["failure"] == "cuda:0: illegal address. Start again."
+    assert not naive["refused"]
     assert tiled["failure"].startswith("Not measured: the device was lost before (cuda:0: illegal address)")
     assert numpy["verification"]["passed"] is True
 

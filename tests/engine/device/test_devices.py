@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from engine.device.cpu import cores
-from engine.device.devices import backend, device_named, devices, own_process_needed
+from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.errors import DeviceUnavailable
 
 ROOT = Path(__file__).parents[3]
@@ -52,6 +54,28 @@ def test_that_without_a_visible_gpu_cuda_is_listed_with_the_reason() -> None:
 
 def test_that_the_simulator_shows_no_cuda_device_beside_itself() -> None:
     assert list(listed_in_a_process(NUMBA_ENABLE_CUDASIM="1")) == ["cpu", "simulator"]
+
+
+def test_that_a_second_thread_waits_for_what_a_first_one_is_making() -> None:
+    begun, may_end, made = threading.Event(), threading.Event(), []
+
+    @made_once
+    def slowly() -> list[int]:
+        made.append(1)
+        begun.set()
+        assert may_end.wait(30)
+        return made
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(slowly)
+        assert begun.wait(30)
+        second = pool.submit(slowly)
+        # It neither makes another nor gets half of one.
+        with pytest.raises(TimeoutError):
+            second.result(0.05)
+        may_end.set()
+        assert first.result(30) is second.result(30)
+    assert made == [1]
 
 
 def test_that_a_device_is_found_by_its_key() -> None:

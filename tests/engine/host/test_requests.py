@@ -150,6 +150,19 @@ def test_that_what_the_simulator_cannot_do_is_told(calm: Watched, picture: Pictu
     assert ["64 x 64" in availability.reason for availability in found] == ON_CUDA
 
 
+def test_that_a_variant_that_would_spread_a_nan_of_the_picture_is_told_before_it_runs(
+    calm: Watched, tmp_path: Path
+) -> None:
+    pixels = np.ones((12, 20), np.float32)
+    pixels[3, 4] = np.nan
+    save_image(pixels, tmp_path / "nan.tif")
+    picture = calm.client.submit(OpenPicture(str(tmp_path / "nan.tif"))).result(PATIENCE_S)
+    found = calm.client.submit(CheckVariants(job_of(picture))).result(PATIENCE_S)
+    reasons = {availability.variant: availability.reason for availability in found}
+    assert reasons["cpu-fft"].startswith("Row 3, column 4, channel 0 of the picture is nan")
+    assert reasons["cpu-parallel"] == reasons["cpu-serial"] == ""
+
+
 def test_that_the_nearest_legal_block_is_offered(calm: Watched, tiny: PictureHandle) -> None:
     # Every variant takes a mask of one row.
     job = job_of(tiny, Mask([[1, 2, 1]]), block=Block(64, 32), device="simulator")

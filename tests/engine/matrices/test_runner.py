@@ -135,13 +135,17 @@ def test_that_zeros_that_fill_a_tile_do_not_count_as_work_done() -> None:
 def test_that_a_result_comes_back_from_json_as_it_was() -> None:
     for result in (
         measured(seed=3).result,
-        counted(TILED, PRODUCT, 7, replace(simulator_info(), bandwidth_gb_s=86.4), failure="no"),
+        counted(
+            TILED, PRODUCT, 7, replace(simulator_info(), bandwidth_gb_s=86.4), failure="no", refused=True
+        ),
     ):
         text = json.dumps(result.as_json(), allow_nan=False)
         assert matmul_result_from_json(json.loads(text)) == result
     data = json.loads(text)
     assert data["cgma"] == result.cgma
     assert data["limited_gflops"] == result.limited_gflops
+    del data["refused"]
+    assert matmul_result_from_json(data).refused is False
 
 
 @pytest.mark.parametrize("damage", [{"tile": "4"}, {"product": {"rows": 1}}, {"seed": None}, {"work": 3}])

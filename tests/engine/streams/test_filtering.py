@@ -14,7 +14,7 @@ import pytest
 import engine
 from engine.border import Border
 from engine.device.devices import devices
-from engine.errors import BadValue, Cancelled, EngineError, UnknownName, UnsupportedVariant
+from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant
 from engine.streams import chunking
 from engine.streams.timeline import Lane
 from engine.timing.sampling import Step
@@ -177,8 +177,70 @@ def test_that_messages_count_pictures_from_1() -> None:
         engine.filter_stream([good, np.empty((0, 4))], [[1]], device="cpu")
     with pytest.raises(BadValue, match="there is none for picture 2"):
         engine.filter_stream([good, good], [[1]], device="cpu", out=[np.empty_like(good)])
-    with pytest.raises(UnknownName, match=r"^picture 1 of the batch: .*Did you mean auto\?"):
-        engine.filter_stream([good, good], [[1]], device="cpu", variant="atuo")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"variant": "atuo"}, r"^variant 'atuo': .*Did you mean auto\?"),
+        ({"variant": None}, r"^variant 'None': no variant is called that"),
+        ({"result": "uint8"}, r"^results of type 'uint8': there is no such choice"),
+        ({"border": "nix"}, r"^border 'nix'"),
+        ({"cval": "x"}, r"^a constant border of 'x'"),
+        ({"block": "3y3"}, r"^block '3y3'"),
+        ({"layout": "x"}, r"^layout 'x'"),
+        ({"device": "cuda:77"}, r"^device 'cuda:77'"),
+        ({"checkpoint": 3}, r"^checkpoint: an int cannot be called"),
+    ],
+)
+def test_that_what_is_wrong_with_the_call_is_not_blamed_on_a_picture(
+    wrong: dict[str, object], words: str
+) -> None:
+    def pictures() -> Iterator[np.ndarray]:
+        taken.append(1)
+        yield np.eye(4, dtype=np.float32)
+
+    taken: list[int] = []
+    with pytest.raises(EngineError, match=words):
+        engine.filter_stream(pictures(), [[1]], **{"device": "cpu"} | wrong)
+    assert not taken
+
+
+@pytest.mark.parametrize(
+    ("batch", "words"),
+    [
+        ([None], r"^picture 1 of the batch: None: a picture is an array"),
+        ([np.eye(3), None, np.eye(3)], r"^picture 2 of the batch: None: a picture is an array"),
+        ([np.eye(3), {}], r"^picture 2 of the batch: a dict: a picture is an array"),
+        (None, r"^The pictures: what was passed is None"),
+        (b"abc", r"^The pictures: what was passed is a bytes"),
+    ],
+)
+def test_that_what_is_no_picture_is_named(batch: object, words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        engine.filter_stream(batch, [[1]], device="cpu")
+
+
+def test_that_places_and_pictures_are_counted_before_the_work() -> None:
+    good, places = np.eye(3, dtype=np.float32), [np.full((3, 3), np.nan, np.float32) for _ in range(3)]
+    for pictures, words in (
+        ([good, good], "2 pictures, but 3 arrays"),
+        (good, "1 picture, but 3 arrays"),
+        ([good] * 4, "4 pictures, but 3 arrays: there is none for picture 4"),
+    ):
+        with pytest.raises(BadValue, match=words):
+            engine.filter_stream(pictures, [[1]], device="cpu", out=places)
+    assert np.isnan(places).all()
+    # Nobody counts a generator: it gives as many as there are pictures.
+    left = iter(places)
+    assert len(engine.filter_stream(iter([good, good]), [[1]], device="cpu", out=left).values) == 2
+    assert next(left) is places[2]
+
+
+def test_that_a_place_whose_rows_are_apart_is_named_as_that() -> None:
+    good, apart = np.eye(3, dtype=np.float32), np.empty((3, 6), np.float32)[:, ::2]
+    with pytest.raises(BadValue, match=r"^the array for the result of picture 2: its rows do not lie"):
+        engine.filter_stream([good, good], [[1]], device="cpu", out=[np.empty_like(good), apart])
 
 
 @pytest.mark.parametrize("key", [v.key for v in VARIANTS if v.key in CPU and v.quantises])
@@ -282,8 +344,9 @@ def test_that_an_array_that_cannot_take_a_result_is_refused_in_words() -> None:
         (picture, picture, "shares memory"),
         (picture[:50], picture[10:], "shares memory"),
         ([picture, picture], [own, own], "shares memory"),
-        ([picture], [3], "a int"),
-        (picture, 5, "a int"),
+        ([picture], [3], "picture 1 is an int"),
+        ([picture], [None], "picture 1 is None"),
+        (picture, 5, "is an int"),
         (picture, "x", "a str"),
     ]
     for pictures, out, words in cases:

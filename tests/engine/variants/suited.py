@@ -12,7 +12,8 @@ from engine.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.timing.request import describe_problem
 from engine.variants.contract import DeviceKind, Variant
-from tests.engine.variants.cases import Case, simulator_cases
+from tests.engine.variants.case_lists import simulator_cases
+from tests.engine.variants.cases import Case
 
 LIMITS = Limits()
 MOST_SIDES = {

@@ -123,10 +123,17 @@ def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead() -> No
 
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
-def test_that_results_of_8_bit_are_rounded_by_one_instruction_and_stored_four_at_once() -> None:
-    problem = replace(problem_of(500, 700, 5, 1, "uint8"), result_dtype="uint8")
-    (step,) = VARIANT.passes(problem, Mask(np.ones((5, 5))), BLOCK)
+@pytest.mark.parametrize(
+    ("dtype", "rounding"), [("uint8", "cvt.rni.s32.f32"), ("uint16", "cvt.rni.sat.u16.f32")]
+)
+def test_that_results_of_8_and_16_bit_are_rounded_by_one_instruction_and_stored_four_at_once(
+    dtype: str, rounding: str
+) -> None:
+    problem = replace(problem_of(500, 700, 9, 1, dtype), result_dtype=dtype)
+    (step,) = VARIANT.passes(problem, Mask(np.ones((9, 9))), BLOCK)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
-    shape = tile_shape((5, 5), 2, 1, 1)
-    assert ptx.count("cvt.rni.sat.u8.f32") == shape.rows * shape.across
-    assert "st.global.v4.u8" in ptx or "st.global.u32" in ptx or "st.global.b32" in ptx
+    shape = tile_shape((9, 9), 4, 1, problem.itemsize)
+    results = shape.rows * shape.across
+    assert ptx.count(rounding) == results
+    assert ptx.count("cvt.pack.sat.u8.s32.b32") == (results // 2 if dtype == "uint8" else 0)
+    assert re.search(r"st\.global\.(?:v4\.[bu]16|v2\.[bu]32|[bu]32|[bu]64)", ptx)

@@ -141,7 +141,7 @@ def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
         (3, 130, 1, 1, 17, (0, 0), Border.REFLECT),
         (35, 5, 1, 4, 7, (3, 0), Border.CONSTANT),
         (2, 3, 1, 33, 2, (11, 1), Border.MIRROR),
-        (70, 3, 1, 25, 2, None, Border.CONSTANT),
+        (70, 3, 1, 27, 2, None, Border.CONSTANT),
         (34, 3, 1, 33, 12, (32, 0), Border.WRAP),
     ],
     ids=[

@@ -11,7 +11,8 @@ import pytest
 
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.cases import Case, check, full_cases
+from tests.engine.variants.case_lists import full_cases
+from tests.engine.variants.cases import Case, check
 from tests.engine.variants.suited import cases_in_simulator, has_kernels, suited_cases
 
 ROOT = Path(__file__).parents[3]

@@ -112,7 +112,18 @@ def test_that_a_kernel_without_blocks_disables_the_sides_and_says_why(qtbot: QtB
     editor, _, _ = make_editor(qtbot, "cpu-serial")
     assert not editor.width_box.isEnabled()
     assert "no blocks" in editor.width_box.toolTip()
-    assert "no blocks" in editor.count.text()
+    assert editor.count.text() == "no blocks on the CPU"
+
+
+def test_that_a_cuda_kernel_that_chooses_its_block_says_so(qtbot: QtBot) -> None:
+    editor, workspace, engine_state = make_editor(qtbot)
+    own = replace(VARIANTS[-1], key="register-blocked", title="Register-blocked", uses_block=False)
+    engine_state.set_ready(Ready((*VARIANTS, own), engine_state.devices))
+    workspace.change(variant="register-blocked")
+    assert not editor.width_box.isEnabled()
+    assert (editor.width_box.text(), editor.height_box.text()) == ("own", "own")
+    assert editor.count.text() == "chosen by the kernel"
+    assert editor.width_box.toolTip().startswith("Register-blocked chooses its block itself")
 
 
 def test_that_the_arrows_double_and_halve(qtbot: QtBot) -> None:

@@ -43,7 +43,7 @@ def test_that_on_the_cpu_it_is_greyed_with_the_reason_and_the_choice_is_kept(
     workspace.change(device=device)
     assert not switch.isEnabled()
     assert not switch.isChecked()
-    assert switch.text() == "Packed"
+    assert switch.text() == "Packed rows"
     assert "always packed" in switch.toolTip()
     assert "choose a CUDA device or the simulator" in switch.toolTip()
     assert workspace.settings.layout is Layout.PITCHED

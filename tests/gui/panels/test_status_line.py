@@ -3,16 +3,17 @@ import pytest
 from engine.mask.presets import preset
 from gui.panels.status_line import StatusLine
 from gui.state.engine_state import EngineState
+from gui.state.matmul_state import MatmulState
 from gui.state.results_model import ResultsModel
 from gui.state.workspace import Workspace
 from tests.gui.fake_engine import READY
-from tests.gui.made_results import make_result, make_simulated
+from tests.gui.made_results import make_picture, make_result, make_simulated
 
 
 @pytest.fixture
 def parts(qtbot):
     workspace, state, results = Workspace(preset("sharpen")), EngineState(), ResultsModel()
-    line = StatusLine(workspace, state, results)
+    line = StatusLine(workspace, state, results, MatmulState())
     qtbot.addWidget(line)
     line.show()
     return line, workspace, state, results
@@ -43,7 +44,7 @@ def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
 
 def test_that_the_last_run_is_told_with_its_proof_and_its_speed_up(parts):
     line, _, _, results = parts
-    assert "No run yet" in line.last_run
+    assert line.last_run == "No run yet: open a picture first (Ctrl+O)."
     results.add(make_result("cpu-serial", 20.0))
     results.add(make_result("tiled", 0.04))
     assert "0.04" in line.last_run
@@ -75,3 +76,21 @@ def test_that_a_long_reason_is_cut_with_an_ellipsis_and_whole_in_the_tooltip(par
     assert line._last.fontMetrics().horizontalAdvance(shown) <= line._last.width()
     assert line._last.toolTip() == line.last_run
     assert line.width() == 500
+
+
+def test_that_a_refused_run_is_told_without_saying_its_name_twice(parts):
+    line, _, _, results = parts
+    why = "row 50 of the picture is nan. Use cpu-parallel."
+    results.add(
+        make_result("cpu-fft", timing=None, verification=None, failure=f"variant 'cpu-fft' here: {why}")
+    )
+    assert line.last_run == "Last run: Cpu-fft: Row 50 of the picture is nan. Use cpu-parallel."
+
+
+def test_that_without_a_run_it_says_what_is_missing_or_what_to_press(parts):
+    line, workspace, state, _ = parts
+    assert line.last_run == "No run yet: open a picture first (Ctrl+O)."
+    workspace.set_picture(make_picture())
+    assert line.last_run == "No run yet: kernels run once the engine is up."
+    state.set_ready(READY)
+    assert line.last_run == "No run yet: press Run (Ctrl+R) to measure and verify."

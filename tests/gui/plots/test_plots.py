@@ -294,3 +294,43 @@ def test_that_the_first_tick_of_a_scale_is_written(qtbot: QtBot) -> None:
     painter.end()
     assert not image.isNull()
     assert words == ["1×", "100×"]
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+@pytest.mark.parametrize("width", [260, 320, 600])
+def test_that_the_caption_is_whole_and_no_size_is_parted(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot], width: int
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    plot.resize(width, 240)
+    plot.show()
+    results.add(make_result("cpu-serial", 2.0))
+    caption = plot.caption
+    qtbot.waitUntil(lambda: bool(caption.text()))
+    lines = caption.lines_of(caption.text())
+    # The layout follows in the next turn of the event loop.
+    qtbot.waitUntil(lambda: caption.height() >= lines * caption.fontMetrics().lineSpacing())
+    assert "512\u00a0x\u00a0512" in caption.text()
+    assert "mask 5\u00a0x\u00a05" in caption.text()
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_a_plot_of_runs_that_were_only_verified_does_not_say_that_they_were_not(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    results.add(make_simulated("naive"))
+    QApplication.processEvents()
+    assert not plot.empty_text.isHidden()
+    assert "verified" not in plot.empty_text.text()
+    assert "speed" in plot.empty_text.text()
+
+
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_the_reason_of_a_refused_run_is_told_without_its_name_again(
+    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+) -> None:
+    plot, results, _ = make_plot(qtbot, kind)
+    results.add(make_failure("cpu-fft", "variant 'cpu-fft': Row 50 is nan. Use cpu-parallel."))
+    QApplication.processEvents()
+    assert plot.omitted.text() == "Not plotted: cpu-fft: failed (Row 50 is nan. Use cpu-parallel.)"

@@ -1,0 +1,121 @@
+"""What `filter_stream` refuses: arguments that are wrong whatever the pictures are, and what is no picture."""
+
+from collections.abc import Iterable, Sized
+
+import numpy as np
+
+from engine.api import Image
+from engine.errors import BadValue
+from engine.image.picture import Picture
+from engine.problem import MAX_CHANNELS
+
+MOST_RING = 16
+
+Outputs = np.ndarray | Iterable[np.ndarray]
+
+
+def refuse_pictures(pictures: object) -> None:
+    """Refuse what is neither a picture nor a batch of them, and an array that was meant as many: an array is one."""
+    if isinstance(pictures, np.ndarray):
+        if pictures.ndim == 4 or (pictures.ndim == 3 and pictures.shape[2] > MAX_CHANNELS):
+            raise BadValue(
+                f"an array of shape {pictures.shape}",
+                f"an array is one picture, of shape (H, W), or (H, W, C) with up to {MAX_CHANNELS} channels",
+                "If it is a stack of pictures, pass list(array).",
+            )
+    elif isinstance(pictures, str | bytes) or not isinstance(pictures, Picture | Iterable):
+        raise BadValue(
+            "The pictures",
+            f"what was passed is {in_words(pictures)}",
+            "Pass an array, a Picture, or a list or a generator of these; engine.open_image opens a file.",
+        )
+
+
+def refuse_part(image: Image, pictures: object) -> None:
+    """Refuse what is no array, and a row or a number in place of a picture: somebody passed one picture as a list."""
+    if image is None or isinstance(image, str | Picture):
+        return  # `Request` says what is so
+    try:
+        axes = np.ndim(image)
+    except ValueError:  # rows that differ in length: what is said of them wherever a picture is taken
+        return
+    if axes == 0 and np.asarray(image).dtype == object:
+        raise BadValue(in_words(image), "a picture is an array", "Leave out what is none.")
+    if axes < 2:
+        raise BadValue(
+            f"{axes} {'axis' if axes == 1 else 'axes'}",
+            f"what was passed is a {type(pictures).__name__}, so each of its parts is a picture",
+            "Pass numpy.array of it if it is one picture.",
+        )
+
+
+def refuse_outputs(out: object, pictures: object) -> None:
+    """Refuse arrays for the results that are none, or that are more or fewer than the pictures, where both are counted."""
+    if out is None:
+        return
+    is_one = isinstance(pictures, np.ndarray | Picture)
+    if isinstance(out, str | bytes) or not isinstance(out, Iterable):
+        raise BadValue(
+            "The arrays for the results",
+            f"what was passed is {in_words(out)}",
+            "Pass an array, or a list of arrays for a batch.",
+        )
+    if isinstance(out, np.ndarray):
+        if not is_one:
+            raise BadValue(
+                "One array for the results of a batch",
+                "each picture has a result of its own",
+                "Pass a list of arrays; list(out) of a stacked one.",
+            )
+        return
+    if not isinstance(out, Sized) or not (is_one or isinstance(pictures, Sized)):
+        return
+    wanted = len(pictures) if isinstance(pictures, Sized) and not is_one else 1
+    if wanted and len(out) != wanted:
+        short = f": there is none for picture {len(out) + 1}" if len(out) < wanted else ""
+        raise BadValue(
+            "The arrays for the results",
+            f"{_count(wanted, 'picture')}, but {_count(len(out), 'array')}{short}",
+            "Pass one for each picture.",
+        )
+
+
+def refuse_calls(receive: object, checkpoint: object) -> None:
+    """Refuse what cannot be called."""
+    for name, call, arguments in (
+        ("receive", receive, "(number, result)"),
+        ("checkpoint", checkpoint, "a step"),
+    ):
+        if not callable(call) and not (call is None and name == "receive"):
+            raise BadValue(name, f"{in_words(call)} cannot be called", f"Pass a function of {arguments}.")
+
+
+def refuse_values(chunk_bytes: int | None, ring: int) -> None:
+    """Refuse numbers of bytes and of chunks that are none, or out of range."""
+    if not _is_whole(ring) or not 2 <= ring <= MOST_RING:
+        raise BadValue(
+            f"a ring of {ring!r}",
+            "it is the number of chunks on the device at once, and 2 of them overlap",
+            f"Choose a whole number from 2 to {MOST_RING}.",
+        )
+    if chunk_bytes is None:
+        return
+    what, remedy = f"chunks of {chunk_bytes!r} bytes", "Choose some megabytes, such as 16 << 20."
+    if not _is_whole(chunk_bytes):
+        raise BadValue(what, "a number of bytes is a whole number (an int)", remedy)
+    if chunk_bytes < 1:
+        raise BadValue(what, "a chunk has at least 1 byte", remedy)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def in_words(value: object) -> str:
+    """Return what somebody passed in place of something else."""
+    name = type(value).__name__
+    return "None" if value is None else f"a{'n' if name[0] in 'aeio' else ''} {name}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,276 @@
+"""The input tile of an 8-bit picture, kept as bytes in shared memory; emitted as LLVM IR.
+
+Nothing is converted on its way, so a thread waits for no load: 16 samples at a time go straight to shared memory
+(`cuda_async_copy.py`), and whoever reads them converts them (`cuda_byte_walk.py`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from engine.device.numba_cuda import intrinsic
+from engine.variants.emit.byte_tile_shape import PIECE, WORD, ByteTileShape
+from engine.variants.emit.cuda_async_copy import close_group, copy_ahead
+from engine.variants.emit.cuda_ir import (
+    F32,
+    I8,
+    I32,
+    I64,
+    SHARED,
+    constant,
+    data_of,
+    loop,
+    moved,
+    narrow,
+    shape_of,
+    wide,
+    with_twin,
+)
+
+Rule = Callable[[int, int], int]
+
+
+class ByteTileFill:
+    """Emits the copies that fill a tile.
+
+    A thread copies one piece of 16 samples a round, always in the same columns, so it divides once. In a tile that touches
+    an edge, rows come from where the border's rule says, and the columns that no whole piece of the picture covers, few
+    of them, are shared out cell by cell.
+
+    Parameters
+    ----------
+    shape : ByteTileShape
+    rule : callable of (int, int) -> int
+    context, builder : Numba's
+    kinds, arguments : of `load` below
+    """
+
+    def __init__(
+        self,
+        shape: ByteTileShape,
+        rule: Rule,
+        context: Any,
+        builder: ir.IRBuilder,
+        kinds: Any,
+        arguments: Any,
+    ) -> None:
+        self._shape, self._rule = shape, rule
+        self._context, self._builder = context, builder
+        self._tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
+        self._image = data_of(context, builder, kinds[1], arguments[1])
+        self._height, row_pixels, channels = (
+            narrow(builder, side) for side in shape_of(context, builder, kinds[1], arguments[1])
+        )
+        self._image_pitch = builder.mul(row_pixels, channels)
+        self._samples, self._top, lane, warp, self._left = (
+            narrow(builder, arguments[place]) for place in (2, 3, 4, 5, 6)
+        )
+        self._ghost_value = arguments[7]
+        self._thread = builder.add(builder.mul(warp, constant(32)), lane)
+        pieces = shape.tile_samples // PIECE
+        self._rows_of_round = shape.threads // pieces
+        self._row = builder.udiv(self._thread, constant(pieces))
+        piece = builder.sub(self._thread, builder.mul(self._row, constant(pieces)))
+        self._column = builder.mul(piece, constant(PIECE))
+        self._has_piece = builder.icmp_unsigned("<", self._row, constant(self._rows_of_round))
+
+    def emit(self) -> None:
+        """Emit all of it."""
+        builder, shape = self._builder, self._shape
+        remainder = builder.and_(self._image_pitch, constant(PIECE - 1))
+        # Rows that begin anywhere allow single samples only.
+        is_aligned = builder.icmp_unsigned("==", remainder, constant(0))
+        right = builder.add(self._left, constant(shape.tile_samples))
+        bottom = builder.add(self._top, constant(shape.tile_rows))
+        # Negative if any of them is.
+        signs = builder.or_(
+            builder.or_(self._left, builder.sub(self._samples, right)),
+            builder.or_(self._top, builder.sub(self._height, bottom)),
+        )
+        is_inside = builder.icmp_signed(">=", signs, constant(0))
+        with builder.if_else(builder.and_(is_aligned, is_inside)) as (then, otherwise):
+            with then, builder.if_then(self._has_piece):
+                self._inside()
+            with otherwise:
+                self._anywhere(is_aligned)
+        close_group(builder)
+
+    def _target(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        above = self._builder.mul(row, constant(self._shape.tile_samples))
+        return moved(self._builder, self._tile, self._builder.add(above, column))
+
+    def _source(self, row: ir.Value, sample: ir.Value) -> ir.Value:
+        """Return the pointer to a sample of the picture; its row is one of the picture's."""
+        builder = self._builder
+        above = builder.mul(builder.zext(row, I64), builder.zext(self._image_pitch, I64))
+        return moved(builder, self._image, builder.add(above, wide(builder, sample)))
+
+    def _copy_piece(
+        self, target: ir.Value, source: ir.Value, only_if: ir.Value | None = None, target_at: int = 0
+    ) -> None:
+        """Copy a piece; 4 samples are as many bytes as a float32."""
+        builder = self._builder
+        target, source = (
+            builder.bitcast(pointer, F32.as_pointer(pointer.type.addrspace)) for pointer in (target, source)
+        )
+        copy_ahead(builder, target, source, PIECE // WORD, only_if, target_at // WORD)
+
+    def _inside(self) -> None:
+        """All rounds but the last have all their rows; a place in the picture is one multiply-add of 64 bits."""
+        builder, shape, at_once = self._builder, self._shape, self._rows_of_round
+        target = self._target(self._row, self._column)
+        sample = builder.add(self._left, self._column)
+        pointer = self._source(builder.add(self._top, self._row), sample)
+        pitch = builder.zext(self._image_pitch, I64)
+        for first in range(0, shape.tile_rows, at_once):
+            is_row = None
+            if first + at_once > shape.tile_rows:
+                is_row = builder.icmp_unsigned("<", self._row, constant(shape.tile_rows - first))
+            source = moved(builder, pointer, builder.mul(pitch, constant(first, I64)))
+            self._copy_piece(target, source, is_row, first * shape.tile_samples)
+
+    def _anywhere(self, is_aligned: ir.Value) -> None:
+        """Loops that stay loops: few tiles touch an edge."""
+        builder = self._builder
+        ghost = builder.fptoui(self._ghost_value, I8)
+        first = builder.add(self._left, self._column)
+        last = builder.add(first, constant(PIECE))
+        is_whole = builder.and_(
+            builder.icmp_signed(">=", first, constant(0)), builder.icmp_signed("<=", last, self._samples)
+        )
+        is_copied = builder.and_(builder.and_(is_aligned, is_whole), self._has_piece)
+        with (
+            builder.if_then(is_copied),
+            loop(builder, self._row, constant(self._shape.tile_rows), self._rows_of_round) as row,
+        ):
+            source_row, target = self._row_of(row), self._target(row, self._column)
+            is_row = builder.icmp_signed(">=", source_row, constant(0))
+            with builder.if_else(is_row) as (copied, ghosts):
+                with copied:
+                    self._copy_piece(target, self._source(source_row, first))
+                with ghosts:
+                    self._store_ghosts(target, ghost)
+        self._cells(is_aligned, ghost)
+
+    def _store_ghosts(self, target: ir.Value, ghost: ir.Value) -> None:
+        builder, words = self._builder, ir.VectorType(I32, PIECE // WORD)
+        word = builder.mul(builder.zext(ghost, I32), constant(0x01010101))
+        vector = ir.Constant(words, ir.Undefined)
+        for place in range(PIECE // WORD):
+            vector = builder.insert_element(vector, word, constant(place))
+        builder.store(vector, builder.bitcast(target, words.as_pointer(SHARED)), align=PIECE)
+
+    def _cells(self, is_aligned: ir.Value, ghost: ir.Value) -> None:
+        """Fill the cells that are read and that no piece covers: columns begin .. stop - 1 and end .. limit - 1."""
+        builder, shape = self._builder, self._shape
+        begin = constant(shape.before - shape.left)
+        starts_before = builder.and_(is_aligned, builder.icmp_signed("<", self._left, constant(0)))
+        stop = builder.select(starts_before, constant(shape.before), begin)
+        whole = builder.and_(self._samples, constant(-PIECE))
+        end = self._at_most(builder.sub(whole, self._left), constant(shape.tile_samples))
+        end = builder.select(is_aligned, self._at_least(end, stop), begin)
+        # Past it lies what no result of the picture reads.
+        read = builder.sub(builder.add(self._samples, constant(shape.right)), self._left)
+        limit = self._at_least(self._at_most(read, constant(shape.tile_samples)), end)
+        before = builder.sub(stop, begin)
+        cells = builder.add(before, builder.sub(limit, end))
+        with loop(
+            builder, self._thread, builder.mul(cells, constant(shape.tile_rows)), shape.threads
+        ) as number:
+            row = builder.udiv(number, cells)
+            place = builder.sub(number, builder.mul(row, cells))
+            past = builder.add(builder.sub(place, before), end)
+            is_before = builder.icmp_signed("<", place, before)
+            column = builder.select(is_before, builder.add(begin, place), past)
+            source_row = self._row_of(row)
+            sample = self._sample_of(builder.add(self._left, column))
+            target = self._target(row, column)
+            is_cell = builder.icmp_signed(">=", builder.or_(source_row, sample), constant(0))
+            with builder.if_else(is_cell) as (copied, ghosts):
+                with copied:
+                    builder.store(builder.load(self._source(source_row, sample)), target)
+                with ghosts:
+                    builder.store(ghost, target)
+
+    def _at_most(self, value: ir.Value, most: ir.Value) -> ir.Value:
+        return self._builder.select(self._builder.icmp_signed("<", value, most), value, most)
+
+    def _at_least(self, value: ir.Value, least: ir.Value) -> ir.Value:
+        return self._builder.select(self._builder.icmp_signed(">", value, least), value, least)
+
+    def _row_of(self, row: ir.Value) -> ir.Value:
+        return self._by_rule(self._builder.add(self._top, row), self._height)
+
+    def _sample_of(self, sample: ir.Value) -> ir.Value:
+        """Return the sample of its row that one of the tile comes from; -1 for a ghost cell."""
+        builder, channels = self._builder, self._shape.channels
+        # More than any tile has before the picture, so that what is divided is not negative.
+        ahead = self._shape.before
+        from_zero = builder.add(sample, constant(ahead * channels))
+        pixel = builder.udiv(from_zero, constant(channels))
+        channel = builder.sub(from_zero, builder.mul(pixel, constant(channels)))
+        width = builder.udiv(self._samples, constant(channels))
+        column = self._by_rule(builder.sub(pixel, constant(ahead)), width)
+        is_ghost = builder.icmp_signed("<", column, constant(0))
+        source = builder.add(builder.mul(column, constant(channels)), channel)
+        return builder.select(is_ghost, constant(-1), source)
+
+    def _by_rule(self, index: ir.Value, length: ir.Value) -> ir.Value:
+        builder = self._builder
+        kind, arguments = types.int64(types.int64, types.int64), [wide(builder, index), wide(builder, length)]
+        return narrow(builder, self._context.compile_internal(builder, self._rule, kind, arguments))
+
+
+def byte_tile_loader(shape: ByteTileShape, rule: Rule) -> Any:
+    """Return the function that fills the input tile.
+
+    `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile is row top + j of the picture, from
+    sample `left` (a multiple of 16) on; a row of the picture has `samples` samples. Cells outside the picture get the value that the border's rule has for them; `ghost_value` is a whole number
+    from 0 to 255. Cells that no result reads may stay what they were.
+
+    Parameters
+    ----------
+    shape : ByteTileShape
+    rule : callable of (int, int) -> int
+        The border's index rule, -1 for a ghost cell.
+    """
+    pieces = shape.tile_samples // PIECE
+    rows_of_round = shape.threads // pieces
+
+    @intrinsic
+    def load(typingctx, tile, image, samples, top, lane, warp, left, ghost_value):
+        signature = types.void(tile, image, samples, top, lane, warp, left, ghost_value)
+
+        def codegen(context, builder, signature, arguments):
+            ByteTileFill(shape, rule, context, builder, signature.args, arguments).emit()
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    def twin(
+        tile: Any,
+        image: Any,
+        samples: int,
+        top: int,
+        lane: int,
+        warp: int,
+        left: int,
+        ghost_value: Any,
+    ) -> None:
+        height, width = image.shape[0], samples // shape.channels
+        row_of_round, piece = divmod(warp * 32 + lane, pieces)
+        if row_of_round >= rows_of_round:
+            return
+        for row in range(row_of_round, shape.tile_rows, rows_of_round):
+            source_row = rule(top + row, height)
+            for cell in range(piece * PIECE, (piece + 1) * PIECE):
+                column, channel = divmod(left + cell, shape.channels)
+                source_column = rule(column, width)
+                value = ghost_value
+                if source_row >= 0 and source_column >= 0:
+                    value = image[source_row, source_column, channel]
+                tile[row * shape.tile_samples + cell] = value
+
+    return with_twin(load, twin)

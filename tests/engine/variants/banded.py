@@ -1,0 +1,32 @@
+"""The CPU variants that walk over bands, and a picture filtered by one of them, verified: for their tests."""
+
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from engine.block import Block
+from engine.border import Border
+from engine.mask.mask import Mask
+from engine.metrics.agreement import verify
+from engine.timing.request import describe_problem
+from engine.variants.cpu import band_walk, parallel, separable, two_passes
+
+KEYS = ("cpu-parallel", "cpu-separable")
+BLOCK = Block(1, 1)
+COMPILED = ((band_walk, "walk_bands"), (two_passes, "two_passes_of_bands"))
+NARROW_TILE_FLOATS = 1 << 13
+every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
+
+
+def filtered(
+    module: ModuleType, image: np.ndarray, mask: Mask, border: Border = Border.MIRROR, **more: object
+) -> np.ndarray:
+    """Return a picture filtered by a variant's module, verified."""
+    problem = replace(describe_problem(image, mask, border, 0.0), **more)
+    out = np.zeros(image.shape, problem.result_dtype)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    verification = verify(out, image, mask, problem)
+    assert verification.passed, verification.reason
+    return out
