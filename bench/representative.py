@@ -15,6 +15,7 @@ from engine.timing.runner import measure
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.planner import Choice
 from engine.variants.registry import VARIANTS
+from engine.variants.registry import variant as variant_named
 
 
 def binomial(side: int) -> np.ndarray:
@@ -43,22 +44,45 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
 
 
 def launch_each_filter() -> None:
-    """Filter 131 x 97 RGB, 8 bit, mirrored border, and 61 x 67 float32 with ghost cells, by every CUDA variant."""
-    machine = backend("cuda:0")
+    """Filter small pictures by every CUDA variant, and by the kernels that some take for other pictures and masks."""
     random = np.random.default_rng(7)
-    pictures = (
-        (random.integers(0, 256, (97, 131, 3), np.uint8), "mirror", 0.0),
-        (random.random((67, 61), np.float32), "constant", 0.5),
-    )
+    colours, grey = random.integers(0, 256, (97, 131, 3), np.uint8), random.random((67, 61), np.float32)
     for variant in (known for known in VARIANTS if known.device is DeviceKind.CUDA and not known.library):
-        for picture, border, cval in pictures:
-            mask, samples = mask_for(variant, 5, 7), as_samples(picture)
-            problem = describe_problem(samples, mask, border, cval)
-            choice = Choice(variant, variant.default_block)
-            result = measure(choice, problem, mask, samples, machine, NO_SAMPLES).result
-            print(f"{variant.key}, {problem.size_text}, {problem.dtype}: {result.status}", flush=True)
-            if result.verification is None or not result.verification.passed:
-                raise EngineError(variant.key, result.status, "Run the tests of this variant.")
+        mask = mask_for(variant, 5, 7)
+        launched(variant, mask, colours, "mirror")
+        launched(variant, mask, grey, "constant", cval=0.5)
+        if variant.quantises:
+            launched(variant, mask_for(variant, 5, 5), colours, "wrap", result_dtype="uint8")
+    fused = variant_named("separable-fused")
+    launched(fused, mask_for(fused, 35, 3), colours, "reflect")
+    # Only where there is work for all multiprocessors does a block take several steps.
+    launched(fused, mask_for(fused, 27, 5), random.random((33_000, 40), np.float32), "zero")
+
+
+def launched(
+    variant: Variant,
+    mask: Mask,
+    picture: np.ndarray,
+    border: str,
+    *,
+    cval: float = 0.0,
+    result_dtype: str = "float32",
+) -> None:
+    """Filter a picture once and compare every pixel.
+
+    Raises
+    ------
+    EngineError
+        The result was wrong, or there was none.
+    """
+    samples = as_samples(picture)
+    problem = describe_problem(samples, mask, border, cval, result_dtype)
+    choice = Choice(variant, variant.default_block)
+    result = measure(choice, problem, mask, samples, backend("cuda:0"), NO_SAMPLES).result
+    types = problem.dtype if result_dtype == "float32" else f"{problem.dtype} to {result_dtype}"
+    print(f"{variant.key}, {mask.name}, {problem.size_text}, {types}: {result.status}", flush=True)
+    if result.verification is None or not result.verification.passed:
+        raise EngineError(variant.key, result.status, "Run the tests of this variant.")
 
 
 def launch_each_matrix_product() -> None:

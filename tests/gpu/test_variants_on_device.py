@@ -7,16 +7,20 @@ import numpy as np
 import pytest
 from numba import types
 
+import engine
 from engine.block import Block
 from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.devices import backend
+from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.metrics.agreement import verify
 from engine.problem import Problem
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import describe_problem
 from engine.timing.runner import device_for, measure
 from engine.variants.contract import DeviceKind, Variant
+from engine.variants.cuda.fused_in_place import in_place_shape
 from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import full_cases
@@ -141,6 +145,26 @@ def test_that_large_masks_run_with_the_largest_block_that_needs_no_limit(
             )
             if (suited_case := suited(variant, case)) is not None:
                 check(variant, suited_case, device)
+
+
+@pytest.mark.parametrize("result", ["float32", "same"])
+@pytest.mark.parametrize(("side", "channels"), [(27, 1), (31, 1), (33, 1), (27, 2)])
+def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
+    side: int, channels: int, result: str, device: str
+) -> None:
+    # Only where there is work for all multiprocessors do they take several steps; the last one is not whole.
+    random = np.random.default_rng(side)
+    image = random.integers(0, 256, (33_001, 40, channels)).astype("uint8" if result == "same" else "float32")
+    mask = gaussian(side)
+    shape = in_place_shape(describe_problem(image, mask, Border.MIRROR, 0.0))
+    assert shape is not None
+    assert shape.is_ring
+    out = engine.correlate(
+        image, mask, border="mirror", device=device, variant="separable-fused", result=result
+    )
+    problem = describe_problem(image, mask, Border.MIRROR, 0.0, out.dtype.name)
+    verification = verify(out.reshape(image.shape), image, mask, problem)
+    assert verification.passed, verification.reason
 
 
 @every_cuda_variant
