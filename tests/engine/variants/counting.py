@@ -1,12 +1,14 @@
 """Runs the CUDA variants' own source in plain Python with arrays and numbers that count, to check the models of work.
 
 Each kernel's source is parsed, `cuda.syncthreads()` and `cuda.syncwarp()` become `yield`, and the threads of a block run
-as generators in lockstep from barrier to barrier. Nothing else of the source is changed.
+as generators from barrier to barrier: in an arbitrary order between two of them, so that a thread that should have waited
+for another is noticed whichever of them comes first in the block. Nothing else of the source is changed.
 """
 
 import ast
 import inspect
 import itertools
+import random
 import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable
@@ -138,8 +140,10 @@ def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: n
     return counts
 
 
-def run_pass(step: Pass, counts: Counts, arrays: dict[Place, CountingArray]) -> None:
-    """Run one kernel over its whole grid, block by block."""
+def run_pass(
+    step: Pass, counts: Counts, arrays: dict[Place, CountingArray], *, in_order: bool = False
+) -> None:
+    """Run one kernel over its whole grid, block by block; threads between two barriers in order if asked for."""
 
     def counted(argument: Any) -> Any:
         if isinstance(argument, Place):
@@ -151,12 +155,14 @@ def run_pass(step: Pass, counts: Counts, arrays: dict[Place, CountingArray]) -> 
     place = SimpleNamespace()
     kernel = _as_generator(step.kernel.py_func, _fake_cuda(place, step, counts), counts)
     arguments = [counted(argument) for argument in step.arguments]
+    shuffle = (lambda threads: None) if in_order else random.Random(step.name).shuffle
     for place.block in itertools.product(*map(range, step.launch.grid)):
         place.shared, place.asked = [], {}
         threads = itertools.product(*map(range, step.launch.block))
         warps = _warps(((thread, kernel(*arguments)) for thread in threads), step.launch.block)
         while warps:
-            warps = [left for warp in warps if (left := _until_block_waits(place, warp))]
+            shuffle(warps)
+            warps = [left for warp in warps if (left := _until_block_waits(place, warp, shuffle))]
 
 
 Running = tuple[tuple[int, ...], Generator[str]]
@@ -170,10 +176,13 @@ def _warps(threads: Iterable[Running], block: tuple[int, ...]) -> list[list[Runn
     return list(warps.values())
 
 
-def _until_block_waits(place: SimpleNamespace, warp: list[Running]) -> list[Running]:
+def _until_block_waits(
+    place: SimpleNamespace, warp: list[Running], shuffle: Callable[[list[Any]], None]
+) -> list[Running]:
     """Run a warp's threads up to their next barrier of the whole block, and return those that met one."""
     waiting = []
     while warp:
+        shuffle(warp)
         met = [(thread, run, _until_barrier(place, thread, run)) for thread, run in warp]
         waiting += [(thread, run) for thread, run, barrier in met if barrier == "syncthreads"]
         # All others of the warp are at its own barrier, too, by now, or have nothing more to do.

@@ -18,6 +18,7 @@ from engine.variants.emit.byte_tile_shape import PIECE, WORD, ByteTileShape
 from engine.variants.emit.cuda_byte_loader import ByteTileFill
 from engine.variants.emit.cuda_byte_walk import ByteWalk, byte_accumulator
 from engine.variants.emit.cuda_ir import F32, I32, constant, moved
+from tests.engine.variants.plain_copies import copied_at_once
 
 RANDOM = np.random.default_rng(3)
 # (mask rows, mask columns, channels, samples left of the anchor, words across, rows, warps)
@@ -44,23 +45,6 @@ def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(sh
     assert first == shape.before - shape.left
     last_needed = first + 31 * shape.across + shape.across - 1 + (shape.mask_columns - 1) * shape.channels
     assert last_needed < WORD * (shape.first_word + 31 * shape.vectors + shape.words) <= shape.tile_samples
-
-
-def copied_at_once(
-    builder: ir.IRBuilder,
-    target: ir.Value,
-    source: ir.Value,
-    floats: int,
-    only_if: ir.Value | None = None,
-    target_at: int = 0,
-    source_at: int = 0,
-) -> None:
-    """Do what `copy_ahead` does, with loads and stores."""
-    condition = ir.Constant(ir.IntType(1), 1) if only_if is None else only_if
-    with builder.if_then(condition):
-        for place in range(floats):
-            value = builder.load(moved(builder, source, source_at + place), align=1)
-            builder.store(value, moved(builder, target, target_at + place), align=1)
 
 
 def load_on_the_processor(shape: ByteTileShape, border: Border) -> Any:
@@ -94,8 +78,9 @@ def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
     monkeypatch.setattr(cuda_byte_loader, "copy_ahead", copied_at_once)
     monkeypatch.setattr(cuda_byte_loader, "close_group", lambda builder: None)
     load, channels = load_on_the_processor(shape, border), shape.channels
-    # The second one has rows of whole pieces; in the third some lie inside; the last is smaller than the mask.
-    for height, width, row_pixels in ((9, 35, 35), (9, 45, 48), (40, 432, 432), (2, 1, 1)):
+    # The second one has rows of whole pieces, the third of whole words; in the fourth some tiles lie inside; the last is smaller
+    # than the mask.
+    for height, width, row_pixels in ((9, 35, 35), (9, 45, 48), (9, 36, 36), (40, 432, 432), (2, 1, 1)):
         samples = width * channels
         image = RANDOM.integers(0, 256, (height, row_pixels, channels)).astype(np.uint8)
         for block_row in range(-(-height // shape.out_rows)):

@@ -58,14 +58,18 @@ def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
     run = njit(lambda out, row, sample, samples, results: store_here(out, row, sample, samples, results))
     values = RANDOM.integers(0, 256, block.rows * block.across)
     results = tuple(np.float32(value) for value in values)
-    # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has.
-    for height, width, row_pixels, first in ((9, 64, 64, 2), (9, 63, 63, 2), (2, 3, 16, 0)):
-        wanted = np.full((height, row_pixels, 1), 99, dtype)
+    # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has; one that ends
+    # before a thread's last sample, and one that ends before its last row.
+    pictures = ((9, 64, 64, 2), (9, 63, 63, 2), (2, 3, 16, 0))
+    pictures += ((9, 3 * block.across - 1, 64, 2), (block.rows, 64, 64, 2))
+    for height, width, row_pixels, first in pictures:
+        # Three rows more than the picture has.
+        wanted = np.full((height + 3, row_pixels, 1), 99, dtype)
         emitted, plain, sample = wanted.copy(), wanted.copy(), first * block.across
-        inside = wanted[1 : 1 + block.rows, sample : min(sample + block.across, width), 0]
+        inside = wanted[1 : min(1 + block.rows, height), sample : min(sample + block.across, width), 0]
         inside[:] = values.reshape(block.rows, block.across)[: inside.shape[0], : inside.shape[1]]
-        run(emitted, 1, sample, width, results)
-        store.py_func(plain, 1, sample, width, results)
+        run(emitted[:height], 1, sample, width, results)
+        store.py_func(plain[:height], 1, sample, width, results)
         assert np.array_equal(emitted, wanted)
         assert np.array_equal(plain, wanted)
 

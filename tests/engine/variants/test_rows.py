@@ -71,7 +71,7 @@ def columns_loaded(mask: Mask, width: int = 24) -> list[int]:
     picture = _Recording(row_of(width), counts, "picture")
     out = CountingArray(np.empty(picture.shape, np.float32), counts, "out")
     (step,) = variant("row-tiled").passes(problem, mask, TILE)
-    run_pass(step, counts, {Place.IMAGE: picture, Place.OUT: out})
+    run_pass(step, counts, {Place.IMAGE: picture, Place.OUT: out}, in_order=True)
     return picture.columns
 
 

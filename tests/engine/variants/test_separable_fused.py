@@ -168,8 +168,24 @@ def test_that_large_masks_agree_and_are_counted(
 ) -> None:
     # Else only large pictures take several steps a block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    mask = product(rows, columns, anchor)
-    image = RANDOM.uniform(0, 255, (height, width, channels)).astype(np.float32)
+    check_that_results_agree_and_are_counted(
+        (height, width, channels), product(rows, columns, anchor), border
+    )
+
+
+def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
+    # Strips of two steps: the second one has a single row.
+    check_that_results_agree_and_are_counted((65, 3, 1), product(27, 2), Border.REFLECT)
+
+
+def check_that_results_agree_and_are_counted(
+    picture: tuple[int, int, int], mask: Mask, border: Border
+) -> None:
+    image = RANDOM.uniform(0, 255, picture).astype(np.float32)
     problem = describe_problem(image, mask, border, 2.5)
     counts = count(VARIANT, problem, mask, BLOCK, image)
     verification = verify(np.ascontiguousarray(counts.out), image, mask, problem)
