@@ -24,10 +24,10 @@ from engine.variants.emit.cuda_ir import (
     loop,
     moved,
     narrow,
-    shape_of,
     wide,
     with_twin,
 )
+from engine.variants.emit.cuda_picture_window import PictureWindow
 
 Rule = Callable[[int, int], int]
 
@@ -59,14 +59,10 @@ class ByteTileFill:
         self._shape, self._rule = shape, rule
         self._context, self._builder = context, builder
         self._tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
-        self._image = data_of(context, builder, kinds[1], arguments[1])
-        self._height, row_pixels, channels = (
-            narrow(builder, side) for side in shape_of(context, builder, kinds[1], arguments[1])
+        self._window = PictureWindow(
+            context, builder, kinds[1], *(arguments[place] for place in (1, 2, 3, 6))
         )
-        self._image_pitch = builder.mul(row_pixels, channels)
-        self._samples, self._top, lane, warp, self._left = (
-            narrow(builder, arguments[place]) for place in (2, 3, 4, 5, 6)
-        )
+        lane, warp = (narrow(builder, arguments[place]) for place in (4, 5))
         self._ghost_value = arguments[7]
         self._thread = builder.add(builder.mul(warp, constant(32)), lane)
         pieces = shape.tile_samples // PIECE
@@ -79,17 +75,8 @@ class ByteTileFill:
     def emit(self) -> None:
         """Emit all of it."""
         builder, shape = self._builder, self._shape
-        remainder = builder.and_(self._image_pitch, constant(PIECE - 1))
-        # Rows that begin anywhere allow single samples only.
-        is_aligned = builder.icmp_unsigned("==", remainder, constant(0))
-        right = builder.add(self._left, constant(shape.tile_samples))
-        bottom = builder.add(self._top, constant(shape.tile_rows))
-        # Negative if any of them is.
-        signs = builder.or_(
-            builder.or_(self._left, builder.sub(self._samples, right)),
-            builder.or_(self._top, builder.sub(self._height, bottom)),
-        )
-        is_inside = builder.icmp_signed(">=", signs, constant(0))
+        is_aligned = self._window.is_aligned(PIECE)
+        is_inside = self._window.is_inside(shape.tile_rows, shape.tile_samples)
         with builder.if_else(builder.and_(is_aligned, is_inside)) as (then, otherwise):
             with then, builder.if_then(self._has_piece):
                 self._inside()
@@ -100,12 +87,6 @@ class ByteTileFill:
     def _target(self, row: ir.Value, column: ir.Value) -> ir.Value:
         above = self._builder.mul(row, constant(self._shape.tile_samples))
         return moved(self._builder, self._tile, self._builder.add(above, column))
-
-    def _source(self, row: ir.Value, sample: ir.Value) -> ir.Value:
-        """Return the pointer to a sample of the picture; its row is one of the picture's."""
-        builder = self._builder
-        above = builder.mul(builder.zext(row, I64), builder.zext(self._image_pitch, I64))
-        return moved(builder, self._image, builder.add(above, wide(builder, sample)))
 
     def _copy_piece(
         self, target: ir.Value, source: ir.Value, only_if: ir.Value | None = None, target_at: int = 0
@@ -121,9 +102,9 @@ class ByteTileFill:
         """All rounds but the last have all their rows; a place in the picture is one multiply-add of 64 bits."""
         builder, shape, at_once = self._builder, self._shape, self._rows_of_round
         target = self._target(self._row, self._column)
-        sample = builder.add(self._left, self._column)
-        pointer = self._source(builder.add(self._top, self._row), sample)
-        pitch = builder.zext(self._image_pitch, I64)
+        sample = builder.add(self._window.left, self._column)
+        pointer = self._window.at(builder.add(self._window.top, self._row), sample)
+        pitch = builder.zext(self._window.pitch, I64)
         for first in range(0, shape.tile_rows, at_once):
             is_row = None
             if first + at_once > shape.tile_rows:
@@ -135,10 +116,11 @@ class ByteTileFill:
         """Loops that stay loops: few tiles touch an edge."""
         builder = self._builder
         ghost = builder.fptoui(self._ghost_value, I8)
-        first = builder.add(self._left, self._column)
+        first = builder.add(self._window.left, self._column)
         last = builder.add(first, constant(PIECE))
         is_whole = builder.and_(
-            builder.icmp_signed(">=", first, constant(0)), builder.icmp_signed("<=", last, self._samples)
+            builder.icmp_signed(">=", first, constant(0)),
+            builder.icmp_signed("<=", last, self._window.samples),
         )
         is_copied = builder.and_(builder.and_(is_aligned, is_whole), self._has_piece)
         with (
@@ -149,7 +131,7 @@ class ByteTileFill:
             is_row = builder.icmp_signed(">=", source_row, constant(0))
             with builder.if_else(is_row) as (copied, ghosts):
                 with copied:
-                    self._copy_piece(target, self._source(source_row, first))
+                    self._copy_piece(target, self._window.at(source_row, first))
                 with ghosts:
                     self._store_ghosts(target, ghost)
         self._cells(is_aligned, ghost)
@@ -166,13 +148,13 @@ class ByteTileFill:
         """Fill the cells that are read and that no piece covers: columns begin .. stop - 1 and end .. limit - 1."""
         builder, shape = self._builder, self._shape
         begin = constant(shape.before - shape.left)
-        starts_before = builder.and_(is_aligned, builder.icmp_signed("<", self._left, constant(0)))
+        starts_before = builder.and_(is_aligned, builder.icmp_signed("<", self._window.left, constant(0)))
         stop = builder.select(starts_before, constant(shape.before), begin)
-        whole = builder.and_(self._samples, constant(-PIECE))
-        end = self._at_most(builder.sub(whole, self._left), constant(shape.tile_samples))
+        whole = builder.and_(self._window.samples, constant(-PIECE))
+        end = self._at_most(builder.sub(whole, self._window.left), constant(shape.tile_samples))
         end = builder.select(is_aligned, self._at_least(end, stop), begin)
         # Past it lies what no result of the picture reads.
-        read = builder.sub(builder.add(self._samples, constant(shape.right)), self._left)
+        read = builder.sub(builder.add(self._window.samples, constant(shape.right)), self._window.left)
         limit = self._at_least(self._at_most(read, constant(shape.tile_samples)), end)
         before = builder.sub(stop, begin)
         cells = builder.add(before, builder.sub(limit, end))
@@ -185,12 +167,12 @@ class ByteTileFill:
             is_before = builder.icmp_signed("<", place, before)
             column = builder.select(is_before, builder.add(begin, place), past)
             source_row = self._row_of(row)
-            sample = self._sample_of(builder.add(self._left, column))
+            sample = self._sample_of(builder.add(self._window.left, column))
             target = self._target(row, column)
             is_cell = builder.icmp_signed(">=", builder.or_(source_row, sample), constant(0))
             with builder.if_else(is_cell) as (copied, ghosts):
                 with copied:
-                    builder.store(builder.load(self._source(source_row, sample)), target)
+                    builder.store(builder.load(self._window.at(source_row, sample)), target)
                 with ghosts:
                     builder.store(ghost, target)
 
@@ -201,7 +183,7 @@ class ByteTileFill:
         return self._builder.select(self._builder.icmp_signed(">", value, least), value, least)
 
     def _row_of(self, row: ir.Value) -> ir.Value:
-        return self._by_rule(self._builder.add(self._top, row), self._height)
+        return self._by_rule(self._builder.add(self._window.top, row), self._window.height)
 
     def _sample_of(self, sample: ir.Value) -> ir.Value:
         """Return the sample of its row that one of the tile comes from; -1 for a ghost cell."""
@@ -211,7 +193,7 @@ class ByteTileFill:
         from_zero = builder.add(sample, constant(ahead * channels))
         pixel = builder.udiv(from_zero, constant(channels))
         channel = builder.sub(from_zero, builder.mul(pixel, constant(channels)))
-        width = builder.udiv(self._samples, constant(channels))
+        width = builder.udiv(self._window.samples, constant(channels))
         column = self._by_rule(builder.sub(pixel, constant(ahead)), width)
         is_ghost = builder.icmp_signed("<", column, constant(0))
         source = builder.add(builder.mul(column, constant(channels)), channel)

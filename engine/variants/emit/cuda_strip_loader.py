@@ -23,11 +23,11 @@ from engine.variants.emit.cuda_ir import (
     loop,
     moved,
     narrow,
-    shape_of,
     store_vector,
     wide,
     with_twin,
 )
+from engine.variants.emit.cuda_picture_window import PictureWindow, copy_cell
 from engine.variants.emit.cuda_tile_loader import Rule
 from engine.variants.emit.march_shape import LANES
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
@@ -136,35 +136,22 @@ class StripFill:
         self._shape, self._rows, self._itemsize, self._rule = shape, rows, itemsize, rule
         self._context, self._builder = context, builder
         tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
-        self._samples, self._top, self._lane, self._left = (
-            narrow(builder, arguments[place]) for place in (3, 4, 5, 6)
+        self._window = PictureWindow(
+            context, builder, kinds[2], *(arguments[place] for place in (2, 3, 4, 6))
         )
+        self._lane = narrow(builder, arguments[5])
         self._columns = [
             builder.extract_value(arguments[7], place) for place in range(VECTOR * vectors_of(shape))
         ]
         self._ghost_value = arguments[8]
-        self._image = data_of(context, builder, kinds[2], arguments[2])
-        self._height, row_pixels, channels = (
-            narrow(builder, side) for side in shape_of(context, builder, kinds[2], arguments[2])
-        )
-        self._pitch = builder.mul(row_pixels, channels)
         self._own = builder.mul(self._lane, constant(VECTOR))
         self._target = moved(builder, moved(builder, tile, arguments[1]), self._own)
 
     def emit(self) -> None:
         """Emit all of it."""
         builder = self._builder
-        remainder = builder.and_(self._pitch, constant(VECTOR - 1))
-        # Rows that begin anywhere (packed, of a width that is no multiple of 4) allow single samples only.
-        is_aligned = builder.icmp_unsigned("==", remainder, constant(0))
-        right = builder.add(self._left, constant(self._shape.tile_samples))
-        bottom = builder.add(self._top, constant(self._rows))
-        # Negative if any of them is.
-        signs = builder.or_(
-            builder.or_(self._left, builder.sub(self._samples, right)),
-            builder.or_(self._top, builder.sub(self._height, bottom)),
-        )
-        is_inside = builder.icmp_signed(">=", signs, constant(0))
+        is_aligned = self._window.is_aligned(VECTOR)
+        is_inside = self._window.is_inside(self._rows, self._shape.tile_samples)
         with builder.if_else(builder.and_(is_aligned, is_inside)) as (then, otherwise):
             with then:
                 self._inside()
@@ -174,10 +161,6 @@ class StripFill:
         if self._itemsize == 4:
             close_group(builder)
 
-    def _row_start(self, row: ir.Value) -> ir.Value:
-        builder = self._builder
-        return moved(builder, self._image, builder.mul(wide(builder, row), wide(builder, self._pitch)))
-
     def _is_own(self, number: int) -> ir.Value | None:
         """Return whether the lane has such a vector in a row; None: all lanes do."""
         vectors = self._shape.tile_samples // VECTOR - LANES * number
@@ -185,8 +168,10 @@ class StripFill:
 
     def _inside(self) -> None:
         builder, pitch = self._builder, self._shape.tile_samples
-        pointer = moved(builder, self._row_start(self._top), builder.add(self._left, self._own))
-        jump = builder.zext(self._pitch, I64)
+        pointer = moved(
+            builder, self._window.row(self._window.top), builder.add(self._window.left, self._own)
+        )
+        jump = builder.zext(self._window.pitch, I64)
         pieces = []
         for row in range(self._rows):
             pieces += [
@@ -223,8 +208,8 @@ class StripFill:
 
     def _row_anywhere(self, row: ir.Value, is_aligned: ir.Value) -> None:
         builder = self._builder
-        number = builder.add(self._top, row)
-        source_row = by_rule(self._context, builder, self._rule, number, self._height)
+        number = builder.add(self._window.top, row)
+        source_row = by_rule(self._context, builder, self._rule, number, self._window.height)
         target = moved(builder, self._target, builder.mul(row, constant(self._shape.tile_samples)))
         for vector in range(vectors_of(self._shape)):
             with self._when(self._is_own(vector)):
@@ -236,12 +221,12 @@ class StripFill:
         """Copy a lane's vector; of cells at an edge one after the other, which takes fewer registers than all at once."""
         builder, at = self._builder, LANES * VECTOR * vector
         target = moved(builder, target, at)
-        first = builder.add(builder.add(self._left, self._own), constant(at))
+        first = builder.add(builder.add(self._window.left, self._own), constant(at))
         last = builder.add(first, constant(VECTOR))
         is_row = builder.icmp_signed(">=", source_row, constant(0))
-        signs = builder.or_(builder.or_(first, builder.sub(self._samples, last)), source_row)
+        signs = builder.or_(builder.or_(first, builder.sub(self._window.samples, last)), source_row)
         is_whole = builder.and_(is_aligned, builder.icmp_signed(">=", signs, constant(0)))
-        source = self._row_start(source_row)
+        source = self._window.row(source_row)
         with builder.if_else(is_whole) as (then, otherwise):
             with then:
                 whole = moved(builder, source, first)
@@ -254,15 +239,10 @@ class StripFill:
                     is_cell = builder.and_(is_row, builder.icmp_signed(">=", sample, constant(0)))
                     with builder.if_else(is_cell) as (copied, ghost):
                         with copied:
-                            self._copy_cell(moved(builder, target, k), moved(builder, source, sample))
+                            cell = moved(builder, source, sample)
+                            copy_cell(builder, moved(builder, target, k), cell, self._itemsize)
                         with ghost:
                             builder.store(self._ghost_value, moved(builder, target, k))
-
-    def _copy_cell(self, target: ir.Value, source: ir.Value) -> None:
-        if self._itemsize == 4:
-            copy_ahead(self._builder, target, source, 1)
-        else:
-            self._builder.store(self._builder.uitofp(self._builder.load(source), F32), target)
 
 
 def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:

@@ -20,11 +20,11 @@ from engine.variants.emit.cuda_ir import (
     loop,
     moved,
     narrow,
-    shape_of,
     store_vector,
     wide,
     with_twin,
 )
+from engine.variants.emit.cuda_picture_window import PictureWindow, copy_cell
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 # Integers that a thread has under way at once; they take registers until they are stored as float32.
@@ -82,15 +82,10 @@ class TileFill:
         self._context, self._builder = context, builder
         tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
         self._tile = moved(builder, tile, arguments[1])
-        self._image = data_of(context, builder, kinds[2], arguments[2])
-        # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the instructions.
-        self._height, row_pixels, channels = (
-            narrow(builder, side) for side in shape_of(context, builder, kinds[2], arguments[2])
+        self._window = PictureWindow(
+            context, builder, kinds[2], *(arguments[place] for place in (2, 3, 4, 7))
         )
-        self._pitch = builder.mul(row_pixels, channels)
-        self._samples, self._top, self._lane, self._warp, self._left = (
-            narrow(builder, arguments[place]) for place in (3, 4, 5, 6, 7)
-        )
+        self._lane, self._warp = (narrow(builder, arguments[place]) for place in (5, 6))
         self._ghost_value = arguments[8]
         # Vectors of a row under the output tile, and those past it.
         self._main = shape.out_samples // VECTOR
@@ -99,17 +94,8 @@ class TileFill:
     def emit(self) -> None:
         """Emit all of it."""
         builder, shape = self._builder, self._shape
-        remainder = builder.and_(self._pitch, constant(VECTOR - 1))
-        # Rows that begin anywhere (packed, of a width that is no multiple of 4) allow single samples only.
-        is_aligned = builder.icmp_unsigned("==", remainder, constant(0))
-        right = builder.add(self._left, constant(shape.tile_samples))
-        bottom = builder.add(self._top, constant(self._rows))
-        # Negative if any of them is.
-        signs = builder.or_(
-            builder.or_(self._left, builder.sub(self._samples, right)),
-            builder.or_(self._top, builder.sub(self._height, bottom)),
-        )
-        is_inside = builder.icmp_signed(">=", signs, constant(0))
+        is_aligned = self._window.is_aligned(VECTOR)
+        is_inside = self._window.is_inside(self._rows, shape.tile_samples)
         with builder.if_else(builder.and_(is_aligned, is_inside)) as (then, otherwise):
             with then:
                 self._inside()
@@ -123,12 +109,6 @@ class TileFill:
         samples = builder.mul(row, constant(self._shape.tile_samples))
         place = placed(builder, self._shape, vector)
         return moved(builder, self._tile, builder.add(samples, builder.mul(place, constant(VECTOR))))
-
-    def _source(self, row: ir.Value, sample: ir.Value) -> ir.Value:
-        """Return the pointer to a sample of the picture; its row is one of the picture's."""
-        builder = self._builder
-        above = builder.mul(builder.zext(row, I64), builder.zext(self._pitch, I64))
-        return moved(builder, self._image, builder.add(above, wide(builder, sample)))
 
     def _copy(self, pieces: list[Piece], always_there: ir.Value | None = None) -> None:
         """Copy vectors; integers are all under way before the first is stored as float32.
@@ -156,7 +136,7 @@ class TileFill:
         builder, shape = self._builder, self._shape
         target = self._target(self._warp, self._lane)
         pointer = always_there = self._source_in_tile(self._warp, self._lane)
-        jump = builder.zext(builder.mul(self._pitch, constant(shape.warps)), I64)
+        jump = builder.zext(builder.mul(self._window.pitch, constant(shape.warps)), I64)
         # All warps have this many rows; some may have one more.
         sure, more = divmod(self._rows, shape.warps)
         is_more = builder.icmp_unsigned("<", self._warp, constant(more))
@@ -182,8 +162,8 @@ class TileFill:
         self._copy(batch, always_there)
 
     def _source_in_tile(self, row: ir.Value, vector: ir.Value) -> ir.Value:
-        sample = self._builder.add(self._left, self._builder.mul(vector, constant(VECTOR)))
-        return self._source(self._builder.add(self._top, row), sample)
+        sample = self._builder.add(self._window.left, self._builder.mul(vector, constant(VECTOR)))
+        return self._window.at(self._builder.add(self._window.top, row), sample)
 
     def _thread(self) -> ir.Value:
         return self._builder.add(self._builder.mul(self._warp, constant(32)), self._lane)
@@ -209,7 +189,7 @@ class TileFill:
             self._vector_anywhere(row, self._row_of(row), vector, *self._samples_of(is_aligned, vector))
 
     def _row_of(self, row: ir.Value) -> ir.Value:
-        return self._by_rule(self._builder.add(self._top, row), self._height)
+        return self._by_rule(self._builder.add(self._window.top, row), self._window.height)
 
     def _by_rule(self, index: ir.Value, length: ir.Value) -> ir.Value:
         builder = self._builder
@@ -222,10 +202,11 @@ class TileFill:
         -1 for ghost cells. They are the same in every row, so a thread asks the border's rule once.
         """
         builder = self._builder
-        first = builder.add(self._left, builder.mul(vector, constant(VECTOR)))
+        first = builder.add(self._window.left, builder.mul(vector, constant(VECTOR)))
         last = builder.add(first, constant(VECTOR))
         is_inside = builder.and_(
-            builder.icmp_signed(">=", first, constant(0)), builder.icmp_signed("<=", last, self._samples)
+            builder.icmp_signed(">=", first, constant(0)),
+            builder.icmp_signed("<=", last, self._window.samples),
         )
         own = [builder.add(first, constant(k)) for k in range(VECTOR)]
         before = builder.block
@@ -247,7 +228,7 @@ class TileFill:
         from_zero = builder.add(sample, constant(ahead * channels))
         pixel = builder.udiv(from_zero, constant(channels))
         channel = builder.sub(from_zero, builder.mul(pixel, constant(channels)))
-        width = builder.udiv(self._samples, constant(channels))
+        width = builder.udiv(self._window.samples, constant(channels))
         column = self._by_rule(builder.sub(pixel, constant(ahead)), width)
         is_ghost = builder.icmp_signed("<", column, constant(0))
         source = builder.add(builder.mul(column, constant(channels)), channel)
@@ -266,7 +247,7 @@ class TileFill:
         is_row = builder.icmp_signed(">=", source_row, constant(0))
         with builder.if_else(builder.and_(is_whole, is_row)) as (then, otherwise):
             with then:
-                self._copy([Piece(target, self._source(source_row, samples[0]))])
+                self._copy([Piece(target, self._window.at(source_row, samples[0]))])
             with otherwise:
                 all_signs = samples[0]
                 for sample in samples[1:]:
@@ -281,15 +262,11 @@ class TileFill:
                             is_cell = builder.icmp_signed(">=", sample, constant(0))
                             with builder.if_else(is_cell) as (copied, ghost):
                                 with copied:
-                                    self._copy_cell(cell, self._source(source_row, sample))
+                                    copy_cell(
+                                        builder, cell, self._window.at(source_row, sample), self._itemsize
+                                    )
                                 with ghost:
                                     builder.store(self._ghost_value, cell)
-
-    def _copy_cell(self, target: ir.Value, source: ir.Value) -> None:
-        if self._itemsize == 4:
-            copy_ahead(self._builder, target, source, 1)
-        else:
-            self._builder.store(self._builder.uitofp(self._builder.load(source), F32), target)
 
 
 def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
