@@ -1,5 +1,7 @@
 """The Python calls that people use: filter an array or a picture, and ask what can run here."""
 
+import math
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -176,7 +178,7 @@ def apply(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
     )
-    return request.measure(SamplingPlan(budget_s=budget_s))
+    return request.measure(SamplingPlan(budget_s=_as_seconds(budget_s)))
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:
@@ -343,11 +345,27 @@ def _as_array(image: Image) -> np.ndarray:
         ) from error
 
 
+def _as_seconds(budget_s: float) -> float:
+    try:
+        seconds = float(budget_s)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise BadValue(
+            f"a budget of {reprlib.repr(budget_s)}",
+            "it is no number of seconds",
+            "Give 0 or more, such as 0.5.",
+        )
+    return seconds
+
+
 def _as_number(cval: float) -> float:
     try:
         return float(cval)
-    except (TypeError, ValueError) as error:
-        raise BadValue(f"a constant border of {cval!r}", "it is not a number", "Give a number.") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadValue(
+            f"a constant border of {reprlib.repr(cval)}", "it is not a number", "Give a number."
+        ) from error
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:

@@ -2,12 +2,13 @@
 
 import errno
 import os
+import reprlib
 import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from engine.errors import FileWriteError
+from engine.errors import BadValue, FileWriteError
 
 _CHOOSE_ANOTHER = "Choose another folder or name."
 
@@ -24,6 +25,22 @@ _REASONS: dict[int, tuple[str, str]] = {
     errno.EISDIR: ("there is a folder of that name", "Add a file name."),
     errno.ENAMETOOLONG: ("its name is too long", "Choose a shorter name."),
 }
+
+
+def path_text(path: str | os.PathLike[str]) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    BadValue
+        It is none.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise BadValue(
+            f"{reprlib.repr(path)} is no path", "a file has a name", "Give it as text or as a pathlib.Path."
+        )
+    return text
 
 
 def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None:

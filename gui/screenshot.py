@@ -1,5 +1,6 @@
 """`screenshot`: the real window with the real engine, saved as PNG when everything that was asked for is shown."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from engine.mask.resolve import resolve_mask
 from gui.app import Haloscope, make_application
 from gui.command_line import ScreenshotOptions
 from gui.engine_start import FirstPicture, StartedEngine
+from gui.interrupt import call_on_interrupt
 from gui.pages import PAGES
 from gui.state.session_file import Session, load_session
 
 # Layouts, plots and icons settle within a few turns of the event loop.
 SETTLE_MS = 300
+STOPPED = 130
+"""The exit status of a program that SIGINT ended, as shells have it."""
 
 
 def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None) -> int:
@@ -48,10 +52,15 @@ def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: Fi
         keys = ", ".join(entry.key for entry in PAGES)
         raise UnknownName(f"page '{options.page}'", "no page is called that", f"Choose one of {keys}.")
     haloscope.begin(first)
+    keep = call_on_interrupt(haloscope.window, shot.stop)
     haloscope.window.show()
     app.exec()
+    keep.close()
     if shot.error is not None:
         raise shot.error
+    if shot.was_stopped:
+        sys.stderr.write("Stopped: no picture was written.\n")
+        return STOPPED
     atomic_write(options.out, shot.png)
     return 0
 
@@ -80,6 +89,7 @@ class _Shot:
         self._options = options
         self._has_begun_run = False
         self.error: EngineError | None = None
+        self.was_stopped = False
         self.png = b""
         haloscope.pictures.open_failed.connect(self._fail)
         haloscope.previews.failed.connect(self._fail)
@@ -104,6 +114,11 @@ class _Shot:
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
         self._haloscope.window.grab().save(buffer, "PNG")
         self.png = bytes(buffer.data().data())
+        self._app.quit()
+
+    def stop(self) -> None:
+        """End without a picture."""
+        self.was_stopped = True
         self._app.quit()
 
     def _fail(self, error: EngineError) -> None:

@@ -18,7 +18,7 @@ from engine.commands.filter_options import (
 )
 from engine.commands.finishing import depth_of_result
 from engine.commands.output import say, say_json, tell_notes
-from engine.commands.places import check_format, check_place
+from engine.commands.places import check_format, check_other_file, check_place
 from engine.image.finished import finished_picture
 from engine.image.open import open_image
 from engine.image.save import save_image
@@ -47,6 +47,7 @@ def run(arguments: list[str]) -> int:
     if options is None:
         return 0
     check_place(options.output)
+    check_other_file(options.output, options.input)
     mask = mask_of(options)
     picture = open_image(options.input, max_bytes=options.max_bytes)
     target = depth_of_result(picture, options.depth, options.range, options.result_type)

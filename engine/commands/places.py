@@ -66,6 +66,24 @@ def check_result_files(out: str | None, csv: str | None) -> None:
         raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
 
 
+def check_other_file(output: str, source: str) -> None:
+    """Refuse to write a result over its own picture, under whatever name.
+
+    Raises
+    ------
+    BadValue
+    """
+    try:
+        is_same = os.path.samefile(output, source)
+    except (OSError, ValueError):
+        # One of them is not there, which is told by whoever opens it.
+        is_same = False
+    if is_same:
+        raise BadValue(
+            f"{output} is the picture itself", "its result would replace it", "Give the result another name."
+        )
+
+
 def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -> None:
     """Refuse a picture file whose format does not exist or does not hold such pictures.
 

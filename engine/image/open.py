@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.files import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused, told_in_words
@@ -56,7 +57,7 @@ def open_image(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYT
         There is no such file, it cannot be read, is not a picture of these formats, is damaged or cut
         short, or passes the limit.
     """
-    name = os.fspath(path)
+    name = path_text(path)
     with told_in_words(name, "file"):
         file = _open_regular_file(Path(path), max_bytes)
     with file:

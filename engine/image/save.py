@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ImageWriteError
-from engine.files import atomic_write
+from engine.files import atomic_write, path_text
 from engine.image.convert import change_alpha_depth, change_depth
 from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
 from engine.image.icc import profile_fits
@@ -89,7 +89,7 @@ def save_image(
     BadValue
         An array that is not a picture.
     """
-    name = os.fspath(path)
+    name = path_text(path)
     format_name = _format_of(name)
     if not 1 <= quality <= 100:
         raise ImageWriteError(f"{name} cannot be saved", f"quality {quality} is not between 1 and 100")

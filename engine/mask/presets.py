@@ -79,6 +79,10 @@ def find_preset(key: str) -> Preset:
     UnknownName
         There is none; the error names the closest.
     """
+    if not isinstance(key, str):
+        raise UnknownName(
+            f"preset {key!r}", "a preset is named by text", "`engine.preset_names()` lists them."
+        )
     wanted = "-".join(key.lower().replace("_", " ").split())
     by_key = {entry.key: entry for entry in presets()}
     if wanted in by_key:

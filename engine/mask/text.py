@@ -64,6 +64,12 @@ def parse_mask(text: str) -> Mask:
     MaskError
         The text is too long or no mask: the error names the row, the column and the word.
     """
+    if not isinstance(text, str):
+        raise MaskError(
+            WHAT,
+            f"it is no text but of type {type(text).__name__}",
+            "Give weights as an array to `engine.Mask`.",
+        )
     if len(text) > MAX_CHARACTERS:
         raise MaskError(
             WHAT,

@@ -30,7 +30,7 @@ def format_mask(mask: Mask, style: str = "rows") -> str:
         raise UnknownName(
             f"{style!r} is no style of text", "masks are not written so", f"Take one of {', '.join(STYLES)}."
         )
-    return STYLES[style](mask)
+    return STYLES[style](mask if isinstance(mask, Mask) else Mask(mask))
 
 
 def _cells(mask: Mask) -> list[list[str]]:

@@ -54,3 +54,22 @@ def test_that_a_missing_picture_is_refused_in_one_line_before_any_window(tmp_pat
     assert len(answer.stderr.splitlines()) == 1
     assert "no.png" in answer.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
+    # Between the first result and those of all variants; what a slot raises would be lost.
+    code = f"""
+import os, signal, sys
+if __name__ == "__main__":
+    from gui import screenshot
+    from gui.launch import main
+    previewed = screenshot._Shot._previewed
+    def interrupted(shot):
+        previewed(shot)
+        os.kill(os.getpid(), signal.SIGINT)
+    screenshot._Shot._previewed = interrupted
+    sys.exit(main(["screenshot", {str(tmp_path / "out.png")!r}, "--run"]))
+"""
+    answer = start(code=code)
+    assert (answer.returncode, answer.stderr) == (130, "Stopped: no picture was written.\n")
+    assert not list(tmp_path.iterdir())

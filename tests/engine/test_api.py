@@ -1,4 +1,5 @@
 import doctest
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -276,3 +277,29 @@ def test_that_none_in_place_of_a_picture_or_of_a_variant_is_named():
         engine.correlate(None, [[1]], device="cpu")
     with pytest.raises(UnknownName, match=r"^variant 'None': no variant is called that"):
         engine.correlate(np.eye(3), [[1]], device="cpu", variant=None)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: engine.open_image(None), "None is no path"),
+        (lambda: engine.open_image(b"in.png"), "is no path"),
+        (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is no path"),
+        (lambda: engine.preset(None), "preset None"),
+        (lambda: engine.parse_mask(5), "it is no text but of type int"),
+        (lambda: engine.correlate(np.zeros((3, 4)), "box:3", cval=10**400), "it is not a number"),
+        (lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=None), "it is no number of seconds"),
+        (lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=-1), "it is no number of seconds"),
+        (
+            lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=float("nan")),
+            "it is no number of seconds",
+        ),
+    ],
+)
+def test_that_values_of_another_kind_are_refused_in_words(call, words: str) -> None:
+    with pytest.raises(engine.EngineError, match=re.escape(words)):
+        call()
+
+
+def test_that_weights_are_written_like_a_mask_of_them() -> None:
+    assert engine.format_mask([[1, 2], [3, 4]]) == engine.format_mask(engine.Mask([[1, 2], [3, 4]]))

@@ -251,3 +251,14 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
     assert [len(rows) for *_, rows in calls] == [1, 10]
     assert out.read_bytes() == b"old"
     assert sorted(place.name for place in tmp_path.iterdir()) == ["in.png", "out.png"]
+
+
+@pytest.mark.parametrize("name", ["in.png", "./in.png", "link.png"])
+def test_that_a_result_never_replaces_its_own_picture(command, tmp_path, name):
+    source = _grey(tmp_path)
+    (tmp_path / "link.png").symlink_to(source)
+    before = source.read_bytes()
+    answer = command("filter", source, f"{tmp_path}/{name}", "--mask", "box:3")
+    assert answer.status == 2
+    assert "is the picture itself: its result would replace it. Give the result another name." in answer.err
+    assert source.read_bytes() == before
