@@ -335,6 +335,12 @@ def _as_array(image: Image) -> np.ndarray:
             "a picture is an array",
             "Look where it comes from: some libraries return None for a file that they cannot open.",
         )
+    if np.ma.isMaskedArray(image):
+        raise BadValue(
+            "A masked array",
+            "which of its values are hidden would be lost",
+            "Fill them first, such as with image.filled(0).",
+        )
     try:
         return np.asarray(image)
     except ValueError as error:

@@ -121,7 +121,13 @@ def _why_not(source: str, target: str, other: str | None, overwrite: bool) -> En
         return BadValue(
             f"{target} cannot be written",
             f"it is also the place for the result of {other}",
-            "Filter them into different folders, or leave out --format.",
+            "Filter them into different folders, or give one of them another name.",
+        )
+    if not overwrite and os.path.exists(target) and os.path.samefile(source, target):
+        return BadValue(
+            f"{target} is the picture itself",
+            "its result would replace it",
+            "Give --out another folder, or --overwrite to lose the picture.",
         )
     if os.path.lexists(target) and not overwrite:
         return BadValue(f"{target} is there already", "nothing is replaced unasked", "Add --overwrite.")

@@ -285,6 +285,7 @@ def test_that_none_in_place_of_a_picture_or_of_a_variant_is_named():
         (lambda: engine.open_image(None), "None is no path"),
         (lambda: engine.open_image(b"in.png"), "is no path"),
         (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is no path"),
+        (lambda: engine.correlate(np.ma.masked_less(np.ones((3, 4)), 2), "box:3"), "A masked array"),
         (lambda: engine.preset(None), "preset None"),
         (lambda: engine.parse_mask(5), "it is no text but of type int"),
         (lambda: engine.correlate(np.zeros((3, 4)), "box:3", cval=10**400), "it is not a number"),

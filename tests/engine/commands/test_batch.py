@@ -284,6 +284,15 @@ def test_that_no_other_picture_of_the_batch_is_replaced_by_a_result(command, tmp
     assert engine.open_image(folder / "a.png").pixels.shape == (3, 2)
 
 
+def test_that_no_result_replaces_its_own_picture_unasked(command, photos):
+    before = {path: path.read_bytes() for path in photos.glob("*.png")}
+    assert before
+    answer = command("batch", photos, "--out", photos, *MASK)
+    assert answer.status != 0
+    assert "is the picture itself: its result would replace it. Give --out another folder, or" in answer.out
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_that_a_stopped_batch_says_what_is_there(command, photos, tmp_path, monkeypatch):
     from engine.commands import batch_pipeline
 
