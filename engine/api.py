@@ -1,20 +1,18 @@
 """The Python calls that people use: filter an array or a picture, and ask what can run here."""
 
-import math
-import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from engine.arguments import Image, as_array, as_number, as_seconds
 from engine.block import Block, Limits
 from engine.block_rules import refuse_block
 from engine.border import Border
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.devices import devices as known_devices
 from engine.errors import BadValue, EngineError, UnsupportedVariant, VerificationFailed
-from engine.image.picture import Picture
 from engine.layout import Layout
 from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
@@ -28,7 +26,6 @@ from engine.variants.contract import Variant
 from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS, variant
 
-Image = ArrayLike | Picture
 MaskLike = Mask | ArrayLike | str
 BlockLike = Block | tuple[int, int] | str
 
@@ -178,7 +175,7 @@ def apply(
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
     )
-    return request.measure(SamplingPlan(budget_s=_as_seconds(budget_s)))
+    return request.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
 
 
 def list_devices() -> tuple[DeviceInfo, ...]:
@@ -229,7 +226,7 @@ class Request:
         layout: str | Layout = Layout.PITCHED,
         result: str = "float32",
     ) -> None:
-        array = _as_array(image)
+        array = as_array(image)
         self.shape = array.shape
         self.samples = as_samples(array)
         self.mask = as_mask(mask, anchor)
@@ -237,7 +234,7 @@ class Request:
             self.mask = self.mask.flipped()
         result_dtype = result_dtype_for(result, array, self.samples)
         self.problem: Problem = describe_problem(
-            self.samples, self.mask, border, _as_number(cval), result_dtype
+            self.samples, self.mask, border, as_number(cval), result_dtype
         )
         self.layout = Layout.named(layout)
         self.device = _device(key, device)
@@ -324,54 +321,6 @@ def _device(key: str, device: str | None) -> DeviceInfo:
         # A CPU variant runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
         device_named(wanted)
     return device_for(chosen, wanted)
-
-
-def _as_array(image: Image) -> np.ndarray:
-    if isinstance(image, Picture):
-        return image.pixels
-    if image is None:
-        raise BadValue(
-            "None",
-            "a picture is an array",
-            "Look where it comes from: some libraries return None for a file that they cannot open.",
-        )
-    if np.ma.isMaskedArray(image):
-        raise BadValue(
-            "A masked array",
-            "which of its values are hidden would be lost",
-            "Fill them first, such as with image.filled(0).",
-        )
-    try:
-        return np.asarray(image)
-    except ValueError as error:
-        raise BadValue(
-            "The picture is no array",
-            "its rows differ in length",
-            "Pass an array of shape (H, W) or (H, W, C).",
-        ) from error
-
-
-def _as_seconds(budget_s: float) -> float:
-    try:
-        seconds = float(budget_s)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise BadValue(
-            f"a budget of {reprlib.repr(budget_s)}",
-            "it is no number of seconds",
-            "Give 0 or more, such as 0.5.",
-        )
-    return seconds
-
-
-def _as_number(cval: float) -> float:
-    try:
-        return float(cval)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BadValue(
-            f"a constant border of {reprlib.repr(cval)}", "it is not a number", "Give a number."
-        ) from error
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:

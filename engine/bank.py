@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from engine.api import Applied, BlockLike, Image, MaskLike, Request, as_applied, as_mask
+from engine.api import Applied, BlockLike, MaskLike, Request, as_applied, as_mask
+from engine.arguments import Image
 from engine.border import Border
 from engine.device.devices import SIMULATOR_SIDE, backend, own_process_needed
 from engine.errors import BadValue, DeviceUnavailable

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sized
 
 import numpy as np
 
-from engine.api import Image
+from engine.arguments import Image
 from engine.errors import BadValue
 from engine.image.picture import Picture
 from engine.problem import MAX_CHANNELS

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.api import Image, Request
+from engine.api import Request
+from engine.arguments import Image
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, own_process_needed

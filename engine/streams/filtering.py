@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import BlockLike, Image, MaskLike, Request, as_mask
+from engine.api import BlockLike, MaskLike, Request, as_mask
+from engine.arguments import Image
 from engine.border import Border
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named

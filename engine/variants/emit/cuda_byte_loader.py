@@ -4,7 +4,6 @@ Nothing is converted on its way, so a thread waits for no load: 16 samples at a 
 (`cuda_async_copy.py`), and whoever reads them converts them (`cuda_byte_walk.py`).
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -24,12 +23,9 @@ from engine.variants.emit.cuda_ir import (
     loop,
     moved,
     narrow,
-    wide,
     with_twin,
 )
-from engine.variants.emit.cuda_picture_window import PictureWindow
-
-Rule = Callable[[int, int], int]
+from engine.variants.emit.cuda_picture_window import PictureWindow, Rule
 
 
 class ByteTileFill:
@@ -56,11 +52,11 @@ class ByteTileFill:
         kinds: Any,
         arguments: Any,
     ) -> None:
-        self._shape, self._rule = shape, rule
-        self._context, self._builder = context, builder
+        self._shape = shape
+        self._builder = builder
         self._tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
         self._window = PictureWindow(
-            context, builder, kinds[1], *(arguments[place] for place in (1, 2, 3, 6))
+            context, builder, rule, kinds[1], *(arguments[place] for place in (1, 2, 3, 6))
         )
         lane, warp = (narrow(builder, arguments[place]) for place in (4, 5))
         self._ghost_value = arguments[7]
@@ -127,7 +123,7 @@ class ByteTileFill:
             builder.if_then(is_copied),
             loop(builder, self._row, constant(self._shape.tile_rows), self._rows_of_round) as row,
         ):
-            source_row, target = self._row_of(row), self._target(row, self._column)
+            source_row, target = self._window.row_of(row), self._target(row, self._column)
             is_row = builder.icmp_signed(">=", source_row, constant(0))
             with builder.if_else(is_row) as (copied, ghosts):
                 with copied:
@@ -166,8 +162,10 @@ class ByteTileFill:
             past = builder.add(builder.sub(place, before), end)
             is_before = builder.icmp_signed("<", place, before)
             column = builder.select(is_before, builder.add(begin, place), past)
-            source_row = self._row_of(row)
-            sample = self._sample_of(builder.add(self._window.left, column))
+            source_row = self._window.row_of(row)
+            sample = self._window.sample_of(
+                builder.add(self._window.left, column), shape.channels, shape.before
+            )
             target = self._target(row, column)
             is_cell = builder.icmp_signed(">=", builder.or_(source_row, sample), constant(0))
             with builder.if_else(is_cell) as (copied, ghosts):
@@ -182,35 +180,13 @@ class ByteTileFill:
     def _at_least(self, value: ir.Value, least: ir.Value) -> ir.Value:
         return self._builder.select(self._builder.icmp_signed(">", value, least), value, least)
 
-    def _row_of(self, row: ir.Value) -> ir.Value:
-        return self._by_rule(self._builder.add(self._window.top, row), self._window.height)
-
-    def _sample_of(self, sample: ir.Value) -> ir.Value:
-        """Return the sample of its row that one of the tile comes from; -1 for a ghost cell."""
-        builder, channels = self._builder, self._shape.channels
-        # More than any tile has before the picture, so that what is divided is not negative.
-        ahead = self._shape.before
-        from_zero = builder.add(sample, constant(ahead * channels))
-        pixel = builder.udiv(from_zero, constant(channels))
-        channel = builder.sub(from_zero, builder.mul(pixel, constant(channels)))
-        width = builder.udiv(self._window.samples, constant(channels))
-        column = self._by_rule(builder.sub(pixel, constant(ahead)), width)
-        is_ghost = builder.icmp_signed("<", column, constant(0))
-        source = builder.add(builder.mul(column, constant(channels)), channel)
-        return builder.select(is_ghost, constant(-1), source)
-
-    def _by_rule(self, index: ir.Value, length: ir.Value) -> ir.Value:
-        builder = self._builder
-        kind, arguments = types.int64(types.int64, types.int64), [wide(builder, index), wide(builder, length)]
-        return narrow(builder, self._context.compile_internal(builder, self._rule, kind, arguments))
-
 
 def byte_tile_loader(shape: ByteTileShape, rule: Rule) -> Any:
     """Return the function that fills the input tile.
 
     `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile is row top + j of the picture, from
-    sample `left` (a multiple of 16) on; a row of the picture has `samples` samples. Cells outside the picture get the value that the border's rule has for them; `ghost_value` is a whole number
-    from 0 to 255. Cells that no result reads may stay what they were.
+    sample `left` (a multiple of 16) on; a row of the picture has `samples` samples. Cells outside the picture get the value that
+    the border's rule has for them; `ghost_value` is a whole number from 0 to 255. Cells that no result reads may stay what they were.
 
     Parameters
     ----------

@@ -1,11 +1,15 @@
 """The part of the picture that a tile shows: where it lies, and whether all of it is the picture's; emitted as LLVM IR."""
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
+from numba import types
 
 from engine.variants.emit.cuda_async_copy import copy_ahead
 from engine.variants.emit.cuda_ir import F32, I64, constant, data_of, moved, narrow, shape_of, wide
+
+Rule = Callable[[int, int], int]
 
 
 class PictureWindow:
@@ -14,6 +18,8 @@ class PictureWindow:
     Parameters
     ----------
     context, builder : Numba's
+    rule : callable of (int, int) -> int
+        The border's index rule, -1 for a ghost cell.
     kind, image : Numba type and value
         The picture, H x W x C.
     samples : i64 value
@@ -26,13 +32,14 @@ class PictureWindow:
         self,
         context: Any,
         builder: ir.IRBuilder,
+        rule: Rule,
         kind: Any,
         image: ir.Value,
         samples: ir.Value,
         top: ir.Value,
         left: ir.Value,
     ) -> None:
-        self._builder = builder
+        self._context, self._builder, self._rule = context, builder, rule
         self._data = data_of(context, builder, kind, image)
         # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the instructions.
         self.height, row_pixels, channels = (
@@ -57,6 +64,30 @@ class PictureWindow:
             builder.or_(self.top, builder.sub(self.height, bottom)),
         )
         return builder.icmp_signed(">=", signs, constant(0))
+
+    def row_of(self, row: ir.Value) -> ir.Value:
+        """Return the row that row number `row` of the tile comes from; -1 for ghost cells."""
+        return self._by_rule(self._builder.add(self.top, row), self.height)
+
+    def sample_of(self, sample: ir.Value, channels: int, before: int) -> ir.Value:
+        """Return the sample of its row that one of the tile comes from; -1 for a ghost cell.
+
+        No tile has more than `before` pixels before the picture, so that what is divided is not negative.
+        """
+        builder = self._builder
+        from_zero = builder.add(sample, constant(before * channels))
+        pixel = builder.udiv(from_zero, constant(channels))
+        channel = builder.sub(from_zero, builder.mul(pixel, constant(channels)))
+        width = builder.udiv(self.samples, constant(channels))
+        column = self._by_rule(builder.sub(pixel, constant(before)), width)
+        is_ghost = builder.icmp_signed("<", column, constant(0))
+        source = builder.add(builder.mul(column, constant(channels)), channel)
+        return builder.select(is_ghost, constant(-1), source)
+
+    def _by_rule(self, index: ir.Value, length: ir.Value) -> ir.Value:
+        builder = self._builder
+        kind, arguments = types.int64(types.int64, types.int64), [wide(builder, index), wide(builder, length)]
+        return narrow(builder, self._context.compile_internal(builder, self._rule, kind, arguments))
 
     def row(self, row: ir.Value) -> ir.Value:
         """Return the pointer to a row; that of a row which is none must not be used."""

@@ -27,8 +27,7 @@ from engine.variants.emit.cuda_ir import (
     wide,
     with_twin,
 )
-from engine.variants.emit.cuda_picture_window import PictureWindow, copy_cell
-from engine.variants.emit.cuda_tile_loader import Rule
+from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, copy_cell
 from engine.variants.emit.march_shape import LANES
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
@@ -137,7 +136,7 @@ class StripFill:
         self._context, self._builder = context, builder
         tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
         self._window = PictureWindow(
-            context, builder, kinds[2], *(arguments[place] for place in (2, 3, 4, 6))
+            context, builder, rule, kinds[2], *(arguments[place] for place in (2, 3, 4, 6))
         )
         self._lane = narrow(builder, arguments[5])
         self._columns = [

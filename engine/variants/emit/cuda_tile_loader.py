@@ -1,6 +1,5 @@
 """Rows of the input tile of a block, loaded by vectors; emitted as LLVM IR."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -21,16 +20,13 @@ from engine.variants.emit.cuda_ir import (
     moved,
     narrow,
     store_vector,
-    wide,
     with_twin,
 )
-from engine.variants.emit.cuda_picture_window import PictureWindow, copy_cell
+from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, copy_cell
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 # Integers that a thread has under way at once; they take registers until they are stored as float32.
 BYTES_UNDER_WAY = 80
-
-Rule = Callable[[int, int], int]
 
 
 class Piece(NamedTuple):
@@ -78,12 +74,12 @@ class TileFill:
         kinds: Any,
         arguments: Any,
     ) -> None:
-        self._shape, self._rows, self._itemsize, self._rule = shape, rows, itemsize, rule
-        self._context, self._builder = context, builder
+        self._shape, self._rows, self._itemsize = shape, rows, itemsize
+        self._builder = builder
         tile = data_of(context, builder, kinds[0], arguments[0], space=SHARED)
         self._tile = moved(builder, tile, arguments[1])
         self._window = PictureWindow(
-            context, builder, kinds[2], *(arguments[place] for place in (2, 3, 4, 7))
+            context, builder, rule, kinds[2], *(arguments[place] for place in (2, 3, 4, 7))
         )
         self._lane, self._warp = (narrow(builder, arguments[place]) for place in (5, 6))
         self._ghost_value = arguments[8]
@@ -181,20 +177,14 @@ class TileFill:
         vectors = [builder.add(self._lane, constant(32 * group)) for group in range(shape.warp_vectors)]
         sources = [self._samples_of(is_aligned, vector) for vector in vectors]
         with loop(builder, self._warp, constant(self._rows), shape.warps) as row:
-            source_row = self._row_of(row)
+            source_row = self._window.row_of(row)
             for vector, (is_whole, samples) in zip(vectors, sources, strict=True):
                 self._vector_anywhere(row, source_row, vector, is_whole, samples)
         with loop(builder, self._thread(), constant(self._rows * self._extra), shape.threads) as number:
             row, vector = self._beyond_output_tile(number)
-            self._vector_anywhere(row, self._row_of(row), vector, *self._samples_of(is_aligned, vector))
-
-    def _row_of(self, row: ir.Value) -> ir.Value:
-        return self._by_rule(self._builder.add(self._window.top, row), self._window.height)
-
-    def _by_rule(self, index: ir.Value, length: ir.Value) -> ir.Value:
-        builder = self._builder
-        kind, arguments = types.int64(types.int64, types.int64), [wide(builder, index), wide(builder, length)]
-        return narrow(builder, self._context.compile_internal(builder, self._rule, kind, arguments))
+            self._vector_anywhere(
+                row, self._window.row_of(row), vector, *self._samples_of(is_aligned, vector)
+            )
 
     def _samples_of(self, is_aligned: ir.Value, vector: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
         """Return whether a vector is one of the picture's, and the samples of its row that its own come from.
@@ -211,7 +201,9 @@ class TileFill:
         own = [builder.add(first, constant(k)) for k in range(VECTOR)]
         before = builder.block
         with builder.if_then(builder.not_(is_inside)):
-            by_rule = [self._sample_of(sample) for sample in own]
+            by_rule = [
+                self._window.sample_of(sample, self._shape.channels, self._shape.before) for sample in own
+            ]
             behind = builder.block
         samples = []
         for inside, outside in zip(own, by_rule, strict=True):
@@ -220,19 +212,6 @@ class TileFill:
             sample.add_incoming(outside, behind)
             samples.append(sample)
         return builder.and_(is_aligned, is_inside), samples
-
-    def _sample_of(self, sample: ir.Value) -> ir.Value:
-        builder, channels = self._builder, self._shape.channels
-        # More than any tile has before the picture, so that what is divided is not negative.
-        ahead = self._shape.before
-        from_zero = builder.add(sample, constant(ahead * channels))
-        pixel = builder.udiv(from_zero, constant(channels))
-        channel = builder.sub(from_zero, builder.mul(pixel, constant(channels)))
-        width = builder.udiv(self._window.samples, constant(channels))
-        column = self._by_rule(builder.sub(pixel, constant(ahead)), width)
-        is_ghost = builder.icmp_signed("<", column, constant(0))
-        source = builder.add(builder.mul(column, constant(channels)), channel)
-        return builder.select(is_ghost, constant(-1), source)
 
     def _vector_anywhere(
         self,

@@ -1,0 +1,63 @@
+"""What callers of the Python calls give, as what the engine works with."""
+
+import math
+import reprlib
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.errors import BadValue
+from engine.image.picture import Picture
+
+Image = ArrayLike | Picture
+
+
+def as_array(image: Image) -> np.ndarray:
+    """Return the picture that a caller gives as an array; a `BadValue` says why there is none."""
+    if isinstance(image, Picture):
+        return image.pixels
+    if image is None:
+        raise BadValue(
+            "None",
+            "a picture is an array",
+            "Look where it comes from: some libraries return None for a file that they cannot open.",
+        )
+    if np.ma.isMaskedArray(image):
+        raise BadValue(
+            "A masked array",
+            "which of its values are hidden would be lost",
+            "Fill them first, such as with image.filled(0).",
+        )
+    try:
+        return np.asarray(image)
+    except ValueError as error:
+        raise BadValue(
+            "The picture is no array",
+            "its rows differ in length",
+            "Pass an array of shape (H, W) or (H, W, C).",
+        ) from error
+
+
+def as_seconds(budget_s: float) -> float:
+    """Return a budget of time, 0 or more; a `BadValue` says why it is none."""
+    try:
+        seconds = float(budget_s)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise BadValue(
+            f"a budget of {reprlib.repr(budget_s)}",
+            "it is no number of seconds",
+            "Give 0 or more, such as 0.5.",
+        )
+    return seconds
+
+
+def as_number(cval: float) -> float:
+    """Return the constant of a border; a `BadValue` says why it is none."""
+    try:
+        return float(cval)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadValue(
+            f"a constant border of {reprlib.repr(cval)}", "it is not a number", "Give a number."
+        ) from error
