@@ -11,11 +11,13 @@ variant whose results are not sure to hold the bound of a direct sum is no rival
 import argparse
 import json
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from bench.auto_grid import (
+    BORDERS,
     CHANNELS,
     MASK_KINDS,
     MASK_SIDES,
@@ -55,19 +57,16 @@ class Cell:
         return self.times_ms[self.chosen] / self.times_ms[self.best]
 
 
-def compared(machine: Backend, sides: tuple[int, ...]) -> list[Cell]:
+def compared(machine: Backend, sides: tuple[int, ...], borders: tuple[Border, ...]) -> list[Cell]:
     """Measure what auto chose and every variant that may be faster, on the benchmark grid."""
     cells = []
-    for dtype in DTYPES:
-        for channels in CHANNELS:
-            for picture_side in sides:
-                samples = picture_of(dtype, picture_side, channels)
-                for mask_side in MASK_SIDES:
-                    for kind in MASK_KINDS:
-                        mask = mask_of(kind, mask_side)
-                        problem = describe_problem(samples, mask, Border.MIRROR, 0.0)
-                        cells.append(compare(problem, mask, samples, machine))
-                        print(line_of(cells[-1]), flush=True)
+    for dtype, channels, picture_side in product(DTYPES, CHANNELS, sides):
+        samples = picture_of(dtype, picture_side, channels)
+        for mask_side, kind, border in product(MASK_SIDES, MASK_KINDS, borders):
+            mask = mask_of(kind, mask_side)
+            problem = describe_problem(samples, mask, border, 0.0)
+            cells.append(compare(problem, mask, samples, machine))
+            print(line_of(cells[-1]), flush=True)
     return cells
 
 
@@ -83,14 +82,15 @@ def compare(problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend)
             near = number == 0 or min(times.get(known.key, [np.inf])) < 1.5 * best
             if near and (found := best_ms(known, problem, mask, samples, machine)) is not None:
                 times.setdefault(known.key, []).append(found)
-    name = f"{problem.width} x {problem.height} {kind_of(problem.dtype, problem.channels)}, {mask.name}"
+    kind = kind_of(problem.dtype, problem.channels)
+    name = f"{problem.width} x {problem.height} {kind}, {problem.border}, {mask.name}"
     return Cell(name, chosen.key, {key: min(found) for key, found in times.items()})
 
 
 def line_of(cell: Cell) -> str:
     """Return a cell as a line."""
     best, chosen = cell.times_ms[cell.best], cell.times_ms[cell.chosen]
-    return f"{cell.ratio:5.2f}  {cell.name:44} {cell.chosen} {chosen:.4f} ms; best {cell.best} {best:.4f} ms"
+    return f"{cell.ratio:5.2f}  {cell.name:52} {cell.chosen} {chosen:.4f} ms; best {cell.best} {best:.4f} ms"
 
 
 def report(cells: list[Cell]) -> None:
@@ -119,6 +119,7 @@ def main() -> None:
     )
     parser.add_argument("--no-compare", action="store_true")
     parser.add_argument("--sides", default=",".join(map(str, PICTURE_SIDES)))
+    parser.add_argument("--borders", default=",".join(BORDERS))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--read", type=Path)
     options = parser.parse_args()
@@ -131,7 +132,8 @@ def main() -> None:
     if options.read:
         cells = [Cell(**cell) for cell in json.loads(options.read.read_text(encoding="utf-8"))]
     else:
-        cells = compared(machine, tuple(map(int, options.sides.split(","))))
+        borders = tuple(map(Border.named, options.borders.split(",")))
+        cells = compared(machine, tuple(map(int, options.sides.split(","))), borders)
     if options.json:
         options.json.write_text(json.dumps([vars(cell) for cell in cells]), encoding="utf-8")
     report(cells)

@@ -4,11 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from engine.border import Border
 from engine.device.backend import Backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.problem import Problem
-from engine.variants.contract import Variant
+from engine.variants.contract import DeviceKind, Variant
 from engine.variants.costs import mask_side_of
 from engine.variants.registry import VARIANTS
 from engine.variants.suitability import why_not
@@ -16,6 +17,8 @@ from engine.variants.suitability import why_not
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 9, 15, 31)
 CHANNELS = (1, 3)
+# Cells outside the picture are some of its own, or ghosts; the others of each sort cost about the same.
+BORDERS = (Border.MIRROR, Border.ZERO)
 ROUNDS = 3
 # Of a time that takes longer nothing is lost if it is taken from one launch.
 LONGEST_MS = 200.0
@@ -56,6 +59,11 @@ def cost_kind(key: str) -> str:
     if key.startswith("low-rank"):
         return f"rank {key[-1]}"
     return "row" if key.startswith("row") else "box"
+
+
+def border_counts(known: Variant) -> bool:
+    """Return whether a variant's time depends on the border: of those that load tiles by vectors; others ask at each cell."""
+    return known.device is DeviceKind.CUDA and not known.uses_block
 
 
 def picture_of(dtype: str, side: int, channels: int) -> np.ndarray:

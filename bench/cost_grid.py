@@ -5,16 +5,19 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from bench.auto_grid import (
+    BORDERS,
     CHANNELS,
     COST_KINDS,
     PICTURE_SIDES,
     able,
     best_ms,
+    border_counts,
     cost_kind,
     is_too_long,
     mask_of,
@@ -67,26 +70,35 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
 def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
     """Return the grid of `cost_table.json` for one device: times of the masks that `cost_kind` has for each variant."""
     times: dict[str, dict[str, list[list[float | None]]]] = {}
-    for dtype in DTYPES:
-        for channels in CHANNELS:
-            for picture_side in PICTURE_SIDES:
-                samples = picture_of(dtype, picture_side, channels)
-                rows: dict[str, list[float | None]] = {}
-                for mask_side in MASK_SIDES:
-                    for kind in COST_KINDS:
-                        mask = mask_of(kind, mask_side)
-                        problem = describe_problem(samples, mask, Border.MIRROR, 0.0)
-                        for known in able(problem, mask, machine):
-                            if cost_kind(known.key) != kind or (only and known.key not in only):
-                                continue
-                            row = rows.setdefault(known.key, [None] * len(MASK_SIDES))
-                            if not is_too_long(known, problem):
-                                found = best_ms(known, problem, mask, samples, machine)
-                                row[MASK_SIDES.index(mask_side)] = found and float(f"{found * 1e3:.4g}")
-                for key, row in rows.items():
-                    times.setdefault(key, {}).setdefault(kind_of(dtype, channels), []).append(row)
-                print(f"{kind_of(dtype, channels)}, {picture_side}: {', '.join(rows)}", flush=True)
+    for dtype, channels, picture_side in product(DTYPES, CHANNELS, PICTURE_SIDES):
+        samples = picture_of(dtype, picture_side, channels)
+        for border in BORDERS:
+            kind = kind_of(dtype, channels, has_ghost_cells=border.has_ghost_cells)
+            rows = _measured_rows(machine, samples, border, only)
+            for key, row in rows.items():
+                times.setdefault(key, {}).setdefault(kind, []).append(row)
+            print(f"{kind}, {picture_side}: {', '.join(rows)}", flush=True)
     return times
+
+
+def _measured_rows(
+    machine: Backend, samples: np.ndarray, border: Border, only: set[str]
+) -> dict[str, list[float | None]]:
+    """Return a row of times for each variant, one a mask side, microseconds."""
+    rows: dict[str, list[float | None]] = {}
+    for place, mask_side in enumerate(MASK_SIDES):
+        for kind in COST_KINDS:
+            mask = mask_of(kind, mask_side)
+            problem = describe_problem(samples, mask, border, 0.0)
+            for known in able(problem, mask, machine):
+                is_asked = cost_kind(known.key) == kind and (not only or known.key in only)
+                if not is_asked or (border.has_ghost_cells and not border_counts(known)):
+                    continue
+                row = rows.setdefault(known.key, [None] * len(MASK_SIDES))
+                if not is_too_long(known, problem):
+                    found = best_ms(known, problem, mask, samples, machine)
+                    row[place] = found and float(f"{found * 1e3:.4g}")
+    return rows
 
 
 def _shorter(found: Any, known: Any) -> Any:

@@ -5,6 +5,10 @@ Each border is one index rule: a plain function `rule(index, length)` that maps 
 The oracle calls the rules as they are; CPU and CUDA variants compile these very functions, so a border means the
 same everywhere, also where the mask is larger than the picture. No Numba in here.
 
+Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is long is rare, and
+a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of two loops, one a direction, a
+compiler makes the division again.
+
 Where others use other words:
 
 =========  =====================  ==================  ==========================  =================
@@ -59,14 +63,14 @@ class Border(StrEnum):
         Raises
         ------
         UnknownName
-            No border is called so; the remedy lists those that exist.
+            No border is called so; the remedy lists those that exist, and says which of them another library's name means.
         """
         try:
             return cls(name)
         except ValueError:
             known = ", ".join(border.value for border in cls)
             raise UnknownName(
-                f"border '{name}'", "no border is called that", f"Choose one of {known}."
+                f"border '{name}'", "no border is called that", f"{_hint(name)}Choose one of {known}."
             ) from None
 
 
@@ -88,28 +92,58 @@ def replicate(index: int, length: int) -> int:
 
 def reflect(index: int, length: int) -> int:
     """Map an index outside by reflection about the edge of the last cell (it appears twice)."""
-    period = 2 * length
-    folded = index % period
-    if folded >= length:
-        return period - 1 - folded
-    return folded
+    while index < 0 or index >= length:
+        index = -1 - index if index < 0 else 2 * length - 1 - index
+    return index
 
 
 def mirror(index: int, length: int) -> int:
     """Map an index outside by reflection about the centre of the last cell (it appears once)."""
     if length == 1:
         return 0
-    period = 2 * length - 2
-    folded = index % period
-    if folded >= length:
-        return period - folded
-    return folded
+    while index < 0 or index >= length:
+        index = -index if index < 0 else 2 * length - 2 - index
+    return index
 
 
 def wrap(index: int, length: int) -> int:
     """Map an index outside as if the picture repeated without end."""
-    return index % length
+    while index < 0 or index >= length:
+        index = index + length if index < 0 else index - length
+    return index
 
+
+def _hint(name: object) -> str:
+    """Return a sentence on what another library's name for a border is here; empty where none is called so."""
+    if not isinstance(name, str):
+        return "A border is given by its name. "
+    word = name.strip().lower().removeprefix("cv2.")
+    if word in list(Border):
+        return f"Did you mean {word}? "
+    if word not in _ELSEWHERE:
+        return ""
+    library, border = _ELSEWHERE[word]
+    return f"What {library} calls {name.strip()} is {border} here. "
+
+
+# Others' names that none of ours is spelt like. NumPy's reflect is mirror here, and nobody can see that it is meant.
+_ELSEWHERE: dict[str, tuple[str, Border]] = {
+    "nearest": ("SciPy", Border.REPLICATE),
+    "grid-constant": ("SciPy", Border.CONSTANT),
+    "grid-mirror": ("SciPy", Border.REFLECT),
+    "grid-wrap": ("SciPy", Border.WRAP),
+    "border_constant": ("OpenCV", Border.CONSTANT),
+    "border_replicate": ("OpenCV", Border.REPLICATE),
+    "border_reflect": ("OpenCV", Border.REFLECT),
+    "border_reflect_101": ("OpenCV", Border.MIRROR),
+    "border_reflect101": ("OpenCV", Border.MIRROR),
+    "border_default": ("OpenCV", Border.MIRROR),
+    "border_wrap": ("OpenCV", Border.WRAP),
+    "edge": ("NumPy", Border.REPLICATE),
+    "symmetric": ("NumPy", Border.REFLECT),
+    "zeros": ("PyTorch", Border.ZERO),
+    "circular": ("PyTorch", Border.WRAP),
+}
 
 _RULES: dict[Border, IndexRule] = {
     Border.ZERO: ghost,

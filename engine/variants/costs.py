@@ -1,8 +1,10 @@
 """What a filtering costs with each variant: measured times, read between their grid points, and scaled to a device.
 
 `cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture sizes, mask sizes
-and kinds of samples, each measured by `python -m bench.auto`, and the machine it was measured on. Between the points times
-are straight lines of logarithms. A mask that is not square counts as a square one with as many cells, or with as many rows
+and kinds of samples, each measured by `python -m bench.auto`, and the machine it was measured on. CUDA variants that load
+tiles have two such grids, with ghost cells outside the picture and with mirrored ones: in a small picture every tile touches
+an edge (256 x 256 float32, 5 x 5, `register-blocked`: 2.8 and 4.3 us). Between the points times are straight lines of
+logarithms. A mask that is not square counts as a square one with as many cells, or with as many rows
 and columns together, whichever the variant's time grows with.
 
 On another machine the part that a copy of picture and result would take is scaled by the memory's bandwidth, and the rest
@@ -115,18 +117,22 @@ def mask_side_of(key: str, problem: Problem) -> float:
     return (rows + columns) / 2 if grows_with_sides(key) else math.sqrt(rows * columns)
 
 
-def kind_of(dtype: str, channels: int) -> str:
-    """Return the name of a kind of samples in the table."""
-    return f"{dtype} x {channels}"
+def kind_of(dtype: str, channels: int, *, has_ghost_cells: bool = False) -> str:
+    """Return the name of a kind of samples in the table; its last letter is the number of channels."""
+    return f"{'ghost cells, ' if has_ghost_cells else ''}{dtype} x {channels}"
 
 
 def nearest_kind(problem: Problem, kinds: dict[str, Any]) -> str | None:
-    """Return the kind of samples that is most like the problem's: of its type if there is one, of its channels if there is."""
-    grey = problem.channels == 1
+    """Return the kind of samples that is most like the problem's.
+
+    Of its type if there is one, of its channels if there is, and with cells like its border's if there is.
+    """
+    ghosts = problem.border.has_ghost_cells
     for dtype in (problem.dtype, "uint8" if problem.dtype == "uint16" else "float32"):
-        for channels in (1, 3) if grey else (3, 1):
-            if (kind := kind_of(dtype, channels)) in kinds:
-                return kind
+        for channels in (1, 3) if problem.channels == 1 else (3, 1):
+            for has_ghost_cells in (ghosts, not ghosts):
+                if (kind := kind_of(dtype, channels, has_ghost_cells=has_ghost_cells)) in kinds:
+                    return kind
     return None
 
 

@@ -2,9 +2,11 @@
 
 import json
 import math
+from itertools import product
 
 import pytest
 
+from engine.border import Border
 from engine.device.cpu import cpu_info
 from engine.machine import DeviceInfo
 from engine.problem import Problem
@@ -90,6 +92,21 @@ def test_that_the_nearest_kind_of_samples_is_read() -> None:
     assert nearest_kind(Problem(9, 9), {}) is None
 
 
+def test_that_times_with_cells_like_the_borders_are_read_where_there_are_such() -> None:
+    kinds = {"float32 x 1": 0, "ghost cells, float32 x 1": 0, "uint8 x 3": 0}
+    assert nearest_kind(Problem(9, 9, border=Border.CONSTANT), kinds) == "ghost cells, float32 x 1"
+    assert nearest_kind(Problem(9, 9, border=Border.WRAP), kinds) == "float32 x 1"
+    assert nearest_kind(Problem(9, 9, 3, "uint8", border=Border.ZERO), kinds) == "uint8 x 3"
+
+
+def test_that_channels_are_read_from_the_kind_of_samples_whatever_the_border() -> None:
+    row = {"ghost cells, float32 x 3": [[9.0]]}
+    table = CostTable(Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
+    assert table.time_us("tiled", problem_of(512, 512, (3, 3), 3), table.rates) == pytest.approx(
+        9.0, rel=1e-3
+    )
+
+
 def test_that_a_device_is_measured_by_its_facts() -> None:
     facts = {"multiprocessors": "10", "clock": "2000 MHz"}
     device = DeviceInfo("cuda:0", "cuda", "small", True, "", True, facts, bandwidth_gb_s=200.0)
@@ -106,7 +123,8 @@ def test_that_the_table_is_whole_and_says_where_it_is_from(device: str) -> None:
     keys = {known.key for known in VARIANTS if known.device.value == device}
     for key, kinds in read.times_us.items():
         assert key in keys | {"separable-fused"}
-        assert kinds.keys() <= {kind_of(t, c) for t in ("uint8", "uint16", "float32") for c in (1, 3)}
+        known = product(("uint8", "uint16", "float32"), (1, 3), (False, True))
+        assert kinds.keys() <= {kind_of(dtype, c, has_ghost_cells=ghosts) for dtype, c, ghosts in known}
         for rows in kinds.values():
             assert len(rows) == len(read.picture_sides)
             assert all(len(row) == len(read.mask_sides) for row in rows)
