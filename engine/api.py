@@ -85,7 +85,7 @@ def correlate(
         the same. Rows on the CPU are always packed.
     result : {"float32", "same"}
         Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and rounded
-        half to even, and NaN becomes 0. Not every variant writes these.
+        half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.
 
     Returns
     -------

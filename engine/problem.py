@@ -37,7 +37,7 @@ class Problem:
         Value of a ghost cell for `Border.CONSTANT`, in the picture's own units; 0 for `Border.ZERO`.
     result_dtype : str
         Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32 one with
-        the offset, saturated and rounded half to even; NaN becomes 0.
+        the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
 
     Raises
     ------

@@ -21,6 +21,12 @@ COMMANDS = """commands:
 
 exit status: 0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"""
 
+_SCREENSHOT_EXAMPLES = """examples:
+  python main.py screenshot window.png photo.jpg --mask gaussian:9:1.5 --run
+  python main.py screenshot course.png --page course --theme dark --size 1280x800
+
+exit status: 0 done, 2 bad use or bad input, 3 no such device"""
+
 THEMES = ("light", "dark", "system")
 
 
@@ -111,6 +117,8 @@ def _screenshot_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="python main.py screenshot",
         description="Save a picture of the window as PNG. No screen is needed.",
+        epilog=_SCREENSHOT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("out", metavar="OUT.png", help="file to write")

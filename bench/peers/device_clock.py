@@ -3,7 +3,8 @@
 With one launch between two events the queue would starve and the events would measure the host. So as many runs as make
 2 ms are captured into a graph once, and each sample replays it: once unmeasured, so that clocks and caches are as they will
 be, and once between two events. Where a library's call cannot be captured, the stream waits for a flag in the host's memory
-until all runs stand in the queue.
+until all runs stand in the queue. A call that waits for the device by itself would wait for ever then: it is found out once, and
+from then on timed without a flag.
 
 A cold cache: there are so many copies of picture and result that they are several times as large as the cache, and they
 take turns.
@@ -12,6 +13,7 @@ take turns.
 import contextlib
 import ctypes
 import math
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -24,6 +26,8 @@ SAMPLE_MS = 2.0
 MOST_RUNS = 512
 # A device's queue holds about a thousand launches; the host would wait for a place in it for ever.
 MOST_QUEUED = 128
+# Many times what it takes to fill the queue.
+LONGEST_HOLD_S = 3.0
 
 
 def check(answer: tuple[Any, ...]) -> Any:
@@ -99,10 +103,19 @@ class DeviceClock:
 
     def _by_queue(self, launches: int, why: str) -> None:
         self._runs = max(1, MOST_QUEUED // launches)
-        self._flag = _Flag()
-        once_ms = max(self._held(self._flag) / self._runs, 1e-4)
+        flag = _Flag()
+        held_ms = self._held(flag)
+        waits_by_itself = flag.gave_up
+        once_ms = max((self._between(self._enqueue_all) if waits_by_itself else held_ms) / self._runs, 1e-4)
         self._runs = max(1, min(self._runs, math.ceil(SAMPLE_MS / once_ms)))
-        self.name = f"device events around a full queue (no graph: {why})"
+        if waits_by_itself:
+            self._replay = self._enqueue_all
+            self.name = (
+                "device events around runs that wait for the device by themselves: the host's part is in it"
+            )
+        else:
+            self._flag = flag
+            self.name = f"device events around a full queue (no graph: {why})"
 
     def sample(self) -> tuple[float, int]:
         """Return milliseconds a run, and the runs of the sample."""
@@ -127,7 +140,6 @@ class DeviceClock:
     def _held(self, flag: "_Flag") -> float:
         # A run before the first event: the clocks rise while it waits for nothing else.
         begin, end = self._events
-        flag.lower()
         flag.hold(self._stream)
         try:
             self._run(self._next)
@@ -158,22 +170,31 @@ class DeviceClock:
 
 
 class _Flag:
-    """A word in the host's memory that a stream waits for."""
+    """A word in the host's memory that a stream waits for, for a while."""
 
     def __init__(self) -> None:
         address = int(check(driver.cuMemHostAlloc(4, driver.CU_MEMHOSTALLOC_DEVICEMAP)))
         self._word = ctypes.c_uint32.from_address(address)
         self._on_device = check(driver.cuMemHostGetDevicePointer(address, 0))
-
-    def lower(self) -> None:
-        self._word.value = 0
-
-    def release(self) -> None:
-        self._word.value = 1
+        self._timer: threading.Timer | None = None
+        self.gave_up = False
 
     def hold(self, stream: Any) -> None:
+        """Let the stream wait until `release`, or until it is clear that nobody will come that far."""
+        self._word.value = 0
         equal = int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ)
         check(driver.cuStreamWaitValue32(stream, self._on_device, 1, equal))
+        self._timer = threading.Timer(LONGEST_HOLD_S, self._give_up)
+        self._timer.start()
+
+    def release(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._word.value = 1
+
+    def _give_up(self) -> None:
+        self.gave_up = True
+        self._word.value = 1
 
 
 def refuse_without_device() -> None:

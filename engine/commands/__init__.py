@@ -55,8 +55,9 @@ def main(argv: list[str]) -> int:
         return _complain(str(error))
     except MemoryError:
         return _complain("Not enough memory: the system gave no more. Use a smaller picture.")
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        # `told_when_stopped` says more.
+        return _complain(str(stop) or "Stopped.", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read has enough. Python would complain once more when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -21,6 +21,7 @@ from engine.commands.filter_options import (
     operation_of,
     request_for,
     unused_options,
+    unused_quality,
 )
 from engine.commands.finishing import depth_of_result
 from engine.commands.output import say, say_json, tell, tell_notes
@@ -65,7 +66,7 @@ def run(arguments: list[str]) -> int:
     if tasks[0].refusal is not None and all(is_unmatched_pattern(task.source) for task in tasks):
         raise tasks[0].refusal
     _make_place(options.out)
-    tell_notes(notes)
+    tell_notes([*notes, *unused_quality(options, [task.target for task in tasks])])
     outcomes: list[Finished] = []
     show = _show_progress(len(tasks))
 

@@ -14,7 +14,7 @@ from engine.commands.filter_options import request_for
 from engine.commands.finishing import depth_of_result
 from engine.commands.places import check_format
 from engine.errors import EngineError, FileWriteError, VerificationFailed
-from engine.image.finished import finished_picture
+from engine.image.finished import finished_picture, lost_values
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
@@ -99,7 +99,8 @@ def verify_and_save(options: argparse.Namespace, job: Job, values: np.ndarray) -
     )
     _make_folder(os.path.dirname(opened.task.target))
     left_out = save_image(finished, opened.task.target, quality=options.quality)
-    return Finished(opened.task, None, (*opened.picture.notes, *left_out), verification)
+    notes = (*opened.picture.notes, *lost_values(values, opened.dtype), *left_out)
+    return Finished(opened.task, None, notes, verification)
 
 
 def _verified(request: Request, values: np.ndarray, seed: int) -> Verification:

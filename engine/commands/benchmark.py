@@ -14,6 +14,7 @@ from engine.commands.mask_grid import KINDS, GridMask, mask_label, mask_of_grid
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.places import check_result_files
 from engine.commands.results_files import results_csv, results_document
+from engine.commands.stopped import told_when_stopped
 from engine.commands.sweep import Sweep, measured, speed_ups
 from engine.commands.variant_keys import key_of_filter
 from engine.device.devices import device_named
@@ -47,17 +48,26 @@ def run(arguments: list[str]) -> int:
         return DONE
     sweep = _sweep(options)
     check_result_files(options.out, options.csv)
-    results, fault = measured(sweep, _show_progress(sweep))
-    baseline = options.baseline.key
-    faster = speed_ups(results, baseline)
-    document = results_document(sweep, baseline, results, faster)
-    atomic_write(options.out, json_text(document).encode())
-    if options.csv:
-        atomic_write(options.csv, results_csv(baseline, results, faster).encode())
-    if options.json:
-        say_json(document)
-    else:
-        say(_table(results, faster, baseline, with_layout=len(sweep.layouts) > 1))
+    seen: list[RunResult] = []
+    show = _show_progress(sweep)
+
+    def on_result(result: RunResult) -> None:
+        seen.append(result)
+        show(result)
+
+    files = [options.out, options.csv] if options.csv else [options.out]
+    with told_when_stopped(files, lambda: f"{len(seen)} of {sweep.cells} cells done"):
+        results, fault = measured(sweep, on_result)
+        baseline = options.baseline.key
+        faster = speed_ups(results, baseline)
+        document = results_document(sweep, baseline, results, faster)
+        atomic_write(options.out, json_text(document).encode())
+        if options.csv:
+            atomic_write(options.csv, results_csv(baseline, results, faster).encode())
+        if options.json:
+            say_json(document)
+        else:
+            say(_table(results, faster, baseline, with_layout=len(sweep.layouts) > 1))
     if fault is not None:
         raise fault
     if any(result.verification and not result.verification.passed for result in results):

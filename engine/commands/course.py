@@ -10,6 +10,7 @@ from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.places import check_place
+from engine.commands.stopped import told_when_stopped
 from engine.course.about_machine import machine_lines
 from engine.course.files import make_folder, write_paper
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
@@ -39,21 +40,22 @@ def run(arguments: list[str]) -> int:
     chosen = PAPERS if options.paper is None else (options.paper,)
     _check(options, chosen)
     machine = machine_lines(options.device)
-    answers = []
-    for one in chosen:
-        tables = tables_of(
-            one.key,
-            options.device,
-            sizes=options.sizes,
-            budget_s=options.budget,
-            on_progress=_show_progress(one),
-        )
-        if options.out is not None:
-            for name in write_paper(options.out, one, tables, machine):
-                tell(f"written: {os.path.join(options.out, name)}")
-        if not options.json:
-            say(_text(one, tables, machine))
-        answers.append((one, tables))
+    answers: list[tuple[Paper, tuple[CourseTable, ...]]] = []
+    with told_when_stopped([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
+        for one in chosen:
+            tables = tables_of(
+                one.key,
+                options.device,
+                sizes=options.sizes,
+                budget_s=options.budget,
+                on_progress=_show_progress(one),
+            )
+            if options.out is not None:
+                for name in write_paper(options.out, one, tables, machine):
+                    tell(f"written: {os.path.join(options.out, name)}")
+            if not options.json:
+                say(_text(one, tables, machine))
+            answers.append((one, tables))
     if options.json:
         say_json(_document([_entry(*answer) for answer in answers], dict(machine)))
     cells = (cell for _, tables in answers for each in tables for row in each.rows for cell in row)

@@ -1,7 +1,7 @@
 """What `filter` and `batch` have in common: the options that say how to filter, and what they make of a picture."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from engine.api import Request
@@ -13,6 +13,7 @@ from engine.errors import BadValue
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES
 from engine.image.picture import Picture
+from engine.image.save import DEFAULT_QUALITY, takes_quality
 from engine.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
@@ -99,9 +100,9 @@ def add_filter_options(parser: Parser) -> None:
     add(
         "--quality",
         type=whole("--quality", 1, 100),
-        default=95,
-        metavar="95",
-        help="of JPEG and WebP, 1 to 100",
+        default=DEFAULT_QUALITY,
+        metavar=str(DEFAULT_QUALITY),
+        help=f"of JPEG and WebP, 1 to 100 (default {DEFAULT_QUALITY}); PNG and TIFF are exact",
     )
     add(
         "--max-bytes",
@@ -171,6 +172,13 @@ def unused_options(options: argparse.Namespace, picture: Picture, request: Reque
     if options.device not in ("auto", "cpu") and request.device.kind == "cpu":
         notes.append(f"--device was not used: {key} runs on the CPU.")
     return notes
+
+
+def unused_quality(options: argparse.Namespace, files: Iterable[str]) -> list[str]:
+    """Return a sentence where `--quality` changes nothing in any of the files that are written."""
+    if options.quality == DEFAULT_QUALITY or any(takes_quality(path) for path in files):
+        return []
+    return ["--quality was not used: it is for JPEG and WebP; PNG and TIFF are exact."]
 
 
 def operation_of(options: argparse.Namespace) -> str:

@@ -15,11 +15,13 @@ from engine.commands.filter_options import (
     operation_of,
     request_for,
     unused_options,
+    unused_quality,
 )
 from engine.commands.finishing import depth_of_result
 from engine.commands.output import say, say_json, tell_notes
 from engine.commands.places import check_format, check_other_file, check_place
-from engine.image.finished import finished_picture
+from engine.commands.stopped import told_when_stopped
+from engine.image.finished import finished_picture, lost_values
 from engine.image.open import open_image
 from engine.image.save import save_image
 from engine.layout import Layout
@@ -46,6 +48,12 @@ def run(arguments: list[str]) -> int:
     options = _parser().read(arguments)
     if options is None:
         return 0
+    with told_when_stopped([options.output]):
+        _filter_file(options)
+    return 0
+
+
+def _filter_file(options: argparse.Namespace) -> None:
     check_place(options.output)
     check_other_file(options.output, options.input)
     mask = mask_of(options)
@@ -60,14 +68,14 @@ def run(arguments: list[str]) -> int:
     values = values.astype(np.float32, copy=False)
     finished = finished_picture(picture, values, target, options.range, with_alpha=options.alpha == "filter")
     left_out = save_image(finished, options.output, quality=options.quality)
-    notes = (*picture.notes, *unused_options(options, picture, request), *left_out)
+    unused = (*unused_options(options, picture, request), *unused_quality(options, [options.output]))
+    notes = (*picture.notes, *unused, *lost_values(values, target), *left_out)
     tell_notes(notes)
     if options.json:
         say_json(_document(options, request, mask, proof, elapsed_ms, notes))
     else:
         say(_what_ran(options, request, mask))
         say(_how_it_went(proof, elapsed_ms))
-    return 0
 
 
 def _parser() -> Parser:

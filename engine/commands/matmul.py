@@ -9,6 +9,7 @@ from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.matmul_files import matmul_csv, matmul_document
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.places import check_result_files
+from engine.commands.stopped import told_when_stopped
 from engine.device.devices import device_named
 from engine.errors import BadValue
 from engine.files import atomic_write
@@ -41,8 +42,17 @@ def run(arguments: list[str]) -> int:
         device_named(options.device)
     check_result_files(options.out, options.csv)
     cells = cells_of(options.sizes, options.variants, options.tiles)
-    results, fault = measured(cells, options.device, options.seed, options.budget, _show_progress(len(cells)))
-    _answer(options, results)
+    seen: list[MatmulResult] = []
+    show = _show_progress(len(cells))
+
+    def on_result(result: MatmulResult) -> None:
+        seen.append(result)
+        show(result)
+
+    files = [path for path in (options.out, options.csv) if path]
+    with told_when_stopped(files, lambda: f"{len(seen)} of {len(cells)} cells done"):
+        results, fault = measured(cells, options.device, options.seed, options.budget, on_result)
+        _answer(options, results)
     if fault is not None:
         raise fault
     if any(result.verification and not result.verification.passed for result in results):

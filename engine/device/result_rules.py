@@ -22,7 +22,7 @@ WHOLE_NUMBERS_ONLY = np.float32(2**23 + 2**22)
 def rounding_to(largest: np.float32) -> Callable[[Any], Any]:
     """Return the function that makes a float32 sum a whole number from 0 to `largest`, still a float32.
 
-    It saturates and rounds half to even; NaN becomes 0.
+    It saturates, infinity too, and rounds half to even; NaN becomes 0.
     """
 
     def rounded(value: Any) -> Any:

@@ -7,6 +7,11 @@ operations" of stream capture).
 
 The stream of a backend is everybody's, and what another thread sent there would be captured too, so runs and copies on it
 are held to the same. What goes to a stream of one's own, and waits for that alone, needs none of this.
+
+The lock is not fair: a thread that asks again right after it let go may get it before one that waits. Beside a thread that did
+nothing else, 1 ms at a time, another one waited for one or two of these, at most four (2 cores). Fair turns would take a class of
+ours, with a queue and the depth of each thread, and Ctrl+C between its lines could leave the device taken for ever: Python
+looks for it there, and not within an `RLock`.
 """
 
 import threading

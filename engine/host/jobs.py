@@ -32,7 +32,7 @@ from engine.host.protocol import (
     SharedArray,
     VariantInfo,
 )
-from engine.image.finished import finished_picture
+from engine.image.finished import finished_picture, lost_values
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.samples import open_sample
@@ -172,14 +172,16 @@ def save_result(request: SaveResult, report: Report) -> Saved:
     report(Progress("saving", 0.0, 10.0))
     alpha = None if request.picture.alpha is None else shared.attach(request.picture.alpha)
     picture = Picture(_one_plane(request.picture.pixels), alpha, request.picture.icc_profile)
+    lost: tuple[str, ...] = ()
     if request.values is not None:
         target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
         # Whole numbers of 8 and 16 bit stay what they are in float32.
         values = _one_plane(request.values).astype(np.float32, copy=False)
         picture = finished_picture(picture, values, target, request.range_mode)  # type: ignore[arg-type]
+        lost = lost_values(values, target)
     # Of a result nothing is left to change here; a depth that there is not is refused.
     notes = save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
-    return Saved(request.path, notes)
+    return Saved(request.path, (*lost, *notes))
 
 
 def _one_plane(array: SharedArray) -> NDArray[Any]:

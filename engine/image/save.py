@@ -29,6 +29,9 @@ _FORMATS = {
     ".webp": "WebP",
 }
 
+DEFAULT_QUALITY = 95
+_WITH_QUALITY = ("JPEG", "WebP")
+
 SAVED_EXTENSIONS: tuple[str, ...] = tuple(_FORMATS)
 
 _FORMAT_DTYPES: dict[str, tuple[type[Any], ...]] = {
@@ -53,7 +56,7 @@ def save_image(
     picture: Picture | NDArray[Any],
     path: str | os.PathLike[str],
     *,
-    quality: int = 95,
+    quality: int = DEFAULT_QUALITY,
     depth: Depth = "keep",
 ) -> tuple[str, ...]:
     """Save a picture as PNG, JPEG, TIFF or WebP; the extension of `path` chooses.
@@ -106,6 +109,11 @@ def save_image(
         ) from error
     atomic_write(path, data)
     return left_out
+
+
+def takes_quality(path: str) -> bool:
+    """Return whether a quality changes anything in a file of that name."""
+    return _FORMATS.get(Path(path).suffix.lower()) in _WITH_QUALITY
 
 
 def _format_of(name: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import MaskError
+from engine.mask.no_table import refuse_no_table
 
 MAX_SIDE = 63
 # Of a mask of one row; of one column too, so that such a mask can always be transposed and turned.
@@ -241,20 +242,21 @@ class Mask:
 def _table(weights: npt.ArrayLike) -> Weights:
     """Copy what a caller gave to a checked, read-only table."""
     what = "These weights are no mask"
+    refuse_no_table(weights)
     try:
         given = np.asarray(weights)
     except ValueError as error:
         raise MaskError(
             what, "its rows differ in length", "Give every row the same number of cells."
         ) from error
+    if given.dtype.kind not in "biuf":
+        raise MaskError(what, "not every cell is a number", "Give numbers only.")
     if given.ndim != 2:
         raise MaskError(
             what,
             f"a mask has 2 dimensions, rows and columns, and this has {given.ndim}",
             "Write a single row as [[1, 2, 1]].",
         )
-    if given.dtype.kind not in "biuf":
-        raise MaskError(what, "not every cell is a number", "Give numbers only.")
     _check_sides(*given.shape)
     # The constructor promises weights that nobody else can change, and one kind of zero (equal masks, equal hashes).
     table: Weights = np.array(given, dtype=np.float64, order="C") + 0.0

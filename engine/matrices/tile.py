@@ -17,6 +17,8 @@ SMALLEST_TILE, LARGEST_TILE = 2, 32
 # The lecture's example: 16 x 16 = 256 threads.
 DEFAULT_TILE = 16
 
+# Of what was given for a tile, in a refusal.
+_LONGEST_SHOWN = 40
 _RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
 
 
@@ -58,13 +60,16 @@ def as_tile(value: object) -> int:
         number = float(text) if re.fullmatch(r"[+-]?\d{1,18}(\.\d*)?", text) else math.nan
     else:
         number = math.nan if isinstance(value, bool) else _number(value)
+    shown = str(value)
+    if len(shown) > _LONGEST_SHOWN:
+        shown = shown[:_LONGEST_SHOWN] + "…"
     if not (number == math.floor(number) if math.isfinite(number) else False):
         raise BadValue(
-            f"tile {value!s}", f"its side is not {_RANGE}", f"The nearest legal tile is {_nearest(number)}."
+            f"tile {shown}", f"its side is not {_RANGE}", f"The nearest legal tile is {_nearest(number)}."
         )
     if not SMALLEST_TILE <= number <= LARGEST_TILE:
         raise BadValue(
-            f"tile {value!s}",
+            f"tile {shown}",
             f"a tile's side is {_RANGE}",
             f"The nearest legal tile is {_nearest(number)}.",
         )

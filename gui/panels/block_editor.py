@@ -6,7 +6,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPushButton,
-    QSpinBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -15,10 +14,11 @@ from PySide6.QtWidgets import (
 from engine.block import Block, Limits
 from engine.block_rules import Refusal, refuse_block
 from engine.host.protocol import Availability, VariantInfo
+from gui.panels.whole_number_box import WholeNumberBox
 from gui.state.engine_state import EngineState
 from gui.state.workspace import AUTO, Workspace
 from gui.style.icons import icon
-from gui.style.metrics import HALF_GRID, number_font
+from gui.style.metrics import HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 
 PRESETS = tuple(
@@ -44,20 +44,23 @@ class BlockEditor(QWidget):
         self._workspace = workspace
         self._engine_state = engine_state
         self.width_box = _SideBox(
-            "Block width: threads across, along a row. 32 across make one warp read one line."
+            "Block width", "threads across, along a row. 32 across make one warp read one line."
         )
-        self.height_box = _SideBox("Block height: threads down. Width × height is the number of threads.")
+        self.height_box = _SideBox("Block height", "threads down. Width × height is the number of threads.")
         self.menu_button = QToolButton()
         self.count = QLabel()
         self.refusal = QLabel()
         self.offer = QPushButton()
         self._offered: Block | None = None
+        self._not_taken = ""
         self._build()
 
-        self.width_box.valueChanged.connect(self._take)
-        self.height_box.valueChanged.connect(self._take)
+        for box in (self.width_box, self.height_box):
+            box.valueChanged.connect(self._take)
+            box.refused.connect(self._say_not_taken)
+            box.typing.connect(lambda: self._say_not_taken(""))
         self.offer.clicked.connect(self._accept_offer)
-        workspace.settings_changed.connect(self.refresh)
+        workspace.settings_changed.connect(self._show_settings)
         engine_state.availability_changed.connect(self.refresh)
         engine_state.ready_changed.connect(self.refresh)
         theme_notifier().changed.connect(self.refresh)
@@ -74,9 +77,12 @@ class BlockEditor(QWidget):
             (self.width_box, shown.x if shown else _DEFAULT),
             (self.height_box, shown.y if shown else _DEFAULT),
         ):
-            with QSignalBlocker(box):
-                box.setSpecialValueText(nothing)
-                box.setValue(_DEFAULT if why_not else side)
+            wanted = _DEFAULT if why_not else side
+            # Setting the same would throw away what is being typed.
+            if (box.specialValueText(), box.value()) != (nothing, wanted):
+                with QSignalBlocker(box):
+                    box.setSpecialValueText(nothing)
+                    box.setValue(wanted)
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.teaches)
         self.menu_button.setEnabled(not why_not)
@@ -85,8 +91,6 @@ class BlockEditor(QWidget):
         self._show_refusal()
 
     def _build(self) -> None:
-        self.width_box.setAccessibleName("Block width, threads")
-        self.height_box.setAccessibleName("Block height, threads")
         self.menu_button.setText("Sizes")
         self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
         self.menu_button.setAccessibleName("Common block sizes")
@@ -139,14 +143,23 @@ class BlockEditor(QWidget):
         if self._offered is not None:
             self._workspace.change(block=self._offered)
 
+    def _show_settings(self) -> None:
+        self._not_taken = ""
+        self.refresh()
+
+    def _say_not_taken(self, sentence: str) -> None:
+        """Say why what was typed is no side of a block; the block stays as it is."""
+        self._not_taken = sentence
+        self._show_refusal()
+
     def _show_refusal(self) -> None:
-        refused = self._refused()
+        refused = None if self._not_taken else self._refused()
+        reason = refused.reason if refused else self._not_taken
         self._offered = refused.nearest_block if refused else None
-        self.refusal.setVisible(refused is not None)
+        self.refusal.setText(reason)
+        self.refusal.setVisible(bool(reason))
+        self.refusal.setStyleSheet(f"color: {current_theme().error}")
         self.offer.setVisible(self._offered is not None)
-        if refused is not None:
-            self.refusal.setText(refused.reason)
-            self.refusal.setStyleSheet(f"color: {current_theme().error}")
         if self._offered is not None:
             self.offer.setText(f"Use {_sides(self._offered)}")
             self.offer.setToolTip(
@@ -197,17 +210,14 @@ class BlockEditor(QWidget):
         return chosen is not None and chosen.kind == "cuda"
 
 
-class _SideBox(QSpinBox):
+class _SideBox(WholeNumberBox):
     """One side of a block; the arrows double and halve, the keyboard types anything."""
 
-    def __init__(self, teaches: str) -> None:
-        super().__init__()
-        self.teaches = f"{teaches} The arrow keys double and halve it."
-        self.setRange(_DEFAULT, _LARGEST)
+    def __init__(self, name: str, teaches: str) -> None:
+        super().__init__(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16")
+        self.setAccessibleName(f"{name}, threads")
+        self.teaches = f"{name}: {teaches} The arrow keys double and halve it."
         self.setSpecialValueText("default")
-        # 1 on the way to 16 is not meant: nothing is compiled for it.
-        self.setKeyboardTracking(False)
-        self.setFont(number_font())
         self.setMinimumWidth(self.fontMetrics().horizontalAdvance("default") + 6 * HALF_GRID)
 
     def stepBy(self, steps: int) -> None:

@@ -55,6 +55,8 @@ class MaskPanel(QWidget):
             self.scale.refused,
         ):
             source.connect(self.facts.show_refusal)
+        for controls in (self.size_controls, self.border, self.scale):
+            controls.typing.connect(self.facts.forget_refusal)
         self.setAccessibleName("Mask panel")
 
     def sizeHint(self) -> QSize:

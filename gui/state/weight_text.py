@@ -1,37 +1,53 @@
 """Weights as people read them in a narrow cell, and as they type them. No widgets in here."""
 
+import re
 from functools import lru_cache
 
 from engine.errors import MaskError
 from engine.mask.json_form import number_text
 from engine.mask.text import parse_mask
 
-_WHAT = "The weight was not changed"
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST_EXACT = 6
 
 
 def read_weight(text: str) -> float:
-    """Return the number that a person typed: `2`, `-0.5`, `1e-3` or `1/9`.
+    """Return the number that a person typed into a cell: `2`, `-0.5`, `1e-3` or `1/9`.
 
     Raises
     ------
     MaskError
         It is no number, or more than one.
     """
+    remedies = (
+        "Write a number; Delete sets a cell to 0.",
+        "Write a half as 0.5; paste several cells with Ctrl+V.",
+    )
+    return _read(text, "The weight was not changed", "a cell", *remedies)
+
+
+def read_number(text: str, what: str) -> float:
+    """Return the number that a person typed into a field, as `read_weight` does; `what` begins the refusal.
+
+    Raises
+    ------
+    MaskError
+        It is no number, or more than one.
+    """
+    return _read(text, what, "this field", "Write a number, such as 0.5.", "Write a half as 0.5.")
+
+
+def _read(text: str, what: str, place: str, if_empty: str, if_several: str) -> float:
     if not text.strip():
-        raise MaskError(_WHAT, "nothing was typed", "Write a number; Delete sets a cell to 0.")
+        raise MaskError(what, "nothing was typed", if_empty)
     try:
         mask = parse_mask(text)
     except MaskError as error:
-        why = error.why.replace("row 1, column 1 says", "you typed")
-        raise MaskError(_WHAT, why, error.remedy) from error
+        why = re.sub("(the weight in )?row 1, column 1 (says|is)", "you typed", error.why)
+        remedy = error.remedy.replace("Keep weights", "Keep it").replace("Give every cell", "Write")
+        raise MaskError(what, why, remedy) from error
     if mask.taps != 1:
-        raise MaskError(
-            _WHAT,
-            f"a cell holds one number, and you typed {mask.taps}",
-            "Write a half as 0.5; paste several cells with Ctrl+V.",
-        )
+        raise MaskError(what, f"{place} holds one number, and you typed {mask.taps}", if_several)
     return float(mask.weights[0, 0])
 
 

@@ -56,7 +56,9 @@ def test_that_another_librarys_name_is_answered_with_ours(name: str) -> None:
         "cv2.BORDER_DEFAULT": ("OpenCV", "mirror"),
         "edge": ("NumPy", "replicate"),
     }[name]
-    with pytest.raises(UnknownName, match=f"What {library} calls {name} is {border} here. Choose one of zero"):
+    with pytest.raises(
+        UnknownName, match=f"What {library} calls {name} is {border} here. Choose one of zero"
+    ):
         Border.named(name)
 
 

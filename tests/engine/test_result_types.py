@@ -49,6 +49,21 @@ def test_that_infinity_becomes_an_end_and_nan_0(key):
     assert correlated([255, 255], [[3e38], [-3e38]], border="replicate", variant=key).tolist() == [[0, 0]]
 
 
+@pytest.mark.parametrize(("key", "dtype"), [("naive", "uint8"), ("register-blocked", "uint16")])
+def test_that_the_simulator_makes_the_same_of_nan_and_infinity(key, dtype):
+    picture = np.array([[255, 0, 0], [255, 255, 255], [0, 255, 0]], dtype) * (257 if dtype == "uint16" else 1)
+    # Each pixel less the one above, times 3e38: of 255 and 255 infinity less infinity.
+    answers = [
+        engine.correlate(
+            picture, [[-3e38], [3e38]], border="replicate", variant=variant, device=device, result="same"
+        )
+        for variant, device in (("cpu-serial", "cpu"), (key, "simulator"))
+    ]
+    largest = np.iinfo(dtype).max
+    assert answers[0].tolist() == [[0, 0, 0], [0, largest, largest], [0, 0, 0]]
+    assert np.array_equal(*answers)
+
+
 @pytest.mark.parametrize("key", DIRECT)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 def test_that_a_signed_mask_gives_the_rounded_oracle(key, dtype):

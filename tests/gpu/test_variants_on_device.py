@@ -185,3 +185,20 @@ def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:
     result = measure(choice, problem, MASK, image, gpu, SamplingPlan(0.0, 0.0, 1, 1, 1)).result
     assert result.verification is not None
     assert result.verification.exact
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.parametrize("key", ["naive", "register-blocked"])
+@pytest.mark.parametrize("width", [3, 256])
+def test_that_nan_becomes_0_and_infinity_an_end_where_results_are_rounded(
+    key: str, dtype: str, width: int, gpu: Backend, device: str
+) -> None:
+    largest = int(np.iinfo(dtype).max)
+    rows = np.array([255, 255, 0, 0, 255], dtype) * (largest // 255)
+    picture = np.repeat(rows[:, np.newaxis], width, axis=1)
+    # Each pixel less the one above, times 3e38: of 255 and 255 infinity less infinity.
+    answer = engine.correlate(
+        picture, [[-3e38], [3e38]], border="replicate", variant=key, device=device, result="same"
+    )
+    assert answer.dtype == dtype
+    assert np.array_equal(answer, np.repeat(np.array([[0], [0], [0], [0], [largest]], dtype), width, axis=1))

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -131,3 +132,14 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
 def test_that_a_screenshot_can_be_of_another_page():
     assert parse(["screenshot", "out.png", "--page", "course"]).page == "course"
     assert parse(["screenshot", "out.png"]).page == ""
+
+
+def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
+    with pytest.raises(SystemExit):
+        parse(["screenshot", "--help"])
+    examples = re.findall(
+        r"python main\.py (screenshot .*)", capsys.readouterr().out.partition("examples:")[2]
+    )
+    assert len(examples) == 2
+    for example in examples:
+        assert parse(example.split()).out.endswith(".png")

@@ -139,6 +139,21 @@ def test_that_nothing_is_multiplied_while_a_tile_is_refused(open_page, qtbot):
     assert tiles.field.text() == "4, 40"
 
 
+def test_that_nothing_is_multiplied_while_a_side_is_refused(open_page, qtbot):
+    haloscope, page = open_page()
+    panel = page.product_panel
+    panel.rows.setFocus()
+    panel.rows.selectAll()
+    qtbot.keyClicks(panel.rows, "12000")
+    qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
+    assert not haloscope.state.running
+    assert panel.refusal.text() == (
+        "Rows of the matrices did not change: '12000' is not a whole number from 1 to 8192."
+    )
+    qtbot.keyClicks(panel.rows, "3")
+    assert not panel.refusal.isVisible()
+
+
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out(open_page, qtbot):
     haloscope, page = open_page()
     results = page.results_panel

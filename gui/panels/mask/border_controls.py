@@ -16,9 +16,12 @@ class BorderControls(QWidget):
     -------
     refused(str)
         The value was no number.
+    typing()
+        The person writes another value.
     """
 
     refused = Signal(str)
+    typing = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,6 +50,7 @@ class BorderControls(QWidget):
         )
         self.value_field.entered.connect(lambda value: workspace.change(cval=value))
         self.value_field.refused.connect(self.refused)
+        self.value_field.typing.connect(self.typing)
         workspace.settings_changed.connect(self._show_settings)
         self._show_settings()
 

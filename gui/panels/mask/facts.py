@@ -48,10 +48,15 @@ class MaskFacts(ElidedLabel):
         QThreadPool.globalInstance().start(lambda: self._describe(mask))
 
     def show_refusal(self, sentence: str) -> None:
-        """Say why an edit was not made, until the mask changes."""
+        """Say why an edit was not made, until the mask changes or something else is typed."""
         self._is_refusal = True
         self.setText(sentence)
         self.set_lines(min(_MOST_LINES, max(_LINES, self.lines_of(sentence))))
+
+    def forget_refusal(self) -> None:
+        """Tell of the mask again."""
+        if self._is_refusal:
+            self.show_facts()
 
     def _describe(self, mask: Mask) -> None:
         sentences = describe(mask)

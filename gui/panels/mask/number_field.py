@@ -5,12 +5,19 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from engine.errors import MaskError
-from gui.state.weight_text import read_weight, typed_text
+from gui.state.weight_text import read_number, typed_text
 from gui.style.metrics import GRID, number_font
 
 
 class NumberField(QLineEdit):
     """Takes a number when Enter is pressed or the field is left; what is no number is refused, and the old one returns.
+
+    Parameters
+    ----------
+    name : str
+        For screen readers.
+    what : str
+        Begins a refusal; empty: that this was not changed.
 
     Signals
     -------
@@ -18,20 +25,24 @@ class NumberField(QLineEdit):
         Another number than the one shown before.
     refused(str)
         Why the text was not taken.
+    typing()
+        The person writes something else.
     """
 
     entered = Signal(float)
     refused = Signal(str)
+    typing = Signal()
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, what: str = "", parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._name = name
+        self._what = what or f"{name} was not changed"
         self._shown = ""
         self.setAccessibleName(name)
         self.setFont(number_font())
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.setMinimumWidth(7 * GRID)
         self.editingFinished.connect(self._take)
+        self.textEdited.connect(self.typing)
 
     def show_number(self, number: float | None) -> None:
         """Show a number, or an empty field."""
@@ -52,8 +63,8 @@ class NumberField(QLineEdit):
         # The old text returns first: losing the focus while the refusal is shown must not refuse once more.
         self.setText(self._shown)
         try:
-            number = read_weight(text)
+            number = read_number(text, self._what)
         except MaskError as error:
-            self.refused.emit(f"{self._name} was not changed: {error.why}. {error.remedy}")
+            self.refused.emit(str(error))
             return
         self.entered.emit(number)

@@ -34,9 +34,12 @@ class ScaleControls(QWidget):
     -------
     refused(str)
         A field got no number, or one that the mask cannot take.
+    typing()
+        The person writes into a field.
     """
 
     refused = Signal(str)
+    typing = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,7 +47,7 @@ class ScaleControls(QWidget):
         self.flip_box = QCheckBox("Flip (convolution)")
         self.flip_box.setToolTip(_FLIP_TOOLTIP)
         self.normalise_box = QCheckBox("Normalise")
-        self.divide_field = NumberField("Divide by")
+        self.divide_field = NumberField("Divide by", "The mask was not divided")
         self.divide_field.setToolTip(_DIVIDE_TOOLTIP)
         self.divide_field.setPlaceholderText("e.g. 16")
         self.offset_field = NumberField("Offset")
@@ -74,8 +77,9 @@ class ScaleControls(QWidget):
         self.normalise_box.toggled.connect(lambda on: self._workspace.change(normalise=on))
         self.divide_field.entered.connect(self._divide)
         self.offset_field.entered.connect(self._set_offset)
-        self.divide_field.refused.connect(self.refused)
-        self.offset_field.refused.connect(self.refused)
+        for field in (self.divide_field, self.offset_field):
+            field.refused.connect(self.refused)
+            field.typing.connect(self.typing)
         self._workspace.mask_changed.connect(self._show_state)
         self._workspace.settings_changed.connect(self._show_state)
 

@@ -1,13 +1,14 @@
 """Rows and columns of the mask."""
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSpinBox, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from gui.panels.mask.tool_button import tool_button
+from gui.panels.whole_number_box import WholeNumberBox
 from gui.state.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID
 
 _TOOLTIP = (
     f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
@@ -15,9 +16,8 @@ _TOOLTIP = (
     "Cells are added or taken away around the anchor; new ones are 0."
 )
 
-
-# Sides that no mask can have can be typed, so that they are refused in words.
-_LARGEST_TYPED = 999
+# Sides that no mask can have can be typed, so that they are refused in the mask's own words.
+_LARGEST_TYPED = 99_999
 
 
 class SizeControls(QWidget):
@@ -27,9 +27,12 @@ class SizeControls(QWidget):
     -------
     refused(str)
         A mask cannot have this size.
+    typing()
+        The person writes another size.
     """
 
     refused = Signal(str)
+    typing = Signal()
 
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,6 +57,9 @@ class SizeControls(QWidget):
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
         self.rows_box.valueChanged.connect(self._rows_changed)
         self.columns_box.valueChanged.connect(self._columns_changed)
+        for box in (self.rows_box, self.columns_box):
+            box.refused.connect(self.refused)
+            box.typing.connect(self.typing)
         self.square_button.toggled.connect(self._lock_toggled)
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)
@@ -96,15 +102,10 @@ class SizeControls(QWidget):
                 self.square_button.setChecked(False)
 
 
-def _side_box(name: str) -> QSpinBox:
-    box = QSpinBox()
-    box.setRange(0, _LARGEST_TYPED)
+def _side_box(name: str) -> WholeNumberBox:
+    box = WholeNumberBox(name, -_LARGEST_TYPED, _LARGEST_TYPED, f"a whole number from 1 to {MAX_LINE}")
     box.setSingleStep(2)
-    # A 1 on the way to 15 would cut the mask down.
-    box.setKeyboardTracking(False)
-    box.setFont(number_font())
     box.setAlignment(Qt.AlignmentFlag.AlignRight)
     box.setFixedWidth(8 * GRID)
-    box.setAccessibleName(name)
     box.setToolTip(_TOOLTIP.format(name))
     return box

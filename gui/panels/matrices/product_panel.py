@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QScrollArea,
-    QSpinBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -20,9 +19,11 @@ from gui.actions import Actions
 from gui.panels.device_box import DeviceBox
 from gui.panels.elided_label import ElidedLabel
 from gui.panels.matrices.tiles_field import TilesField
+from gui.panels.whole_number_box import WholeNumberBox
 from gui.state.engine_state import EngineState
 from gui.state.matmul_state import LARGEST_SIDE, MatmulState
 from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import current_theme, theme_notifier
 
 _SIMULATOR_NOTE = "Matrices up to 64 x 64; its times mean nothing."
 _SIMULATOR_TEACHES = (
@@ -48,6 +49,7 @@ class ProductPanel(QWidget):
         self.inner = _SideBox("Inner size", "Columns of A and rows of B: they must be equal.")
         self.columns = _SideBox("Columns", "Columns of B and of the product C.")
         self.square = QCheckBox("Square: all three alike")
+        self.refusal = QLabel()
         self.facts = QLabel()
         self.tiles = TilesField(matmul)
         self.device = DeviceBox(
@@ -61,11 +63,16 @@ class ProductPanel(QWidget):
         self._build()
         for box in (self.rows, self.inner, self.columns):
             box.valueChanged.connect(self._take)
+            box.refused.connect(self._refuse)
+            box.typing.connect(lambda: self._refuse(""))
         self.square.toggled.connect(lambda on: matmul.change(square=on))
         matmul.settling.connect(self._settle)
         matmul.settings_changed.connect(self._show)
         matmul.running_changed.connect(self._show)
         engine_state.ready_changed.connect(self._show)
+        theme_notifier().changed.connect(self._paint)
+        self._refuse("")
+        self._paint()
         self._show()
 
     def sizeHint(self) -> QSize:
@@ -73,6 +80,7 @@ class ProductPanel(QWidget):
 
     def _build(self) -> None:
         self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")
+        self.refusal.setWordWrap(True)
         self.facts.setWordWrap(True)
         self.facts.setFont(number_font())
         self.facts.setForegroundRole(self.facts.foregroundRole().PlaceholderText)
@@ -85,6 +93,7 @@ class ProductPanel(QWidget):
         form.addRow("Inner", self.inner)
         form.addRow("Columns", self.columns)
         form.addRow("", self.square)
+        form.addRow(self.refusal)
         form.addRow(self.facts)
         form.addRow("Tiles", self.tiles)
         form.addRow("Device", self.device)
@@ -112,11 +121,23 @@ class ProductPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(scroll)
 
-    def _settle(self) -> None:
+    def _settle(self, refusals: list[str]) -> None:
+        self._refuse("")
         for box in (self.rows, self.inner, self.columns):
             box.interpretText()
+        if self.refusal.text():
+            refusals.append(self.refusal.text())
+
+    def _refuse(self, sentence: str) -> None:
+        """Say why what was typed is no side; the matrices stay as they are."""
+        self.refusal.setText(sentence)
+        self.refusal.setVisible(bool(sentence))
+
+    def _paint(self) -> None:
+        self.refusal.setStyleSheet(f"color: {current_theme().error}")
 
     def _take(self) -> None:
+        self._refuse("")
         sides = self.rows.value(), self.inner.value(), self.columns.value()
         self._matmul.change(product=MatrixProduct(*sides))
 
@@ -142,17 +163,12 @@ class ProductPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
 
-class _SideBox(QSpinBox):
+class _SideBox(WholeNumberBox):
     """One side of the matrices; the arrows double and halve, the keyboard types anything."""
 
     def __init__(self, name: str, teaches: str) -> None:
-        super().__init__()
-        self.setRange(1, LARGEST_SIDE)
-        # 1 on the way to 1024 is not meant.
-        self.setKeyboardTracking(False)
-        self.setGroupSeparatorShown(False)
-        self.setFont(number_font())
-        self.setAccessibleName(f"{name} of the matrices")
+        wanted = f"a whole number from 1 to {LARGEST_SIDE}"
+        super().__init__(f"{name} of the matrices", 1, LARGEST_SIDE, wanted)
         self.setToolTip(
             f"{teaches} 1 to {LARGEST_SIDE}; it need not be a multiple of the tile. The arrows double and halve it."
         )

@@ -311,3 +311,23 @@ def test_that_a_stopped_batch_says_what_is_there(command, photos, tmp_path, monk
     assert answer.status == 130
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]
+
+
+def test_that_a_quality_is_noted_once_where_no_result_takes_one(command, photos, tmp_path):
+    options = (*MASK, "--quality", "30", "--out")
+    pictures = (photos / "grey.png", photos / "rgb.tif")
+    note = "note: --quality was not used: it is for JPEG and WebP; PNG and TIFF are exact.\n"
+    assert command("batch", *pictures, *options, tmp_path / "kept").err.count(note) == 1
+    assert note not in command("batch", *pictures, *options, tmp_path / "jpeg", "--format", "jpg").err
+
+
+def test_that_nan_in_a_result_of_8_bit_is_noted_with_its_file(command, tmp_path):
+    source = tmp_path / "in.tif"
+    engine.save_image(np.array([[1, np.nan]], np.float32), source)
+    options = ("--mask", "1", "--device", "cpu", "--depth", "8", "--format", "png")
+    answer = command("batch", source, "--out", tmp_path / "out", *options)
+    assert answer.status == 0
+    assert (
+        f"note: {source}: Of 2 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0."
+        in answer.err
+    )

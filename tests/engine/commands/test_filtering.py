@@ -247,10 +247,47 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
     monkeypatch.setattr(serial, "correlate_serial", pressed_after_the_first_rows)
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 20 * 9)
     answer = command("filter", source, out, "--mask", "box-3", "--variant", "cpu-serial")
-    assert (answer.status, answer.out, answer.err) == (130, "", "")
+    assert (answer.status, answer.out, answer.err) == (130, "", f"Stopped: {out} was not written.\n")
     assert [len(rows) for *_, rows in calls] == [1, 10]
     assert out.read_bytes() == b"old"
     assert sorted(place.name for place in tmp_path.iterdir()) == ["in.png", "out.png"]
+
+
+def test_that_ctrl_c_after_the_file_was_written_says_so(command, monkeypatch, tmp_path):
+    source, out = _grey(tmp_path), tmp_path / "out.png"
+
+    def pressed(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("engine.commands.filtering.say", pressed)
+    answer = command("filter", source, out, "--mask", "1", "--variant", "cpu-serial")
+    assert (answer.status, answer.err) == (130, f"Stopped: {out} was written.\n")
+    assert out.is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_noted"), [("out.png", True), ("out.tif", True), ("out.jpg", False), ("out.WEBP", False)]
+)
+def test_that_a_quality_that_changes_nothing_is_noted(command, tmp_path, name, is_noted):
+    source = _grey(tmp_path)
+    answer = command("filter", source, tmp_path / name, "--mask", "1", "--quality", "30", "--json")
+    assert answer.status == 0
+    note = "--quality was not used: it is for JPEG and WebP; PNG and TIFF are exact."
+    assert (note in json.loads(answer.out)["notes"]) == is_noted
+
+
+def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted_and_become_0_and_an_end(command, tmp_path):
+    source = _grey(tmp_path, [[np.nan, 5, np.inf, -np.inf, 300]], np.float32)
+    opened = "note: 1 value is NaN.\nnote: 2 values are infinite.\n"
+    saved = (
+        "note: Of 5 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0. A float32 TIFF keeps them.\n"
+        "note: Of 5 samples of the result 2 are infinite, which 8 bit cannot hold: saved as an end of the range. "
+        "A float32 TIFF keeps them.\n"
+    )
+    bits, _ = _filtered(command, tmp_path, source, "--mask", "1", "--depth", "8", err=opened + saved)
+    assert bits.pixels.tolist() == [[0, 5, 255, 0, 255]]
+    kept, _ = _filtered(command, tmp_path, source, "--mask", "1", name="out.tif", err=opened)
+    assert np.array_equal(kept.pixels, [[np.nan, 5, np.inf, -np.inf, 300]], equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["in.png", "./in.png", "link.png"])

@@ -98,7 +98,8 @@ def _raise(error):
 @pytest.mark.parametrize(
     ("error", "status", "line"),
     [
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "Stopped.\n"),
+        (KeyboardInterrupt("Stopped: 2 of 3 cells done."), 130, "Stopped: 2 of 3 cells done.\n"),
         (MemoryError(), 2, "Not enough memory: the system gave no more. Use a smaller picture.\n"),
         (EngineError("a", "b", "c"), 2, "a: b. c\n"),
         (
@@ -107,14 +108,14 @@ def _raise(error):
             "The program met something unexpected: ZeroDivisionError: by zero. ",
         ),
     ],
-    ids=["Ctrl+C", "memory", "told in words", "unexpected"],
+    ids=["Ctrl+C", "Ctrl+C with words", "memory", "told in words", "unexpected"],
 )
-def test_that_every_end_is_quiet_or_one_line(command, monkeypatch, error, status, line):
+def test_that_every_end_is_one_line(command, monkeypatch, error, status, line):
     monkeypatch.setattr("engine.commands.listing.run_masks", _raise(error))
     answer = command("masks")
     assert (answer.status, answer.out) == (status, "")
     assert answer.err.startswith(line)
-    assert answer.err.count("\n") == (1 if line else 0)
+    assert answer.err.count("\n") == 1
 
 
 def test_that_after_a_device_fault_the_process_is_left_without_destructors(command, monkeypatch):

@@ -69,3 +69,16 @@ def test_that_a_depth_that_there_is_not_is_refused(share: Share, tmp_path: Path,
     with pytest.raises(ImageWriteError, match="no depth '12'"):
         save(share, grey, grey.astype(np.float32) if with_result else None, tmp_path / "out.png", "12")
     assert not list(tmp_path.iterdir())
+
+
+def test_that_nan_that_8_bit_cannot_hold_is_in_the_reply_and_float32_keeps_it(
+    share: Share, tmp_path: Path
+) -> None:
+    values = np.array([[[np.nan], [6.0]]], np.float32)
+    saved = save(share, values, values, tmp_path / "out.png", "8")
+    assert len(saved.notes) == 1
+    assert "1 is NaN, which 8 bit cannot hold: saved as 0." in saved.notes[0]
+    assert open_image(saved.path).pixels.tolist() == [[0, 6]]
+    kept = save(share, values, values, tmp_path / "out.tif", "float32")
+    assert kept.notes == ()
+    assert np.array_equal(open_image(kept.path).pixels, values[:, :, 0], equal_nan=True)

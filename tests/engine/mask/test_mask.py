@@ -1,4 +1,6 @@
+import pathlib
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import engine
 from engine.errors import MaskError
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 
@@ -232,3 +235,27 @@ def test_that_growing_and_shrinking_back_changes_nothing(mask, more_rows, more_c
 def test_that_a_size_that_is_not_allowed_is_refused(rows, columns):
     with pytest.raises(MaskError):
         Mask([[1.0]]).resized(rows, columns)
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        (None, "None is no mask: a mask is a table of numbers. Give rows of numbers, such as [[1, 0, -1]]"),
+        (
+            pathlib.PurePosixPath("edge.json"),
+            "it is the name of a file. Give engine.correlate the name as text",
+        ),
+        (b"1 0 -1", "b'1 0 -1' is no mask: it is bytes, not numbers"),
+        (bytearray(b"1"), "it is bytes, not numbers"),
+        ("1 0 -1", "'1 0 -1' is no mask: it is text, not numbers. Read it with engine.parse_mask"),
+        (np.ma.masked_array([[1.0, 2.0]], [[0, 1]]), "hidden would be lost. Fill them first"),
+        ({1, 2}, "not every cell is a number"),
+    ],
+    ids=["None", "path", "bytes", "bytearray", "text", "masked", "set"],
+)
+def test_that_what_is_no_table_is_refused_in_its_own_words(weights, says):
+    with pytest.raises(MaskError, match=re.escape(says)):
+        Mask(weights)
+    if not isinstance(weights, str):
+        with pytest.raises(MaskError, match=re.escape(says)):
+            engine.correlate(np.ones((2, 2)), weights, device="cpu")

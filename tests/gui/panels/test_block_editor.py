@@ -155,3 +155,26 @@ def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(
     assert not editor.refusal.isHidden()
     editor.offer.click()
     assert editor.refusal.isHidden()
+
+
+def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot: QtBot) -> None:
+    editor, workspace, engine_state = make_editor(qtbot)
+    editor.width_box.selectAll()
+    qtbot.keyClicks(editor.width_box, "12")
+    engine_state.set_availability((Availability("tiled", "no driver"),))
+    qtbot.keyClicks(editor.width_box, "8")
+    qtbot.keyClick(editor.width_box, Qt.Key.Key_Return)
+    assert workspace.settings.block == Block(128, 8)
+
+
+def test_that_a_text_that_is_no_side_is_told_until_something_else_is_typed(qtbot: QtBot) -> None:
+    editor, workspace, engine_state = make_editor(qtbot)
+    type_number(qtbot, editor.width_box, "1e3")
+    assert editor.refusal.text().startswith("Block width did not change: '1e3' is not a whole number")
+    # Not a block that could be offered: nothing was taken.
+    assert not editor.offer.isVisible()
+    engine_state.set_availability((Availability("tiled"),))
+    assert editor.refusal.isVisible()
+    qtbot.keyClicks(editor.width_box, "6")
+    assert not editor.refusal.isVisible()
+    assert workspace.settings.block is None

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import MaskError
-from gui.state.weight_text import read_weight, short_texts, typed_text
+from gui.state.weight_text import read_number, read_weight, short_texts, typed_text
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,14 @@ def test_that_other_text_is_refused_with_a_reason_and_a_remedy(text):
 def test_that_the_refusal_quotes_what_was_typed_and_no_place_in_a_text():
     with pytest.raises(MaskError, match="you typed 'abc'"):
         read_weight("abc")
+
+
+@pytest.mark.parametrize("text", ["", "abc", "nan", "1 2", "1e39", "1e400"])
+def test_that_a_field_is_refused_in_words_that_are_not_of_masks(text):
+    with pytest.raises(MaskError, match=r"^Offset was not changed: ") as caught:
+        read_number(text, "Offset was not changed")
+    for word in ("cell", "weight", "row 1", "Ctrl"):
+        assert word not in str(caught.value)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))

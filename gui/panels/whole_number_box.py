@@ -1,0 +1,64 @@
+"""A spin box in which anything can be typed: what is no whole number within its range is refused in words when it is entered."""
+
+import re
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QValidator
+from PySide6.QtWidgets import QSpinBox, QWidget
+
+from engine.mask.text_cells import quoted
+from gui.style.metrics import number_font
+
+
+class WholeNumberBox(QSpinBox):
+    """Takes a number when Enter is pressed or the box is left; otherwise the one before returns.
+
+    Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes 1200 where four
+    digits are the most.
+
+    Parameters
+    ----------
+    name : str
+        For screen readers and refusals: "Rows of the mask".
+    least, most : int
+        Of what the box takes; whether it can be used is said by whoever listens.
+    wanted : str
+        What is to be written: "a whole number from 1 to 127".
+
+    Signals
+    -------
+    refused(str)
+        Why the text was not taken.
+    typing()
+        The person writes something else: what was said of the text before holds no more.
+    """
+
+    refused = Signal(str)
+    typing = Signal()
+
+    def __init__(self, name: str, least: int, most: int, wanted: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name, self._wanted = name, wanted
+        self.setRange(least, most)
+        # A 1 on the way to 16 is not meant.
+        self.setKeyboardTracking(False)
+        self.setGroupSeparatorShown(False)
+        self.setFont(number_font())
+        self.setAccessibleName(name)
+        self.lineEdit().textEdited.connect(self.typing)
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        is_number = re.fullmatch(r"[+-]?[0-9]{1,9}", text.strip()) is not None
+        is_special = bool(text) and text == self.specialValueText()
+        is_taken = is_special or (is_number and self.minimum() <= int(text) <= self.maximum())
+        state = QValidator.State.Acceptable if is_taken else QValidator.State.Intermediate
+        return state, text, position
+
+    def valueFromText(self, text: str) -> int:
+        return self.minimum() if text == self.specialValueText() else int(text)
+
+    def fixup(self, text: str) -> str:
+        # Qt asks for this where a text that cannot be taken is entered, and then shows the number before.
+        why = f"{quoted(text.strip())} is not {self._wanted}" if text.strip() else "nothing was typed"
+        self.refused.emit(f"{self._name} did not change: {why}.")
+        return text
