@@ -23,6 +23,7 @@ from bench.auto_grid import (
     MASK_SIDES,
     PICTURE_SIDES,
     ROUNDS,
+    TYPES,
     able,
     best_ms,
     is_too_long,
@@ -34,7 +35,7 @@ from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
 from engine.mask.mask import Mask
-from engine.problem import DTYPES, Problem
+from engine.problem import Problem
 from engine.timing.request import describe_problem
 from engine.variants.costs import kind_of
 from engine.variants.planner import AUTO, choose, holds_bound
@@ -60,11 +61,11 @@ class Cell:
 def compared(machine: Backend, sides: tuple[int, ...], borders: tuple[Border, ...]) -> list[Cell]:
     """Measure what auto chose and every variant that may be faster, on the benchmark grid."""
     cells = []
-    for dtype, channels, picture_side in product(DTYPES, CHANNELS, sides):
+    for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, sides):
         samples = picture_of(dtype, picture_side, channels)
         for mask_side, kind, border in product(MASK_SIDES, MASK_KINDS, borders):
             mask = mask_of(kind, mask_side)
-            problem = describe_problem(samples, mask, border, 0.0)
+            problem = describe_problem(samples, mask, border, 0.0, result)
             cells.append(compare(problem, mask, samples, machine))
             print(line_of(cells[-1]), flush=True)
     return cells
@@ -82,7 +83,7 @@ def compare(problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend)
             near = number == 0 or min(times.get(known.key, [np.inf])) < 1.5 * best
             if near and (found := best_ms(known, problem, mask, samples, machine)) is not None:
                 times.setdefault(known.key, []).append(found)
-    kind = kind_of(problem.dtype, problem.channels)
+    kind = kind_of(problem.dtype, problem.channels, result_dtype=problem.result_dtype)
     name = f"{problem.width} x {problem.height} {kind}, {problem.border}, {mask.name}"
     return Cell(name, chosen.key, {key: min(found) for key, found in times.items()})
 

@@ -1,6 +1,7 @@
 """The grid that `bench.auto` and `bench.cost_grid` measure: pictures, masks, and the time of one variant on one of them."""
 
 from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
-from engine.variants.costs import mask_side_of
+from engine.variants.costs import MANY, mask_side_of, repeated
 from engine.variants.registry import VARIANTS
 from engine.variants.suitability import why_not
+from engine.variants.weight_digits import digits_of
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 9, 15, 31)
@@ -25,8 +27,10 @@ LONGEST_MS = 200.0
 # What the plain loops and the teaching kernels would take longer for is put down from a smaller picture.
 TOO_LONG_MULTIPLY_ADDS = {"cpu-serial": 3e7, "cpu": 2e10, "cuda": 3e11}
 MASK_KINDS = ("gaussian", "sobel", "random", "box")
-COST_KINDS = ("box", "row", "rank 2", "rank 3")
-"""Masks that the costs are measured with: `cost_kind` says which of them for which variant."""
+COST_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
+"""Masks that the costs are measured with: `cost_rows` says which of them for which variant."""
+# Types of picture and result.
+TYPES = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
 
 
 def gaussian(side: int) -> np.ndarray:
@@ -49,16 +53,28 @@ def mask_of(kind: str, side: int) -> Mask:
         random = np.random.default_rng(side)
         products = [np.outer(*random.random((2, side))) for _ in range(int(kind[-1]))]
         return Mask(np.sum(products, axis=0) / side**2, name=f"{kind}, {side}")
+    if kind == "one digit":
+        return Mask(np.ones((side, side)), name=f"ones {side}")
+    if kind == "many digits":
+        return many_digits(side)
     if kind == "random":
         return Mask(np.random.default_rng(side).standard_normal((side, side)), name=f"random {side}")
     return Mask(np.ones((side, side)) / side**2, name=f"box {side}")
 
 
-def cost_kind(key: str) -> str:
-    """Return the kind of mask that a variant's costs are measured with: equal weights, where it takes them."""
+def many_digits(side: int) -> Mask:
+    """Return a random mask with whose weights `digit-sums` has its inner work done MANY times."""
+    masks = (np.random.default_rng(seed).standard_normal((side, side)) for seed in count())
+    return next(mask for mask in map(Mask, masks) if digits_of(mask).count == MANY)
+
+
+def cost_rows(key: str) -> dict[str, str]:
+    """Return which rows a variant has in the table of costs, by the kind of mask: equal weights, where it takes them."""
+    if key == "digit-sums":
+        return {"one digit": key, "many digits": repeated(key)}
     if key.startswith("low-rank"):
-        return f"rank {key[-1]}"
-    return "row" if key.startswith("row") else "box"
+        return {f"rank {key[-1]}": key}
+    return {"row" if key.startswith("row") else "box": key}
 
 
 def border_counts(known: Variant) -> bool:
@@ -88,7 +104,7 @@ def time_ms(
     """Return `ROUNDS` times of one variant."""
     machine.activate()
     prepared = known.prepare(problem, mask, known.default_block)
-    buffers = machine.allocate(samples)
+    buffers = machine.allocate(samples, result_dtype=problem.result_dtype)
     machine.upload(samples, buffers)
     machine.run(prepared, buffers)
     clock = machine.clock(prepared, buffers)

@@ -15,10 +15,11 @@ from bench.auto_grid import (
     CHANNELS,
     COST_KINDS,
     PICTURE_SIDES,
+    TYPES,
     able,
     best_ms,
     border_counts,
-    cost_kind,
+    cost_rows,
     is_too_long,
     mask_of,
     picture_of,
@@ -28,9 +29,9 @@ from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.cpu import cores
 from engine.mask.mask import Mask
-from engine.problem import DTYPES
 from engine.timing.request import describe_problem
 from engine.variants.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cost_table, kind_of
+from engine.variants.weight_digits import MOST_CELLS
 
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
 
@@ -68,13 +69,13 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
 
 
 def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
-    """Return the grid of `cost_table.json` for one device: times of the masks that `cost_kind` has for each variant."""
+    """Return the grid of `cost_table.json` for one device: times of the masks that `cost_rows` has for each variant."""
     times: dict[str, dict[str, list[list[float | None]]]] = {}
-    for dtype, channels, picture_side in product(DTYPES, CHANNELS, PICTURE_SIDES):
+    for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, PICTURE_SIDES):
         samples = picture_of(dtype, picture_side, channels)
         for border in BORDERS:
-            kind = kind_of(dtype, channels, has_ghost_cells=border.has_ghost_cells)
-            rows = _measured_rows(machine, samples, border, only)
+            kind = kind_of(dtype, channels, has_ghost_cells=border.has_ghost_cells, result_dtype=result)
+            rows = _measured_rows(machine, samples, result, border, only)
             for key, row in rows.items():
                 times.setdefault(key, {}).setdefault(kind, []).append(row)
             print(f"{kind}, {picture_side}: {', '.join(rows)}", flush=True)
@@ -82,22 +83,24 @@ def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
 
 
 def _measured_rows(
-    machine: Backend, samples: np.ndarray, border: Border, only: set[str]
+    machine: Backend, samples: np.ndarray, result: str, border: Border, only: set[str]
 ) -> dict[str, list[float | None]]:
-    """Return a row of times for each variant, one a mask side, microseconds."""
+    """Return rows of times, one time a mask side, microseconds."""
     rows: dict[str, list[float | None]] = {}
-    for place, mask_side in enumerate(MASK_SIDES):
-        for kind in COST_KINDS:
-            mask = mask_of(kind, mask_side)
-            problem = describe_problem(samples, mask, border, 0.0)
-            for known in able(problem, mask, machine):
-                is_asked = cost_kind(known.key) == kind and (not only or known.key in only)
-                if not is_asked or (border.has_ghost_cells and not border_counts(known)):
-                    continue
-                row = rows.setdefault(known.key, [None] * len(MASK_SIDES))
-                if not is_too_long(known, problem):
-                    found = best_ms(known, problem, mask, samples, machine)
-                    row[place] = found and float(f"{found * 1e3:.4g}")
+    for (place, mask_side), kind in product(enumerate(MASK_SIDES), COST_KINDS):
+        if kind == "many digits" and (result != "uint8" or mask_side**2 > MOST_CELLS):
+            continue
+        mask = mask_of(kind, mask_side)
+        problem = describe_problem(samples, mask, border, 0.0, result)
+        for known in able(problem, mask, machine):
+            name = cost_rows(known.key).get(kind)
+            is_asked = name is not None and (not only or known.key in only)
+            if not is_asked or (border.has_ghost_cells and not border_counts(known)):
+                continue
+            row = rows.setdefault(name, [None] * len(MASK_SIDES))
+            if not is_too_long(known, problem):
+                found = best_ms(known, problem, mask, samples, machine)
+                row[place] = found and float(f"{found * 1e3:.4g}")
     return rows
 
 

@@ -111,7 +111,12 @@ def _in_turn(clocks: dict[Layout, LaunchClock], rounds: int) -> dict[str, Any]:
 def measured(machine: Backend, sides: list[int], mask_side: int, rounds: int) -> list[dict[str, Any]]:
     """Measure every cell and print it; one that cannot be has its reason."""
     found = []
-    two_d = [v for v in VARIANTS if v.device is DeviceKind.CUDA and not v.key.startswith("row")]
+    # Results are float32.
+    two_d = [
+        v
+        for v in VARIANTS
+        if v.device is DeviceKind.CUDA and not v.key.startswith("row") and not v.only_bytes
+    ]
     print(f"{'size':>6} {'type':14}{'variant':16}{'pitched us':>12}{'packed us':>12}{'packed/pitched':>16}")
     for side in sides:
         for name, samples in pictures(side).items():

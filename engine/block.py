@@ -60,9 +60,12 @@ class Limits:
         Threads along each side.
     shared_bytes : int
         Static shared memory that a block may use, bytes.
+    compute_capability : (int, int), optional
+        The device's, (8, 0) for 8.0; None of what has none: the CPU, the simulator.
     """
 
     max_threads: int = 1024
     max_block_x: int = 1024
     max_block_y: int = 1024
     shared_bytes: int = 48 * 1024
+    compute_capability: tuple[int, int] | None = None

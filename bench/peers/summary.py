@@ -31,7 +31,7 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool
 
     max(copy, multiply-adds / rate): the faster one of a copy of this very picture in this run and of its bytes at the
     bandwidth of a smaller one's copy; the multiply-adds of one pass, or of two where the mask has rank 1, at the device's
-    theoretical rate. Where no rate is known (a CPU) it is the copy.
+    theoretical rate. Where no rate is known (a CPU) it is the copy; of 8-bit pictures too, whose products tensor cores form.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool
         if copied_bytes <= cell.picture_bytes:
             copy = min(copy, 2 * cell.picture_bytes / bytes_per_s * 1e3)
     rate = limits.get("multiply_adds_per_s_measured" if as_measured else "multiply_adds_per_s")
+    if cell.dtype == "uint8":
+        rate = None
     counted = cell.separable_multiply_adds if cell.kind == "gaussian" else cell.multiply_adds
     return max(copy, counted / rate * 1e3) if rate else copy
 

@@ -79,6 +79,7 @@ def cuda_info(number: int) -> DeviceInfo:
                 max_block_x=device.MAX_BLOCK_DIM_X,
                 max_block_y=device.MAX_BLOCK_DIM_Y,
                 shared_bytes=device.MAX_SHARED_MEMORY_PER_BLOCK,
+                compute_capability=(major, minor),
             ),
         )
 

@@ -74,9 +74,16 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
     Without a limit `tiled` could not be launched with blocks of 1024 threads. With one the compiler plans otherwise
     (4096 x 4096, 5 x 5, zero border, H200: 0.60 instead of 0.37 ms), so smaller blocks have none.
     """
-    if SIMULATED or threads <= UNLIMITED_THREADS:
+    if threads <= UNLIMITED_THREADS:
+        return jit_within(None)
+    return jit_within(max(16, REGISTERS // threads // 8 * 8))
+
+
+def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
+    """Return the decorator of a kernel whose threads have at most so many registers; None leaves it to the compiler."""
+    if SIMULATED or registers is None:
         return cuda.jit
-    return cuda.jit(max_registers=max(16, REGISTERS // threads // 8 * 8))
+    return cuda.jit(max_registers=registers)
 
 
 class PreparedPasses:

@@ -2,14 +2,15 @@
 
 No sum here is ever made by subtracting (a sum that takes a new sample in and an old one out): in float32 that drifts, and
 one NaN or infinity would stay for the rest of the line. Windows are put together from sums of their own samples instead
-(van Herk 1992, Gil and Werman 1993, who did so for the maximum): a line is cut into segments as long as the window; then
-each window is the end of one segment, added up from the back, and the beginning of the next one, added up from the front.
-NaN and infinity stay where the direct sum has them.
+(van Herk 1992, Gil and Werman 1993, who did so for the maximum): where two neighbours begin to differ a line is cut; then each
+window is the end of one piece, added up from the back, and the beginning of the next one, added up from the front. `cpu-box`
+cuts columns into segments as long as the window; `box` has in one piece what some neighbours have in common
+(`engine/variants/emit/window_sums.py`). NaN and infinity stay where the direct sum has them.
 
 Rounding
-    Each sample is multiplied by the weight (one rounding), takes part in at most columns - 1 additions along its row and
-    rows - 1 along its column, whatever the order, and in one with the offset: rows + columns roundings at most. That is
-    never more than the rows x columns + 1 that `engine.metrics.agreement` grants, because (rows - 1)(columns - 1) >= 0;
+    Each sample is multiplied by the weight (one rounding, or none where the product is added unrounded), takes part in at
+    most columns - 1 additions along its row and rows - 1 along its column, whatever the order, and in one with the offset:
+    rows + columns roundings at most. That is never more than the rows x columns + 1 that `engine.metrics.agreement` grants, because (rows - 1)(columns - 1) >= 0;
     there are no factors that could be off. In the exact class nothing is rounded at all.
     The weight is applied before the sums and not after them, so that these can pass the largest float32 only where the
     direct sum could.

@@ -145,6 +145,8 @@ class Variant:
     quantises : bool
         Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`). `engine.variants.suitability` refuses
         such a problem for all others, whose `unsupported` is not asked about it.
+    only_bytes : bool
+        Whether it takes pictures of 8 bit with results of 8 bit and no others, which `engine.variants.suitability` refuses.
     cuttable : bool
         Whether a result depends on the cells under its mask alone, formed in an order that does not depend on where it
         lies: then a picture may be filtered in bands, with the very same results. Running sums and transforms are not.
@@ -158,6 +160,8 @@ class Variant:
     added_error : callable of (Problem, Mask) -> float
         What a result may be off beyond the bound of a direct sum (`engine.metrics.agreement`), as a part of the largest
         magnitude among the picture's samples and its ghost value. 0: the bound holds whatever the picture.
+    repeats : callable of Mask -> int
+        How often a mask has the inner work done, which its weights decide and not its size: what `auto` counts with.
     """
 
     key: str
@@ -176,5 +180,7 @@ class Variant:
     needs_finite: bool = False
     most_sample: float = float("inf")
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
+    repeats: Callable[[Mask], int] = lambda mask: 1
     quantises: bool = False
+    only_bytes: bool = False
     cuttable: bool = True

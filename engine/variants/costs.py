@@ -1,7 +1,7 @@
 """What a filtering costs with each variant: measured times, read between their grid points, and scaled to a device.
 
 `cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture sizes, mask sizes
-and kinds of samples, each measured by `python -m bench.auto`, and the machine it was measured on. CUDA variants that load
+and kinds of samples and results, each measured by `python -m bench.auto`, and the machine it was measured on. CUDA variants that load
 tiles have two such grids, with ghost cells outside the picture and with mirrored ones: in a small picture every tile touches
 an edge (256 x 256 float32, 5 x 5, `register-blocked`: 2.8 and 4.3 us). Between the points times are straight lines of
 logarithms. A mask that is not square counts as a square one with as many cells, or with as many rows
@@ -15,6 +15,7 @@ import json
 import math
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ TABLE_PATH = Path(__file__).with_name("cost_table.json")
 
 CORE_MULTIPLY_ADDS_G_S = 50.0
 """What a CPU core counts as, so that the rate of a table says how many it was measured with."""
+
+MANY = 4
+"""Times that the inner work was done for the second of two rows of a variant; the time of others lies on their line."""
 
 SIDES_COUNT = ("separable", "low-rank", "box", "fft")
 """Parts of the keys of variants whose time grows with rows + columns of the mask, if at all; all others' with its cells."""
@@ -60,7 +64,8 @@ class CostTable:
         The grid: square pictures, square masks (rows of as many cells for 1-D variants).
     times_us : dict of str to dict of str to list
         By variant and kind of samples (`kind_of`): a row of times a picture side, one time a mask side, microseconds;
-        None where nothing could be measured.
+        None where nothing could be measured. Where masks have the inner work done more than once, of MANY times too
+        (`repeated`).
     """
 
     rates: Rates
@@ -68,8 +73,26 @@ class CostTable:
     mask_sides: tuple[int, ...]
     times_us: dict[str, dict[str, list[list[float | None]]]]
 
-    def time_us(self, key: str, problem: Problem, rates: Rates) -> float:
-        """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it."""
+    def time_us(self, key: str, problem: Problem, rates: Rates, repeats: int = 1) -> float:
+        """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it.
+
+        Parameters
+        ----------
+        key : str
+            Of the variant.
+        problem : Problem
+        rates : Rates
+            Of the machine.
+        repeats : int
+            How often the mask has the inner work done (`Variant.repeats`).
+        """
+        once = self._time_us(key, problem, rates)
+        if repeats == 1:
+            return once
+        many = self._time_us(repeated(key), problem, rates)
+        return once + (repeats - 1) * (many - once) / (MANY - 1)
+
+    def _time_us(self, key: str, problem: Problem, rates: Rates) -> float:
         kinds = self.times_us.get(key)
         kind = nearest_kind(problem, kinds) if kinds else None
         if not kinds or kind is None:
@@ -117,22 +140,32 @@ def mask_side_of(key: str, problem: Problem) -> float:
     return (rows + columns) / 2 if grows_with_sides(key) else math.sqrt(rows * columns)
 
 
-def kind_of(dtype: str, channels: int, *, has_ghost_cells: bool = False) -> str:
+def repeated(key: str) -> str:
+    """Return the name of the row of a variant's times with masks that have the inner work done MANY times."""
+    return f"{key}, {MANY} times"
+
+
+def kind_of(
+    dtype: str, channels: int, *, has_ghost_cells: bool = False, result_dtype: str = "float32"
+) -> str:
     """Return the name of a kind of samples in the table; its last letter is the number of channels."""
-    return f"{'ghost cells, ' if has_ghost_cells else ''}{dtype} x {channels}"
+    samples = dtype if result_dtype == "float32" else f"{dtype} to {result_dtype}"
+    return f"{'ghost cells, ' if has_ghost_cells else ''}{samples} x {channels}"
 
 
 def nearest_kind(problem: Problem, kinds: dict[str, Any]) -> str | None:
     """Return the kind of samples that is most like the problem's.
 
-    Of its type if there is one, of its channels if there is, and with cells like its border's if there is.
+    Of its type if there is one, of its channels if there is, with results like its own, and with cells like its border's.
     """
     ghosts = problem.border.has_ghost_cells
     for dtype in (problem.dtype, "uint8" if problem.dtype == "uint16" else "float32"):
-        for channels in (1, 3) if problem.channels == 1 else (3, 1):
-            for has_ghost_cells in (ghosts, not ghosts):
-                if (kind := kind_of(dtype, channels, has_ghost_cells=has_ghost_cells)) in kinds:
-                    return kind
+        results = (dtype, "float32") if problem.is_quantised else ("float32",)
+        channels = (1, 3) if problem.channels == 1 else (3, 1)
+        for number, result, cells in product(channels, results, (ghosts, not ghosts)):
+            kind = kind_of(dtype, number, has_ghost_cells=cells, result_dtype=result)
+            if kind in kinds:
+                return kind
     return None
 
 

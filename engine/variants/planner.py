@@ -64,7 +64,10 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
         return Choice(candidate, block or wanted, "nothing else suits this block")
     table = cost_table(device.kind)
     rates = rates_of(device, table.rates)
-    times_us = {candidate.key: table.time_us(candidate.key, problem, rates) for candidate, _ in able}
+    times_us = {
+        candidate.key: table.time_us(candidate.key, problem, rates, candidate.repeats(mask))
+        for candidate, _ in able
+    }
     # A plain sum wins where another method is hardly faster.
     order = sorted(
         able, key=lambda way: times_us[way[0].key] * (_LEAD if grows_with_sides(way[0].key) else 1.0)

@@ -68,6 +68,7 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "separable-l2": (_GREEN, _PLUS),
     "implicit-gemm": (_PURPLE, _CROSS),
     "register-blocked": (_BLUE, _STAR),
+    "digit-sums": (_BLUE, _SQUARE),
     "separable-fused": (_VERMILION, _SQUARE),
     "low-rank-2": (_ORANGE, _STAR),
     "low-rank-3": (_PURPLE, _STAR),

@@ -1,7 +1,9 @@
 # ruff: noqa: N802 - the driver's own names
 """The clock of a device on a made-up driver: each launch takes a known time on a stream that has a clock of its own."""
 
+import ctypes
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -62,13 +64,12 @@ class MadeUpDriver:
 
 
 class Held:
-    def __init__(self, driver: MadeUpDriver) -> None:
+    def __init__(self, driver: MadeUpDriver, *, gave_up: bool = False) -> None:
         self._driver = driver
+        self.gave_up = gave_up
 
-    def lower(self) -> None:
+    def hold(self, stream: Any) -> None:
         self._driver.held += 1
-
-    def hold(self, stream: Any) -> None: ...
 
     def release(self) -> None:
         self._driver.held -= 1
@@ -106,6 +107,32 @@ def test_that_what_cannot_be_captured_is_queued_while_the_stream_is_held(
     assert runs * 4 <= device_clock.MOST_QUEUED
     assert driver.held == 0
     assert clock.name.startswith("device events around a full queue (no graph: ")
+
+
+def test_that_a_call_that_waits_for_the_device_itself_is_timed_without_holding_the_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    driver = made_up(monkeypatch, graphs=False)
+    monkeypatch.setattr(device_clock, "_Flag", lambda: Held(driver, gave_up=True))
+    clock = DeviceClock(driver.launch, 1, 0, launches=4)
+    # Nobody may hold it any more.
+    monkeypatch.setattr(Held, "hold", lambda self, stream: pytest.fail("held again"))
+    ms, runs = clock.sample()
+    assert ms == pytest.approx(LAUNCH_MS)
+    assert runs * 4 <= device_clock.MOST_QUEUED
+    assert "wait for the device by themselves" in clock.name
+
+
+def test_that_a_flag_gives_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_clock, "LONGEST_HOLD_S", 1e-3)
+    word = ctypes.c_uint32(7)
+    monkeypatch.setattr(device_clock, "check", lambda answer: ctypes.addressof(word))
+    monkeypatch.setattr(device_clock, "driver", MagicMock())
+    flag = device_clock._Flag()
+    flag.hold(0)
+    assert flag._timer is not None
+    flag._timer.join(10)
+    assert (flag.gave_up, word.value) == (True, 1)
 
 
 def test_that_a_run_that_fails_leaves_no_stream_held(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from engine.timing.runner import measure
 from engine.variants.contract import Variant
 from engine.variants.planner import Choice
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.suited import has_kernels
+from tests.engine.variants.suited import has_kernels, typed
 from tests.gpu.test_variants_on_device import binomial_for
 
 HEIGHT, WIDTH = 67, 1001
@@ -83,7 +83,8 @@ def test_that_both_layouts_are_verified_and_give_the_same(
     variant: Variant, dtype: str, channels: int, gpu: Backend
 ) -> None:
     picture, mask = picture_of(dtype, channels), binomial_for(variant)
-    problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
+    problem = typed(variant, describe_problem(picture, mask, Border.MIRROR, 0.0))
+    picture = picture.astype(problem.dtype)
     results = []
     for layout in Layout:
         choice = Choice(variant, variant.default_block)

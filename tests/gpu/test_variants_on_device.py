@@ -25,7 +25,7 @@ from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, check
-from tests.engine.variants.suited import LEAST_SIDES, has_kernels, mask_for, suited, suited_cases
+from tests.engine.variants.suited import LEAST_SIDES, has_kernels, mask_for, suited, suited_cases, typed
 
 CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
 # Those whose library is not installed refuse everything, in words.
@@ -76,7 +76,9 @@ def large(request: pytest.FixtureRequest) -> np.ndarray:
 def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.ndarray, device: str) -> None:
     machine = backend(device_for(variant, device).key)
     mask = binomial_for(variant)
-    problem = describe_problem(large, mask, Border.MIRROR, 0.0)
+    problem = typed(variant, describe_problem(large, mask, Border.MIRROR, 0.0))
+    if large.dtype != problem.dtype:
+        large = (large * 255).astype(problem.dtype)
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
     outcome = measure(Choice(variant, variant.default_block), problem, mask, large, machine, plan, seed=5)
     result = outcome.result
@@ -95,7 +97,9 @@ def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.
 def test_that_two_runs_of_the_same_take_the_same_time(variant: Variant, gpu: Backend) -> None:
     image = np.random.default_rng(1).random((2048, 2048, 1), np.float32)
     mask = binomial_for(variant)
-    problem = describe_problem(image, mask, Border.ZERO, 0.0)
+    problem = typed(variant, describe_problem(image, mask, Border.ZERO, 0.0))
+    if image.dtype != problem.dtype:
+        image = (image * 255).astype(problem.dtype)
     plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
     choice = Choice(variant, variant.default_block)
     first, second = (measure(choice, problem, mask, image, gpu, plan).result for _ in range(2))
@@ -116,7 +120,7 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(
     variant: Variant, border: Border, dtype: str, gpu: Backend
 ) -> None:
     mask = binomial_for(variant)
-    problem = Problem(500, 700, 3, dtype, mask.shape, mask.anchor, border)
+    problem = typed(variant, Problem(500, 700, 3, dtype, mask.shape, mask.anchor, border))
     variant.prepare(problem, mask, variant.default_block)
     for step in variant.passes(problem, mask, variant.default_block):
         signature = types.void(*step.signature)
@@ -148,7 +152,7 @@ def test_that_large_masks_run_with_the_largest_block_that_needs_no_limit(
 
 
 @pytest.mark.parametrize("result", ["float32", "same"])
-@pytest.mark.parametrize(("side", "channels"), [(27, 1), (31, 1), (33, 1), (27, 2)])
+@pytest.mark.parametrize(("side", "channels"), [(27, 1), (31, 1), (33, 1), (27, 2), (37, 1), (35, 2)])
 def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
     side: int, channels: int, result: str, device: str
 ) -> None:
@@ -157,8 +161,8 @@ def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
     image = random.integers(0, 256, (33_001, 40, channels)).astype("uint8" if result == "same" else "float32")
     mask = gaussian(side)
     shape = in_place_shape(describe_problem(image, mask, Border.MIRROR, 0.0))
-    assert shape is not None
-    assert shape.is_ring
+    # From 34 rows on filtered rows have a ring of their own.
+    assert shape.is_ring if shape else side > 33
     out = engine.correlate(
         image, mask, border="mirror", device=device, variant="separable-fused", result=result
     )

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -12,7 +13,7 @@ from engine.device.numba_cuda import cuda, missing
 from engine.problem import Problem
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.suited import block_for, has_kernels, mask_for
+from tests.engine.variants.suited import LIMITS, block_for, has_kernels, mask_for, typed
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 
@@ -31,6 +32,28 @@ PAIRS = [
 CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
 BLOCK = Block(32, 8)
 
+
+def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
+    """Return what a variant's code is looked at for; of the code of low-rank-2 with one product more one pair is enough."""
+    if variant.key == "low-rank-3":
+        return PAIRS[-1:]
+    if not variant.only_bytes:
+        return PAIRS
+    return [pair for pair in PAIRS if pair[1] == "uint8" and can_run(variant, pair[0])] + [
+        ((8, 6), "uint8", Border.CONSTANT)
+    ]
+
+
+def can_run(variant: Variant, capability: tuple[int, int]) -> bool:
+    """Return whether a variant runs on devices of a compute capability; what does not says so in words."""
+    mask = mask_for(variant, 5, 7)
+    problem = typed(variant, Problem(100, 200, 3, "float32", mask.shape, mask.anchor))
+    limits = replace(LIMITS, compute_capability=capability)
+    refusal = variant.unsupported(problem, mask, block_for(variant, mask, BLOCK), limits)
+    assert refusal is None or "compute capability" in refusal.reason, refusal
+    return refusal is None
+
+
 every_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 every_pair = pytest.mark.parametrize(
     ("capability", "dtype", "border"),
@@ -42,8 +65,7 @@ every_variant_and_pair = pytest.mark.parametrize(
     [
         pytest.param(variant, *pair, id=f"{variant.key}-{pair[0][0]}.{pair[0][1]}-{pair[1]}-{pair[2]}")
         for variant in CUDA
-        # The code of low-rank-2 with one product more.
-        for pair in (PAIRS[-1:] if variant.key == "low-rank-3" else PAIRS)
+        for pair in pairs_of(variant)
     ],
 )
 
@@ -54,7 +76,7 @@ def ptx_of(
 ) -> tuple[str, ...]:
     """Return the code of each pass."""
     mask = mask_for(variant, 5, 7)
-    problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border)
+    problem = typed(variant, Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border))
     return tuple(
         cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0]
         for step in variant.passes(problem, mask, block)
@@ -113,7 +135,7 @@ def test_that_subnormal_numbers_are_not_flushed_to_zero(variant: Variant) -> Non
     assert ".ftz" not in "".join(ptx_of(variant, (9, 0), "float32", Border.WRAP))
 
 
-@every_variant
+@pytest.mark.parametrize("variant", [v for v in CUDA if can_run(v, (7, 5))], ids=lambda variant: variant.key)
 def test_that_a_device_of_the_oldest_capability_can_read_the_code(variant: Variant) -> None:
     for ptx in ptx_of(variant, (7, 5), "float32", Border.WRAP):
         assert re.search(r"^\.target sm_75\b", ptx, re.MULTILINE)
@@ -134,9 +156,19 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
         assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
 
 
-@pytest.mark.parametrize(("dtype", "bits"), [("uint8", 8), ("uint16", 16)])
-@pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda pair: f"{pair[0]}.{pair[1]}")
-@pytest.mark.parametrize("variant", [v for v in CUDA if v.quantises], ids=lambda variant: variant.key)
+@pytest.mark.parametrize(
+    ("variant", "capability", "dtype", "bits"),
+    [
+        pytest.param(
+            variant, capability, dtype, bits, id=f"{variant.key}-{capability[0]}.{capability[1]}-{dtype}"
+        )
+        for variant in CUDA
+        if variant.quantises
+        for capability in CAPABILITIES
+        if can_run(variant, capability)
+        for dtype, bits in ((("uint8", 8),) if variant.only_bytes else (("uint8", 8), ("uint16", 16)))
+    ],
+)
 def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
     variant: Variant, capability: tuple[int, int], dtype: str, bits: int
 ) -> None:

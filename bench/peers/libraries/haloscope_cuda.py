@@ -13,8 +13,11 @@ from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
 from engine.errors import EngineError
 from engine.variants.contract import DeviceKind
+from engine.variants.registry import VARIANTS
 
-METHODS = ("auto", "register-blocked", "separable-fused", "tiled")
+METHODS = ("auto", "register-blocked", "digit-sums", "separable-fused", "tiled")
+# In tables of other types they would be columns of refusals.
+_ONLY_BYTES = {variant.key for variant in VARIANTS if variant.only_bytes}
 
 
 class _Filter:
@@ -54,7 +57,7 @@ class HaloscopeCUDA:
         return About(versions(), notes={"facts": facts})
 
     def methods(self, cell: Cell) -> tuple[str, ...]:
-        return self._methods
+        return tuple(key for key in self._methods if cell.dtype == "uint8" or key not in _ONLY_BYTES)
 
     def prepare(self, job: Job, method: str) -> Ready:
         choice, problem, mask = chosen(method, job, self._device)

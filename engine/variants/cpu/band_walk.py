@@ -12,12 +12,13 @@ from numba import njit
 
 from engine.device.cpu import cores
 from engine.problem import Problem
-from engine.variants.cpu.bands import FINISHED, cut, workers_for
-from engine.variants.cpu.edges import Halo, aligned_zeros, copy_edge, holds, source_row
+from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
 from engine.variants.cpu.launcher import Launcher
-from engine.variants.emit.cpu_memory import address_of, await_count, copy_samples, count_one
+from engine.variants.emit.cpu_memory import address_of, copy_samples, count_one
 from engine.variants.emit.cpu_row_sums import MOST_ROWS
 from engine.variants.emit.cpu_rows import sum_rows
+from engine.variants.emit.cpu_sharing import TAKEN, finish, row_of, share
 from engine.variants.emit.cpu_vectors import VECTOR
 
 # With 15 mask rows the totals of a tile take 125 KB: they stay in a core's second cache. Narrower ones pay for beginning
@@ -55,27 +56,31 @@ def walk_bands(
     past_cache,
     bands,
     parts,
-    counters,
-    looks,
-    edge,
+    board,
+    edges,
     edge_pitch,
     ghost_row,
-    edge_results,
+    edges_results,
     edge_results_pitch,
-    totals,
+    all_totals,
     totals_pitch,
 ):
-    """Take one band after another and compute its results until none is left.
+    """Take one band after another and compute its results until none is left, on as many threads as the board says.
 
     A band has its first and past-the-last row, and its first and past-the-last part; a part its first and past-the-last
     result of a row, the column of its totals, and the element of its edge buffer, or -1 for a part of the middle. With a
     `row_factor` the weights are the column of a mask that is a column times this row, and `pairs` as `sum_rows` has it.
-
-    Bands are counted as `Progress` says; in the end the count of those finished is looked at so many times at most.
+    Of the buffers each worker has a row.
     """
+    worker = share(board)
+    edge, edge_results, totals = (
+        row_of(edges, worker),
+        row_of(edges_results, worker),
+        row_of(all_totals, worker),
+    )
     size, out_size = edge.itemsize, edge_results.itemsize
     while True:
-        band = count_one(counters, 0)
+        band = count_one(board, TAKEN)
         if band >= bands.shape[0]:
             break
         top, bottom = bands[band, 0], bands[band, 1]
@@ -162,8 +167,7 @@ def walk_bands(
                             edge_results,
                         )
             result += rows
-        count_one(counters, FINISHED)
-    await_count(counters, FINISHED, bands.shape[0], looks)
+    finish(board, worker)
 
 
 @dataclass(frozen=True)
@@ -177,7 +181,7 @@ class _Plan:
 
 @dataclass
 class _Buffers:
-    """What one thread computes in; kept from launch to launch."""
+    """What workers compute in, a row each; kept from launch to launch."""
 
     edge: np.ndarray
     edge_results: np.ndarray
@@ -198,6 +202,8 @@ class BandWalk:
         Added to every result.
     multiply_adds : int
         How much work it is, by which the number of threads is chosen.
+    cost_rows : float
+        What a band costs beside its own rows, as `cut` has it.
     """
 
     def __init__(
@@ -207,6 +213,7 @@ class BandWalk:
         row_factor: np.ndarray | None,
         offset: float,
         multiply_adds: int,
+        cost_rows: float,
     ) -> None:
         self._problem = problem
         self._halo = halo = Halo.of(problem)
@@ -217,7 +224,7 @@ class BandWalk:
         self._pairs = 0
         if row_factor is not None and self._dtype.kind == "u" and (row_factor == row_factor[::-1]).all():
             self._pairs = len(row_factor) // 2
-        self._offset, self._multiply_adds = np.float32(offset), multiply_adds
+        self._offset, self._multiply_adds, self._cost_rows = np.float32(offset), multiply_adds, cost_rows
         self._edge_pitch = halo.longest_edge + halo.before + halo.after + VECTOR
         self._edge_results_pitch = halo.longest_edge + VECTOR
         longest_row = min(TILE_SAMPLES, self._samples) + 2 * self._edge_results_pitch
@@ -242,9 +249,7 @@ class BandWalk:
             plan = self._plans[before_vector] = self._planned(before_vector)
         self._launcher.launch(image, out, plan.bands, plan.workers, partial(self._walk, plan))
 
-    def _walk(
-        self, plan: _Plan, source: int, target: int, counters: np.ndarray, looks: int, buffers: _Buffers
-    ) -> None:
+    def _walk(self, plan: _Plan, source: int, target: int, board: np.ndarray, buffers: _Buffers) -> None:
         problem, halo = self._problem, self._halo
         walk_bands(
             source,
@@ -265,8 +270,7 @@ class BandWalk:
             self._past_cache,
             plan.bands,
             plan.parts,
-            counters,
-            looks,
+            board,
             buffers.edge,
             self._edge_pitch,
             self._ghost_row,
@@ -279,7 +283,7 @@ class BandWalk:
     def _planned(self, before_vector: int) -> _Plan:
         tiles, parts = self._parts(before_vector)
         workers = workers_for(self._multiply_adds, cores())
-        bands = cut(self._problem.height, len(tiles), workers, self._problem.mask_shape[0])
+        bands = cut(self._problem.height, len(tiles), workers, self._cost_rows)
         return _Plan(np.hstack([bands[:, :2], tiles[bands[:, 2]]]), parts, workers)
 
     def _parts(self, before_vector: int) -> tuple[np.ndarray, np.ndarray]:
@@ -305,11 +309,13 @@ class BandWalk:
     def _ghosts(self, count: int) -> np.ndarray:
         return np.full(count, self._problem.ghost_value, self._dtype)
 
-    def _new_buffers(self) -> _Buffers:
+    def _new_buffers(self, workers: int) -> _Buffers:
+        edge = aligned_rows(workers, 2 * ROWS_AT_ONCE * self._edge_pitch, self._dtype)
+        edge[:] = self._problem.ghost_value
         return _Buffers(
-            edge=self._ghosts(2 * ROWS_AT_ONCE * self._edge_pitch),
-            edge_results=np.empty(ROWS_AT_ONCE * self._edge_results_pitch, self._result_dtype),
-            totals=aligned_zeros((self._problem.mask_shape[0] + 1) * self._totals_pitch),
+            edge=edge,
+            edge_results=aligned_rows(workers, ROWS_AT_ONCE * self._edge_results_pitch, self._result_dtype),
+            totals=aligned_rows(workers, (self._problem.mask_shape[0] + 1) * self._totals_pitch, np.float32),
         )
 
 

@@ -29,11 +29,12 @@ from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.box_mask import refuse_other_masks
 from engine.variants.contract import DeviceKind, Launch, Variant
-from engine.variants.cpu.bands import FINISHED, cut, workers_for
-from engine.variants.cpu.edges import Halo, aligned_zeros, copy_edge, holds, source_row
+from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
 from engine.variants.cpu.launcher import Launcher
 from engine.variants.emit.cpu_box_sums import add_line, add_neighbours, take_row
-from engine.variants.emit.cpu_memory import address_of, await_count, copy_samples, count_one
+from engine.variants.emit.cpu_memory import address_of, copy_samples, count_one
+from engine.variants.emit.cpu_sharing import TAKEN, finish, row_of, share
 from engine.variants.emit.cpu_vectors import VECTOR
 from engine.work import Work, filter_work
 
@@ -80,17 +81,18 @@ def box_sums_of_bands(
     offset,
     tile_samples,
     bands,
-    counters,
-    looks,
-    edge,
+    board,
+    edges,
     ghost_row,
-    lines,
+    all_lines,
     pitch,
 ):
-    """Take one band after another and compute its results until none is left; `Progress` says how they are counted.
+    """Take one band after another and compute its results until none is left, on as many threads as the board says.
 
-    `lines` has a line of `pitch` values for each mask row, the ring, and MORE_LINES more; they are 0 at first.
+    Of the buffers each worker has a row; one of `lines` has a line of `pitch` values for each mask row, the ring, and MORE_LINES more; they are 0 at first.
     """
+    worker = share(board)
+    edge, lines = row_of(edges, worker), row_of(all_lines, worker)
     size, value_size = edge.itemsize, lines.itemsize
     front, window, spare, results = (
         (mask_rows + 1) * pitch,
@@ -99,7 +101,7 @@ def box_sums_of_bands(
         (mask_rows + 4) * pitch,
     )
     while True:
-        band = count_one(counters, 0)
+        band = count_one(board, TAKEN)
         if band >= bands.shape[0]:
             break
         top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
@@ -170,13 +172,12 @@ def box_sums_of_bands(
                 place = 0
                 for row in range(mask_rows - 2, 0, -1):
                     add_line(lines, (row + 1) * pitch, row * pitch, length)
-        count_one(counters, FINISHED)
-    await_count(counters, FINISHED, bands.shape[0], looks)
+    finish(board, worker)
 
 
 @dataclass
 class _Buffers:
-    """What one thread computes in; kept from launch to launch."""
+    """What workers compute in, a row each; kept from launch to launch."""
 
     edge: np.ndarray
     lines: np.ndarray
@@ -198,14 +199,14 @@ class BoxSums:
         self._ghost_row = self._ghosts()
         tiles = -(-self._samples // self._tile_samples)
         self._workers = workers_for(problem.samples * COST_OF_A_SAMPLE, cores())
-        self._bands = cut(problem.height, tiles, self._workers, problem.mask_shape[0])
+        self._bands = cut(problem.height, tiles, self._workers, problem.mask_shape[0] - 1)
         self._launcher = Launcher(self._dtype, self._new_buffers)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on all cores; returns when it is done."""
         self._launcher.launch(image, out, self._bands, self._workers, self._walk)
 
-    def _walk(self, source: int, target: int, counters: np.ndarray, looks: int, buffers: _Buffers) -> None:
+    def _walk(self, source: int, target: int, board: np.ndarray, buffers: _Buffers) -> None:
         problem, halo = self._problem, self._halo
         box_sums_of_bands(
             source,
@@ -223,8 +224,7 @@ class BoxSums:
             self._offset,
             self._tile_samples,
             self._bands,
-            counters,
-            looks,
+            board,
             buffers.edge,
             self._ghost_row,
             buffers.lines,
@@ -234,10 +234,12 @@ class BoxSums:
     def _ghosts(self) -> np.ndarray:
         return np.full(self._pitch, self._problem.ghost_value, self._dtype)
 
-    def _new_buffers(self) -> _Buffers:
+    def _new_buffers(self, workers: int) -> _Buffers:
+        edge = aligned_rows(workers, self._pitch, self._dtype)
+        edge[:] = self._problem.ghost_value
         # Of the last line's neighbours some lie past it.
-        lines = aligned_zeros((self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch)
-        return _Buffers(edge=self._ghosts(), lines=lines)
+        count = (self._problem.mask_shape[0] + MORE_LINES + 1) * self._pitch
+        return _Buffers(edge=edge, lines=aligned_rows(workers, count, np.float32))
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:

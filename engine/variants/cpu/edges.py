@@ -12,12 +12,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
+from numpy.typing import DTypeLike
 
 from engine.problem import Problem
 from engine.variants.emit.cpu_memory import address_of, copy_samples
 from engine.variants.emit.cpu_vectors import VECTOR
 
-CACHE_LINE_FLOATS = 16
+# Rows of buffers begin half a page after NumPy's large arrays do in theirs, all workers' alike: two passes take 2 to 3 % less than
+# at the pictures' own place, 4 % with two threads.
+ROWS_BEGIN_BYTES = 2048
+ROWS_ALIGNMENT_BYTES = 4096
+# Between what two threads write: cores fetch lines ahead, and two that work in neighbouring lines wait for each other (8-bit
+# RGB 15 x 15 on 256 x 256 took 10 % longer).
+BETWEEN_ROWS_BYTES = 1024
 
 
 @dataclass(frozen=True)
@@ -85,11 +92,14 @@ def holds(dtype: str, value: float) -> bool:
     return dtype == "float32" or (value == int(value) and 0 <= value <= np.iinfo(dtype).max)
 
 
-def aligned_zeros(count: int) -> np.ndarray:
-    """Return a float32 array that begins at a line of the cache."""
-    array = np.zeros(count + CACHE_LINE_FLOATS, np.float32)
-    first = -(array.ctypes.data // array.itemsize) % CACHE_LINE_FLOATS
-    return array[first : first + count]
+def aligned_rows(rows: int, count: int, dtype: DTypeLike) -> np.ndarray:
+    """Return zeros of `rows` rows of `count` samples or more, each beginning at the same place of its page."""
+    kind = np.dtype(dtype)
+    length = count * kind.itemsize + BETWEEN_ROWS_BYTES
+    pitch = -(-length // ROWS_ALIGNMENT_BYTES) * ROWS_ALIGNMENT_BYTES
+    memory = np.zeros(rows * pitch + ROWS_ALIGNMENT_BYTES, np.uint8)
+    first = (ROWS_BEGIN_BYTES - memory.ctypes.data) % ROWS_ALIGNMENT_BYTES
+    return memory[first : first + rows * pitch].view(kind).reshape(rows, -1)
 
 
 @njit(nogil=True, inline="always")

@@ -26,7 +26,6 @@ from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants import transform
 from engine.variants.contract import DeviceKind, Launch, Variant
-from engine.variants.cpu.bands import await_lock
 from engine.variants.transform import SpectralFilter, transform_flops, transform_sides
 from engine.work import Work, filter_work
 
@@ -104,6 +103,16 @@ class TransformedTiles:
                 await_lock(lock)
                 lock.release()
             raise
+
+
+def await_lock(lock: threading.Lock) -> None:
+    """Wait for a lock, through any number of interruptions: the first one is raised when nobody writes any more."""
+    while True:
+        try:
+            lock.acquire()
+        except BaseException:  # noqa: BLE001 - see above
+            continue
+        return
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> TransformedTiles:

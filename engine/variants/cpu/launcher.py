@@ -1,17 +1,20 @@
 """One launch of a compiled function over bands: on several threads, each with buffers of its own."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.variants.cpu.bands import Progress, run_together
+from engine.variants.cpu.threads import Boards, compiled
 
 Buffers = TypeVar("Buffers")
-Walk = Callable[[int, int, np.ndarray, int, Buffers], None]
-"""Takes bands until none is left; called on each thread with the addresses of the picture and the result, the counters of
-`Progress`, how often to look whether all bands are finished, and the thread's buffers."""
+Walk = Callable[[int, int, np.ndarray, Buffers], None]
+"""Takes bands until none is left, on all threads; called with the addresses of the picture and the result, the board of the
+launch (`engine.variants.emit.cpu_sharing`), and buffers: a row of each for each worker."""
+
+_BOARDS = Boards()
 
 
 class Launcher(Generic[Buffers]):
@@ -22,28 +25,31 @@ class Launcher(Generic[Buffers]):
     dtype : dtype
         That the walks read pictures in; others are converted first.
     new_buffers : callable
-        Makes the buffers of one thread; they are kept from launch to launch.
+        Makes the buffers of so many workers; they are kept from launch to launch.
     """
 
-    def __init__(self, dtype: DTypeLike, new_buffers: Callable[[], Buffers]) -> None:
+    def __init__(self, dtype: DTypeLike, new_buffers: Callable[[int], Buffers]) -> None:
         self._dtype = dtype
         self._new_buffers = new_buffers
-        self._kept: list[Buffers] = []
+        self._kept: defaultdict[int, list[Buffers]] = defaultdict(list)
+        # Here, where a variant is prepared, and not within the first launch.
+        compiled()
 
     def launch(
         self, image: np.ndarray, out: np.ndarray, bands: np.ndarray, workers: int, walk: Walk[Buffers]
     ) -> None:
-        """Filter `image` into `out`, band by band, on so many threads at most; returns when it is done."""
+        """Filter `image` into `out`, band by band, on so many threads at most; returns when it is done.
+
+        Ctrl-C too is raised when nobody writes any more: compiled code has waited for all workers when it returns.
+        """
         image = np.ascontiguousarray(image, self._dtype)
-        progress = Progress.of(bands)
-        source, target = image.ctypes.data, out.ctypes.data
-
-        def work(looks: int) -> None:
-            try:
-                buffers = self._kept.pop()
-            except IndexError:
-                buffers = self._new_buffers()
-            walk(source, target, progress.counters, looks, buffers)
-            self._kept.append(buffers)
-
-        run_together(work, min(workers, len(bands)), progress)
+        workers = min(workers, len(bands))
+        kept = self._kept[workers]
+        try:
+            buffers = kept.pop()
+        except IndexError:
+            buffers = self._new_buffers(workers)
+        board = _BOARDS.take(workers)
+        walk(image.ctypes.data, out.ctypes.data, board, buffers)
+        _BOARDS.give_back(board)
+        kept.append(buffers)

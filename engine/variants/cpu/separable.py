@@ -36,6 +36,9 @@ from engine.variants.cpu.two_passes import TwoPasses
 from engine.variants.emit.cpu_product_sums import product_rows
 from engine.work import Work, filter_work
 
+# What a band costs beside its own rows, measured: so many rows for each mask row but one, as these are taken one by one.
+COST_OF_MASK_ROWS = 1.5
+
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return no launches: the bands are tasks of CPU threads."""
@@ -89,7 +92,8 @@ def _prepared(problem: Problem, mask: Mask) -> BandWalk | TwoPasses:
         return TwoPasses(problem, mask)
     factors = factor(mask)
     column, row = np.array(factors.column), np.array(factors.row)
-    return BandWalk(problem, column, row, mask.offset, problem.samples * sum(problem.mask_shape))
+    cost_rows = COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
+    return BandWalk(problem, column, row, mask.offset, problem.samples * sum(problem.mask_shape), cost_rows)
 
 
 VARIANT = Variant(

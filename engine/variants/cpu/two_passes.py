@@ -12,10 +12,11 @@ from engine.device.cpu import cores
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.problem import Problem
-from engine.variants.cpu.bands import FINISHED, cut, workers_for
-from engine.variants.cpu.edges import Halo, aligned_zeros, copy_edge, holds, source_row
+from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
 from engine.variants.cpu.launcher import Launcher
-from engine.variants.emit.cpu_memory import address_of, await_count, copy_samples, count_one, fetch_ahead
+from engine.variants.emit.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
+from engine.variants.emit.cpu_sharing import TAKEN, finish, row_of, share
 from engine.variants.emit.cpu_two_passes import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
 from engine.variants.emit.cpu_vectors import VECTOR
 
@@ -27,6 +28,8 @@ BLOCK_ROWS = 32
 # Rows between the one that is read and the one that is asked for: 8-bit RGB takes a fifth less time with it. The rows of results
 # are asked for too: 15 x 15 float32 takes a fifth less with both in the second cache (a row fills an eighth of the first one).
 ROWS_AHEAD = 2
+# What a band costs beside its own rows, in rows for each mask row but one: half a row, and the sums' way out of the cache.
+COST_OF_MASK_ROWS = 1.0
 
 
 def tile_samples(sums_rows: int, samples: int) -> int:
@@ -55,20 +58,25 @@ def two_passes_of_bands(
     block_rows,
     tile_samples,
     bands,
-    counters,
-    looks,
-    edge,
-    floats,
+    board,
+    edges,
+    all_floats,
     ghost_row,
-    last_results,
-    sums,
+    all_last_results,
+    all_sums,
 ):
-    """Take one band after another and compute its results until none is left."""
+    """Take one band after another and compute its results until none is left, on as many threads as the board says.
+
+    Of the buffers each worker has a row.
+    """
+    worker = share(board)
+    edge, floats = row_of(edges, worker), row_of(all_floats, worker)
+    last_results, sums = row_of(all_last_results, worker), row_of(all_sums, worker)
     size, out_size = edge.itemsize, last_results.itemsize
     mask_rows, mask_columns = column_factor.size, row_factor.size
     pitch = tile_samples + VECTOR
     while True:
-        band = count_one(counters, 0)
+        band = count_one(board, TAKEN)
         if band >= bands.shape[0]:
             break
         band_top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
@@ -142,13 +150,12 @@ def two_passes_of_bands(
                                 last_results,
                             )
                 row += results
-        count_one(counters, FINISHED)
-    await_count(counters, FINISHED, bands.shape[0], looks)
+    finish(board, worker)
 
 
 @dataclass
 class _Buffers:
-    """What one thread computes in; kept from launch to launch."""
+    """What workers compute in, a row each; kept from launch to launch."""
 
     edge: np.ndarray
     floats: np.ndarray
@@ -175,14 +182,16 @@ class TwoPasses:
         self._ghost_row = self._ghosts()
         tiles = -(-self._samples // self._tile_samples)
         self._workers = workers_for(problem.samples * sum(problem.mask_shape), cores())
-        self._bands = cut(problem.height, tiles, self._workers, problem.mask_shape[0])
+        self._bands = cut(
+            problem.height, tiles, self._workers, COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
+        )
         self._launcher = Launcher(self._dtype, self._new_buffers)
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on all cores; returns when it is done."""
         self._launcher.launch(image, out, self._bands, self._workers, self._walk)
 
-    def _walk(self, source: int, target: int, counters: np.ndarray, looks: int, buffers: _Buffers) -> None:
+    def _walk(self, source: int, target: int, board: np.ndarray, buffers: _Buffers) -> None:
         problem, halo = self._problem, self._halo
         two_passes_of_bands(
             source,
@@ -202,8 +211,7 @@ class TwoPasses:
             self._block_rows,
             self._tile_samples,
             self._bands,
-            counters,
-            looks,
+            board,
             buffers.edge,
             buffers.floats,
             self._ghost_row,
@@ -215,10 +223,12 @@ class TwoPasses:
         count = self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR
         return np.full(count, self._problem.ghost_value, self._dtype)
 
-    def _new_buffers(self) -> _Buffers:
+    def _new_buffers(self, workers: int) -> _Buffers:
+        edge = aligned_rows(workers, self._ghost_row.size, self._dtype)
+        edge[:] = self._problem.ghost_value
         return _Buffers(
-            edge=self._ghosts(),
-            floats=aligned_zeros(self._ghost_row.size),
-            last_results=np.empty(RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype),
-            sums=aligned_zeros(self._sums_rows * (self._tile_samples + VECTOR)),
+            edge=edge,
+            floats=aligned_rows(workers, self._ghost_row.size, np.float32),
+            last_results=aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype),
+            sums=aligned_rows(workers, self._sums_rows * (self._tile_samples + VECTOR), np.float32),
         )

@@ -1,21 +1,21 @@
 """`box`: masks of equal weights by running sums, in one kernel; the cost hardly depends on the side.
 
 Idea
-    Along the rows, and then down the columns, a window is the end of one segment, what lies between, and the beginning of a
-    last one (`engine.variants.box_mask`), so that each sample is added about three times in each direction whatever the mask.
+    Neighbouring windows have most of their cells in common. These are added up once; what lies before them is added from the
+    back, what lies after them from the front (`engine/variants/emit/window_sums.py`): about 3 to 6 additions a result along the
+    rows, and as many down the columns, whatever the mask.
 Who loads what
-    A block is one warp. It walks down a strip of up to 128 samples, up to 8 input rows at a time: while it adds up the present
-    ones, the next ones are copied (`engine/variants/emit/cuda_tile_loader.py`). First each thread adds up segments of rows
-    from both ends, in registers; then it follows its columns, 32 samples apart. Rows that will leave the windows again are
-    kept in a ring in shared memory (`engine/variants/emit/box_strip.py`).
+    A block copies its input tile into shared memory with 16-byte copies that no thread waits for. A few threads take a row,
+    sum up 4 to 32 neighbouring windows each in registers, and put the sums in the place of the samples; then each thread
+    sums up its columns. Masks of many rows have no room for a tile: the block goes on down, 8 to 32 rows at a time, and keeps
+    the sums of rows that windows still need in a ring, while the next input rows arrive (`engine/variants/emit/box_shape.py`).
 What it saves
-    Against the separable variants: rows + columns multiply-adds become about eight additions, and no rows are filtered
-    twice but those above a strip.
+    Against the separable variants: rows + columns multiply-adds become about ten additions.
 Limit
-    Memory; shared memory for large masks of several channels: each result takes 6 accesses to it with 3 cells a side, 14
-    with 63.
+    Memory; shared memory for large masks of several channels, where few neighbours have the channel in common.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -34,94 +34,130 @@ from engine.problem import Problem
 from engine.variants.box_mask import refuse_other_masks
 from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
 from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
-from engine.variants.emit.box_strip import LANES, SHARED_BYTES, BoxStrip, box_strip
-from engine.variants.emit.cuda_async_copy import closer, waiter
-from engine.variants.emit.cuda_column_walk import column_walker
-from engine.variants.emit.cuda_segment_sums import segment_summer
+from engine.variants.emit.box_shape import LANES, SHARED_BYTES, BoxShape
+from engine.variants.emit.cuda_async_copy import waiter
+from engine.variants.emit.cuda_result_storer import result_storer
 from engine.variants.emit.cuda_tile_loader import tile_loader
+from engine.variants.emit.cuda_window_sums import column_summer, row_summer, sums_keeper
 from engine.work import Work, filter_work
 
-# A large device, of which each multiprocessor gets the same number of blocks, all at once. Every further strip down reads
-# mask rows - 1 rows once more; 12 blocks have 50 KB under way.
-MULTIPROCESSORS = 132
-MOST_BLOCKS = 12
+TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
+RING_WARPS, RING_COLUMNS = 4, 1
+# Mask rows from which a ring is used, and up to which memory is the limit.
+LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
+# A large device, of which each multiprocessor gets the same number of a ring's blocks, all at once: few tall ones rather than as
+# many as have room (31 x 31 float32: 3 of 352 rows 51, 6 of 176 rows 53 us).
+MULTIPROCESSORS, MOST_BLOCKS = 132, 3
 SHARED_BYTES_OF_ALL = 227 * 1024
 RESERVED_BYTES = 1024
-LEAST_ROWS = 16
-# Where strips alone fill the device, lower ones end at different times (8-bit RGB, 15 x 15, H200: 340 us with 376 rows, 193
-# with 96); masks of many rows want more, because so many are read twice.
+# Where strips alone fill the device, lower ones end together; each takes the mask's rows but one twice (8-bit RGB, 31 x 31: 96 rows
+# 127, 192 rows 123, 384 rows 126 us).
 MOST_ROWS, MOST_ROWS_A_MASK_ROW = 128, 6
+INSTEAD = "register-blocked or tiled"
 
 
-def _strip_of(problem: Problem) -> BoxStrip:
-    return box_strip(problem.mask_shape, problem.anchor[1], problem.channels)
+def box_shape(problem: Problem) -> BoxShape:
+    """Return the shape of a block's work: a tile where there is room for one, else a ring.
+
+    More neighbouring results a thread share more of what it reads of a row. More rows share the sums of those above and
+    below, but take the registers of other warps. Widths, results and rows are those that were fastest on an H200.
+    """
+    rows, columns = problem.mask_shape
+    span = (columns - 1) * problem.channels
+    results = 8 if span < 8 else 16 if span < 24 else 32
+    tiles = [_tile(problem, results, number) for number in (4, 5, 6)]
+    tiles = [tile for tile in tiles if tile.shared_bytes <= SHARED_BYTES]
+    is_low = blocks_along(problem.height, TILE_WARPS * 4) <= MAX_GRID_Y
+    if tiles and is_low and rows < LEAST_RING_ROWS:
+        is_memory_bound = rows <= MOST_ROWS_OF_FOUR and problem.channels == 1
+        return tiles[0] if is_memory_bound else tiles[-1]
+    widths = (128, 64) if problem.channels == 1 else (64,)
+    results = 16 if span < 32 else 32
+    rings = [_ring(problem, width, results, 16) for width in widths] + [_ring(problem, 64, results, 8)]
+    return next((ring for ring in rings if ring.shared_bytes <= SHARED_BYTES), rings[-1])
 
 
-def strip_rows(problem: Problem) -> int:
-    """Return the rows of results of a block: as many as leave a large device full of blocks that all run at once."""
-    strip = _strip_of(problem)
-    across = blocks_along(problem.width * problem.channels, strip.out_samples)
-    at_once = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (4 * strip.shared_cells + RESERVED_BYTES))
-    down = max(1, MULTIPROCESSORS * at_once // across)
-    few_rows_twice = max(LEAST_ROWS, problem.mask_shape[0] // 2)
-    most = max(MOST_ROWS, MOST_ROWS_A_MASK_ROW * problem.mask_shape[0])
-    rows = min(max(few_rows_twice, blocks_along(problem.height, down)), most)
-    rows = max(rows, blocks_along(problem.height, MAX_GRID_Y))
-    return blocks_along(rows, strip.step_rows) * strip.step_rows
+def _tile(problem: Problem, results: int, rows: int) -> BoxShape:
+    return BoxShape(
+        *problem.mask_shape,
+        problem.channels,
+        problem.anchor[1] * problem.channels,
+        out_samples=TILE_SAMPLES,
+        results=results,
+        rows=rows,
+        columns=TILE_COLUMNS,
+        warps=TILE_WARPS,
+        is_ring=False,
+    )
+
+
+def _ring(problem: Problem, samples: int, results: int, rows: int) -> BoxShape:
+    tile = _tile(problem, results, rows)
+    if samples < TILE_SAMPLES:
+        # Threads that load at once lie in 8 rows, and meet in no bank; in 4 rows they would, with 8 results each.
+        results = max(results, 16)
+    return replace(
+        tile, out_samples=samples, results=results, columns=RING_COLUMNS, warps=RING_WARPS, is_ring=True
+    )
+
+
+def strip_rows(problem: Problem, shape: BoxShape) -> int:
+    """Return the rows of results of a block: of a ring as many as leave a large device blocks that all run at once."""
+    if not shape.is_ring:
+        return shape.step_rows
+    across = blocks_along(problem.width * problem.channels, shape.out_samples)
+    if across < MULTIPROCESSORS:
+        at_once = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
+        rows = blocks_along(problem.height, MULTIPROCESSORS * at_once // across)
+    else:
+        rows = max(MOST_ROWS, MOST_ROWS_A_MASK_ROW * problem.mask_shape[0])
+    few_rows_twice = problem.mask_shape[0] // 2
+    rows = max(rows, few_rows_twice, blocks_along(problem.height, MAX_GRID_Y))
+    return blocks_along(rows, shape.step_rows) * shape.step_rows
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch; the block is the variant's own."""
-    strip = _strip_of(problem)
-    grid = (
-        blocks_along(problem.width * problem.channels, strip.out_samples),
-        blocks_along(problem.height, strip_rows(problem)),
-        1,
-    )
-    return (Launch(grid, (LANES, 1, 1), 4 * strip.shared_cells),)
+    """Return one launch; the block is the variant's own, 32 threads across."""
+    shape = box_shape(problem)
+    across = blocks_along(problem.width * problem.channels, shape.out_samples)
+    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
+    return (Launch(grid, (LANES, shape.warps, 1), shape.shared_bytes),)
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each block loads whole batches of rows, and follows its own columns down."""
-    strip, (launch,) = _strip_of(problem), plan(problem, block)
-    rows, (across, down, _) = strip_rows(problem), launch.grid
-    batches = [strip.batches(min(rows, problem.height - index * rows)) for index in range(down)]
-    number = across * sum(batches)
-    loaded = number * strip.tile_cells
+    """Return the work: a block sums up its input rows along themselves, in whole lots, and its results down the columns."""
+    shape, (launch,) = box_shape(problem), plan(problem, block)
+    across, height = launch.grid[0], strip_rows(problem, shape)
+    tops = range(0, problem.height, height)
+    lots = [shape.lots(min(height, problem.height - top)) for top in tops]
+    cells = loaded = across * sum(lots) * shape.lot_rows * shape.pitch
     if problem.border.has_ghost_cells:
-        lefts = (index * strip.out_samples - strip.before for index in range(across))
         samples = problem.width * problem.channels
-        wide = sum(cells_inside(left, left + strip.tile.tile_samples, samples) for left in lefts)
-        tops = (index * rows - problem.anchor[0] - strip.early_rows for index in range(down))
+        lefts = (block * shape.out_samples - shape.before for block in range(across))
+        wide = sum(cells_inside(left, left + shape.pitch, samples) for left in lefts)
+        firsts = (top - problem.anchor[0] - shape.early_rows for top in tops)
         loaded = wide * sum(
-            cells_inside(top, top + count * strip.batch_rows, problem.height)
-            for top, count in zip(tops, batches, strict=True)
+            cells_inside(first, first + count * shape.lot_rows, problem.height)
+            for first, count in zip(firsts, lots, strict=True)
         )
-    first_cells = strip.batch_rows * strip.first_segments * strip.segment * strip.channels
-    segment_cells = strip.jobs * strip.segment
-    results = strip.batch_rows * strip.out_samples
-    along = strip.mask_columns * results
-    if strip.segment:
-        along = strip.batch_rows * sum(strip.parts(sample) for sample in range(strip.out_samples))
-    kept = results if strip.slots else 0
-    totals = strip.steps * strip.out_samples
-    has_both = bool(strip.rest) and strip.whole_steps > 1
+    jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
+    walks = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
+    along, down = shape.along, shape.down
     return filter_work(
         problem,
         picture_loads=loaded,
-        shared_loads=number * (segment_cells + along + kept + totals * (strip.totals + has_both)),
-        shared_stores=number
-        * (strip.tile_cells + segment_cells + first_cells + kept + totals * (bool(strip.totals) + has_both)),
-        multiply_adds=number * (segment_cells if strip.segment else along),
+        shared_loads=jobs * along.read + walks * down.windows.samples,
+        shared_stores=cells + jobs * shape.results,
+        multiply_adds=jobs * along.windows.weighed,
     )
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is no box, or the device's shared memory too small; None if all is well."""
-    refusal = refuse_other_masks(mask, "register-blocked or tiled")
+    refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:
         return refusal
-    needed, available = 4 * _strip_of(problem).shared_cells, min(limits.shared_bytes, SHARED_BYTES)
+    needed, available = box_shape(problem).shared_bytes, min(limits.shared_bytes, SHARED_BYTES)
     if needed > available:
         rows, columns = problem.mask_shape
         return Refusal(
@@ -134,68 +170,81 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 # What the compiler must know: few of them are in use at a time.
 @lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border, strip: BoxStrip, itemsize: int, result_itemsize: int):
+def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
-    load = tile_loader(strip.tile, strip.batch_rows, itemsize, border.rule)
-    wait, close = waiter(pending=strip.ahead - 1), closer()
-    add_up, walk = segment_summer(strip), column_walker(strip, result_itemsize)
+    load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
+    wait = waiter(pending=0)
+    sum_along, keep = row_summer(shape.along), sums_keeper(shape.results)
+    sum_down = column_summer(shape.down, shape.kept_at)
+    store = result_storer(shape.thread_results, result_itemsize)
     # Vectors of 16 bytes need it; the simulator knows no alignment.
     ALIGNMENT = None if SIMULATED else 16
-    CHANNELS, BEFORE, OUT_SAMPLES = strip.channels, strip.before, strip.out_samples
-    AHEAD, STEPS, STEP_ROWS, BATCH_ROWS = strip.ahead, strip.steps, strip.step_rows, strip.batch_rows
-    BATCH_CELLS, TILE_CELLS = strip.tile_cells, (strip.ahead + 1) * strip.tile_cells
-    ROW_CELLS, BACK_AT, BACK_PITCH = strip.tile.tile_samples, strip.back_at, strip.back_pitch
-    HAS_SEGMENTS = strip.segment > 0
-    RING_CELLS, STEP_CELLS = strip.slots * STEP_ROWS * OUT_SAMPLES, STEP_ROWS * OUT_SAMPLES
-    TOTALS_CELLS, SHARED_CELLS = strip.totals * OUT_SAMPLES, strip.shared_cells
-    EARLY_ROWS, EARLY_STEPS = strip.early_rows, strip.slots
+    CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
+    CHANNELS, BEFORE, OUT_SAMPLES, RESULTS = shape.channels, shape.before, shape.out_samples, shape.results
+    WARP_ROWS, ROUND_ROWS, ROUNDS = shape.warp_rows, shape.round_rows, shape.rounds
+    LOT_ROWS, STEP_ROWS, RING_ROWS = shape.lot_rows, shape.step_rows, shape.ring_rows
+    EARLY_STEPS, EARLY_ROWS, IS_RING = shape.early_steps, shape.early_rows, shape.is_ring
+    ROWS, COLUMNS, COLUMN_THREADS = shape.rows, shape.columns, shape.column_threads
 
     @cuda.jit
-    def correlate_box(image, weight, width, rows, anchor_row, ghost_value, offset, out):
-        # First the batches of rows, then what `BoxStrip` says.
-        tile = cuda.shared.array(SHARED_CELLS, float32, ALIGNMENT)
+    def correlate_box(image, weight, width, anchor_row, strip_rows, ghost_value, offset, out):
+        # Input rows; of a ring, the rows of sums after them.
+        tile = cuda.shared.array(CELLS, float32, ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
-        height = image.shape[0]
-        # No block begins below the picture; said so, the product keeps its 64 bits.
-        first_row = min(cuda.blockIdx.y * rows, height)
+        first = cuda.blockIdx.y * (strip_rows if IS_RING else STEP_ROWS)
         first_sample = cuda.blockIdx.x * OUT_SAMPLES
-        top, left = first_row - anchor_row - EARLY_ROWS, first_sample - BEFORE
-        own_rows = min(rows, height - first_row)
-        steps = (own_rows + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
-        batches = (steps + STEPS - 1) // STEPS
-        # Places of the next batch that is loaded, and of the one that is added up; of rows that leave; of sums of steps.
-        there, here, slot, previous, total = 0, 0, 0, max(0, RING_CELLS - STEP_CELLS), 0
-        row = -EARLY_STEPS * STEP_ROWS
-        for batch in range(AHEAD):
-            load(tile, there, image, samples, top + batch * BATCH_ROWS, lane, warp, left, ghost_value)
-            there += BATCH_CELLS
-        for batch in range(batches):
+        left, top = first_sample - BEFORE, first - anchor_row - EARLY_ROWS
+        load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+        lots = 1
+        if IS_RING:
+            lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
+        # Threads that load vectors at once lie in as many rows as leave them no bank in common.
+        own_row, across = warp * WARP_ROWS + lane % WARP_ROWS, lane // WARP_ROWS * RESULTS
+        thread = warp * 32 + lane
+        column, own_rows = thread % COLUMN_THREADS * COLUMNS, thread // COLUMN_THREADS * ROWS
+        row = first - EARLY_STEPS * STEP_ROWS + own_rows
+        # Where, in a ring, the next row of sums goes, and where this thread's windows begin.
+        there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
+        for lot in range(lots):
             wait()
-            # The batch is there, and nobody reads the one before it any more, whose place the next one takes.
+            # Nobody may read a cell before whoever copies it has it there, or replace a sum that others still read.
             cuda.syncthreads()
-            if batch + AHEAD < batches:
-                below = top + (batch + AHEAD) * BATCH_ROWS
-                load(tile, there, image, samples, below, lane, warp, left, ghost_value)
+            if IS_RING:
+                for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
+                    sums = sum_along(tile, lot_row * PITCH + across, weight)
+                    kept = there + lot_row
+                    kept = kept - RING_ROWS if kept >= RING_ROWS else kept
+                    keep(tile, KEPT_AT + kept * KEPT_PITCH + across, sums)
+            elif SIMULATED:
+                # Its barrier is for the whole block: all threads must come to it equally often.
+                for number in range(ROUNDS):
+                    lot_row = number * ROUND_ROWS + own_row
+                    at = lot_row * PITCH + across
+                    sums = sum_along(tile, at, weight) if lot_row < LOT_ROWS else ()
+                    cuda.syncthreads()
+                    if lot_row < LOT_ROWS:
+                        keep(tile, at, sums)
             else:
-                close()
-            if HAS_SEGMENTS:
-                add_up(tile, here, lane, weight)
-                # Nobody may put together what others have not stored yet.
-                cuda.syncthreads()
-            for step in range(STEPS):
-                at = here + step * STEP_ROWS * ROW_CELLS
-                back_at = BACK_AT + step * STEP_ROWS * BACK_PITCH
-                walk(
-                    tile, at, back_at, slot, previous, total, weight, lane, row, own_rows, out, first_row,
-                    first_sample, samples, offset,
-                )  # fmt: skip
-                row += STEP_ROWS
-                previous = slot
-                slot = 0 if slot + STEP_CELLS >= RING_CELLS else slot + STEP_CELLS
-                total = 0 if total + OUT_SAMPLES >= TOTALS_CELLS else total + OUT_SAMPLES
-            here = 0 if here + BATCH_CELLS == TILE_CELLS else here + BATCH_CELLS
-            there = 0 if there + BATCH_CELLS == TILE_CELLS else there + BATCH_CELLS
+                for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
+                    at = lot_row * PITCH + across
+                    sums = sum_along(tile, at, weight)
+                    # All lanes have read what these sums take the place of.
+                    cuda.syncwarp()
+                    keep(tile, at, sums)
+            cuda.syncthreads()
+            if IS_RING and lot + 1 < lots:
+                top += LOT_ROWS
+                load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+            if lot >= EARLY_STEPS:
+                store(out, row, first_sample + column, samples, sum_down(tile, begin, column, offset))
+                if IS_RING:
+                    begin += STEP_ROWS
+                    begin = begin - RING_ROWS if begin >= RING_ROWS else begin
+            if IS_RING:
+                there += STEP_ROWS
+                there = there - RING_ROWS if there >= RING_ROWS else there
+            row += STEP_ROWS
 
     return correlate_box
 
@@ -208,23 +257,17 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     UnsupportedVariant
         The mask is no box.
     """
-    refusal = refuse_other_masks(mask, "register-blocked or tiled")
+    refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
-    (launch,) = plan(problem, block)
+    shape, (launch,) = box_shape(problem), plan(problem, block)
     numbers = (types.int64,) * 3
     signature = (image_type(problem), float32, *numbers, float32, float32, result_type(problem))
-    arguments = (
-        Place.IMAGE,
-        np.float32(mask.weights32[0, 0]),
-        problem.width,
-        strip_rows(problem),
-        problem.anchor[0],
-        np.float32(problem.ghost_value),
-        np.float32(mask.offset),
-        Place.OUT,
-    )
-    function = kernel(problem.border, _strip_of(problem), problem.itemsize, problem.result_itemsize)
+    weight = np.float32(mask.weights32[0, 0])
+    values = (problem.width, problem.anchor[0], strip_rows(problem, shape))
+    constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
+    arguments = (Place.IMAGE, weight, *values, *constants, Place.OUT)
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     return (Pass("correlate_box", function, signature, launch, arguments),)
 
 
@@ -232,9 +275,9 @@ VARIANT = Variant(
     key="box",
     title="Running sums (box)",
     device=DeviceKind.CUDA,
-    idea="For masks of equal weights: each window is the end of one segment, what lies between and the beginning of a last one, "
-    "along the rows and then down the columns, so that a large mask costs hardly more than a small one.",
-    default_block=Block(LANES, 1),
+    idea="For masks of equal weights: what neighbouring windows have in common is added up once, along the rows and then down the "
+    "columns, so that a large mask costs hardly more than a small one.",
+    default_block=Block(LANES, TILE_WARPS),
     plan=plan,
     work=work,
     prepare=prepare_passes(passes),

@@ -43,6 +43,11 @@ MOST_ROWS_OF_FOUR = 13
 # Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and 65 (H200).
 LEAST_ROWS_OF_TWO = 22
 LEAST_RING_ROWS = 27
+# Mask rows but one that half of a ring has room for above the first result; larger masks are left to `fused_ring.py`.
+MOST_RING_ROWS = 4 * WARPS + 1
+# Tiles of several channels leave few rows of results then (27 x 27 RGB float32: 241 us, by `fused_ring` 163; 25 x 25 RGB of 8
+# bit: 206 and 187).
+MOST_SIDE_OF_SEVERAL = 23
 MOST_STEPS = 8
 # A large GPU has 128 to 144 multiprocessors, which take four blocks each.
 BLOCKS_AT_ONCE = 512
@@ -113,7 +118,7 @@ class InPlaceShape:
 
 
 def in_place_shape(problem: Problem) -> InPlaceShape | None:
-    """Return the shape of a block's work: what was fastest of what was tried (H200); None if it needs more shared memory.
+    """Return the shape of a block's work: what was fastest of what was tried (H200); None if the mask is too large for it.
 
     More neighbouring results a thread share more of what it reads of a row, and are worth it where the mask is wide. More
     rows share the filtering of those above and below, but take the registers of other warps: where memory is the limit (up
@@ -122,11 +127,13 @@ def in_place_shape(problem: Problem) -> InPlaceShape | None:
     enough for all multiprocessors (31 x 31: 64 us, without 73; 25 x 25: 64 and 57).
     """
     rows, columns = problem.mask_shape
+    if rows > MOST_RING_ROWS or (problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL):
+        return None
     span = (columns - 1) * problem.channels
     # Integers cost more for each row that waits to be filtered, so that fewer lanes a row are better earlier.
     narrow, medium = (4, 8) if problem.itemsize == 4 else (0, 3)
     vectors = 1 if span <= narrow else 2 if span <= medium or rows >= LEAST_ROWS_OF_TWO else 4
-    if LEAST_RING_ROWS <= rows <= 4 * WARPS + 1 and _steps(problem, 4 * WARPS) > 1:
+    if rows >= LEAST_RING_ROWS and _steps(problem, 4 * WARPS) > 1:
         ring = _shape(problem, min(vectors, 2), 4, is_ring=True)
         if ring.shared_bytes <= SHARED_BYTES:
             return ring
@@ -208,7 +215,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
     along = shape.along
     load = tile_loader(along, shape.lot_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
-    filter_along, keep = accumulator(along, all_weights=shape.weights), row_keeper(along, along.tile_samples)
+    filter_along, keep = accumulator(along, shape.weights), row_keeper(along)
     filter_down = column_filter(shape.down, along.weights, shape.weights)
     one_vector = TileShape(1, 1, 1, 0, 0, 1, shape.rows, along.warps, 1, 1)
     store = result_storer(one_vector, result_itemsize)

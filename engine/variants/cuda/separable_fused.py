@@ -6,14 +6,14 @@ Idea
 Who loads what
     A block copies its input tile into shared memory with 16-byte copies that no thread waits for, filters each of its rows
     where it lies, and then its columns with the results of several rows in registers (`fused_in_place.py`). Where the tile
-    of a long mask is too large for that, the input rows come a few at a time (`fused_tiles.py`). The factors lie in
-    constant memory that is written when a mask is prepared.
+    of a large mask has no room, a block goes on down the picture, and has a few input rows and a ring of filtered ones
+    (`fused_ring.py`). The factors lie in constant memory that is written when a mask is prepared.
 What it saves
     Against the two-pass variants: the scratch picture in global memory, written once and read at least once. Against
     `register-blocked`: rows + columns multiply-adds a result instead of rows x columns.
 Limit
     Memory up to about 15 x 15. The rows that the mask hangs over a block are filtered again by the next one: 8 beside 32 of
-    a mask of 9 rows, 32 beside 256 of one of 31 (4096 x 4096).
+    a mask of 9 rows, 32 beside 256 of one of 31, 62 beside 416 of one of 63 (4096 x 4096).
 
 Source: the fused passes of V. Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), section "Separable
 convolution", kept in shared memory. The rounding is that of `engine/variants/cuda/two_passes.py`.
@@ -26,9 +26,10 @@ from engine.errors import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Variant
-from engine.variants.cuda import fused_in_place, fused_tiles
-from engine.variants.cuda.fused_in_place import in_place_shape
-from engine.variants.cuda.geometry import refuse_rows
+from engine.variants.cuda import fused_in_place, fused_ring
+from engine.variants.cuda.fused_in_place import InPlaceShape, in_place_shape
+from engine.variants.cuda.fused_ring import ring_shape
+from engine.variants.cuda.geometry import MAX_GRID_Y
 from engine.variants.cuda.two_passes import refuse_mask
 from engine.work import Work
 
@@ -37,18 +38,28 @@ MAX_SIDE = 63
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
-    shape = in_place_shape(problem)
-    return (fused_in_place.launch_of(problem, shape) if shape else fused_tiles.launch_of(problem),)
+    if shape := _in_place(problem):
+        return (fused_in_place.launch_of(problem, shape),)
+    return (fused_ring.launch_of(problem, ring_shape(problem)),)
 
 
 def work(problem: Problem, block: Block) -> Work:
     """Return the work, with what is filtered more than once."""
+    if shape := _in_place(problem):
+        return fused_in_place.work_of(problem, shape)
+    return fused_ring.work_of(problem, ring_shape(problem))
+
+
+def _in_place(problem: Problem) -> InPlaceShape | None:
+    """Return the shape of a block's work in place; None where only strips with a ring have room, or are high enough."""
     shape = in_place_shape(problem)
-    return fused_in_place.work_of(problem, shape) if shape else fused_tiles.work_of(problem)
+    if shape is None or fused_in_place.launch_of(problem, shape).grid[1] > MAX_GRID_Y:
+        return None
+    return shape
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is no product or too large, or shared memory or the grid too small; None if all is well."""
+    """Return why the mask is no product or too large, or shared memory too small; None if all is well."""
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
@@ -59,15 +70,13 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if refusal is not None:
         return refusal
     (launch,) = plan(problem, block)
-    most = min(limits.shared_bytes, fused_tiles.SHARED_BYTES)
-    if launch.shared_bytes > most:
+    if launch.shared_bytes > limits.shared_bytes:
         return Refusal(
             f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} bytes of shared "
-            f"memory for its rows; a block has {most:,}. Use separable-l1, or fewer channels."
+            f"memory for its rows; a block has {limits.shared_bytes:,}. Use separable-l1, or fewer channels."
         )
-    shape = in_place_shape(problem)
-    rows_of_block = fused_in_place.strip_rows(problem, shape) if shape else fused_tiles.out_rows(problem)
-    return refuse_rows(problem, launch, rows_of_block)
+    # Of a picture of any height: strips are as high as the grid needs.
+    return None
 
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
@@ -81,10 +90,9 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     refusal = refuse_mask(mask)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
-    shape = in_place_shape(problem)
-    if shape is None:
-        return (fused_tiles.pass_of(problem, mask),)
-    return (fused_in_place.pass_of(problem, mask, shape),)
+    if shape := _in_place(problem):
+        return (fused_in_place.pass_of(problem, mask, shape),)
+    return (fused_ring.pass_of(problem, mask, ring_shape(problem)),)
 
 
 VARIANT = Variant(

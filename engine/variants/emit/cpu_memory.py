@@ -52,28 +52,6 @@ def count_one(typingctx, counters, index):
 
 
 @intrinsic
-def await_count(typingctx, counters, index, count, looks):
-    """Look at an element of a flat int64 array until it is `count` or more, so many times at most."""
-
-    def codegen(context, builder, signature, arguments):
-        counters, index, count, looks = arguments
-        place = builder.gep(data_of(context, builder, signature.args[0], counters), [index])
-
-        def look(values):
-            seen = builder.load_atomic(place, "acquire", 8)
-            left = builder.sub(values["left"], number(1))
-            again = builder.and_(
-                builder.icmp_signed("<", seen, count), builder.icmp_signed(">", left, number(0))
-            )
-            return {"left": left}, again
-
-        Vectors(builder).repeat({"left": looks}, look)
-        return context.get_dummy_value()
-
-    return types.void(counters, types.int64, types.int64, types.int64), codegen
-
-
-@intrinsic
 def fetch_ahead(typingctx, address, count, sample):
     """Ask for `count` samples in the second cache, which will be read or written soon, without waiting for them.
 

@@ -29,6 +29,9 @@ _PAIRS = HAS_BROADCAST
 # Results of a strip down the columns: a vector that was loaded serves four of them, a weight four vectors.
 RESULTS_AT_ONCE = 4
 _DOWN_VECTORS = 4 if VECTOR == 16 else 2
+# Rows of sums that a round of the inner loop adds, for float32 results: 15 x 15 takes 5 % less time than with one. 8-bit results
+# take 2 to 5 % more.
+ROWS_A_ROUND = (2, 1)
 
 
 @intrinsic
@@ -264,23 +267,29 @@ class _Down:
             totals = self._add_row(totals, row, weight, range(last + 1), across)
             row, weight = builder.gep(row, [self.pitch]), builder.gep(weight, [number(1)])
 
-        def met_by_all(values):
-            added = self._add_row(
-                {cell: values[cell] for cell in totals},
-                values["row"],
-                values["weight"],
-                range(results),
-                across,
-            )
-            following = {
-                "row": builder.gep(values["row"], [self.pitch]),
-                "weight": builder.gep(values["weight"], [number(1)]),
-                "left": builder.sub(values["left"], number(1)),
-            }
-            return following | added, builder.icmp_signed(">", following["left"], number(0))
+        left = {"row": row, "weight": weight, "left": builder.sub(self.taps, number(results - 1))} | totals
 
-        start = {"row": row, "weight": weight, "left": builder.sub(self.taps, number(results - 1))}
-        left = self.vectors.repeat(start | totals, met_by_all)
+        def some_rows(values, rows: int):
+            added, row, weight = {cell: values[cell] for cell in totals}, values["row"], values["weight"]
+            for _ in range(rows):
+                added = self._add_row(added, row, weight, range(results), across)
+                row, weight = builder.gep(row, [self.pitch]), builder.gep(weight, [number(1)])
+            return added | {"row": row, "weight": weight, "left": builder.sub(values["left"], number(rows))}
+
+        if results > 1 and self.out.type.pointee == FLOAT:
+            for rows in ROWS_A_ROUND:
+                left = self.vectors.repeat_while(
+                    left,
+                    lambda values, rows=rows: builder.icmp_signed(">=", values["left"], number(rows)),
+                    lambda values, rows=rows: some_rows(values, rows),
+                )
+        else:
+
+            def one_row(values):
+                following = some_rows(values, 1)
+                return following, builder.icmp_signed(">", following["left"], number(0))
+
+            left = self.vectors.repeat(left, one_row)
         row, weight = left["row"], left["weight"]
         totals = {cell: left[cell] for cell in totals}
         for first in range(1, results):

@@ -35,8 +35,7 @@ class MaskWalk:
 
     Result row i lies under mask row m with input row i + m. So mask row m needs `rows` input rows; the next one needs
     the same but for the first, and one more, which is all that is loaded. Each weight serves `rows` x `across` results
-    at once. Each (result, mask row) pair has a float32 partial sum of its own, a chain of fused multiply-adds; or all
-    mask rows make one chain.
+    at once. Each (result, mask row) pair has a float32 partial sum of its own, a chain of fused multiply-adds.
 
     Parameters
     ----------
@@ -46,7 +45,6 @@ class MaskWalk:
         To each vector of this thread's window of the first input row; float32, any address space.
     weights : pointer
         The mask, `weight_pitch` floats a row.
-    is_one_chain : bool
     start : float32 value, optional
         What the first chain begins with; nothing if it is left out.
     """
@@ -57,10 +55,9 @@ class MaskWalk:
         builder: ir.IRBuilder,
         cells: Values,
         weights: ir.Value,
-        is_one_chain: bool = False,
         start: ir.Value | None = None,
     ) -> None:
-        self._shape, self._builder, self._is_one_chain, self._start = shape, builder, is_one_chain, start
+        self._shape, self._builder, self._start = shape, builder, start
         self._cells, self._weights = cells, weights
 
     def emit(self) -> Values:
@@ -133,7 +130,7 @@ class MaskWalk:
         """Add mask row m, from the window of its first input rows on; return the window of the next one."""
         shape, builder = self._shape, self._builder
         windows = [*windows, self._window(cells, m + shape.rows - 1)]
-        partials: Values = list(sums) if self._is_one_chain else []
+        partials: Values = []
         for n, weight in enumerate(self._weights_of(weights, m)):
             for place in range(shape.rows * shape.across):
                 i, k = divmod(place, shape.across)
@@ -144,7 +141,7 @@ class MaskWalk:
                     partials.append(builder.fmul(value, weight))
                 else:
                     partials.append(fma(builder, value, weight, self._start))
-        if sums and not self._is_one_chain:
+        if sums:
             partials = [builder.fadd(total, part) for total, part in zip(sums, partials, strict=True)]
         return windows[1:], partials
 
@@ -163,9 +160,7 @@ def window_pointers(builder: ir.IRBuilder, shape: TileShape, row: ir.Value, lane
     return pointers
 
 
-def accumulator(
-    shape: TileShape, *, first_weight: int = 0, all_weights: int | None = None, is_one_chain: bool = False
-) -> Any:
+def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
     """Return the function that computes a thread's results: `accumulate(tile, at, lane, weights, start)` -> sums.
 
     `at` is where the row of the tile begins that lies under the mask's first row and the thread's first results; `start` is
@@ -175,12 +170,8 @@ def accumulator(
     Parameters
     ----------
     shape : TileShape
-    first_weight : int
-        Where its mask begins in constant memory, a multiple of 4 unless the mask has one column.
     all_weights : int, optional
-        Of the kernel, with those of other functions; None: there are no others.
-    is_one_chain : bool
-        Whether a result is one chain of fused multiply-adds; else each mask row has a partial sum.
+        Of the kernel, with those of other functions, which come after its own; None: there are no others.
     """
     count = shape.rows * shape.across
     all_weights = shape.weights if all_weights is None else all_weights
@@ -193,8 +184,8 @@ def accumulator(
             data = data_of(context, builder, signature.args[0], arguments[0], space=SHARED)
             row = moved(builder, data, arguments[1])
             cells = window_pointers(builder, shape, row, narrow(builder, arguments[2]))
-            mask = moved(builder, constant_weights(builder, all_weights), first_weight)
-            walk = MaskWalk(shape, builder, cells, mask, is_one_chain, arguments[4])
+            mask = constant_weights(builder, all_weights)
+            walk = MaskWalk(shape, builder, cells, mask, arguments[4])
             return context.make_tuple(builder, signature.return_type, walk.emit())
 
         return signature, codegen
@@ -212,10 +203,10 @@ def accumulator(
             row = [weights[m, n] for n in range(shape.mask_columns)]
             for place in range(count):
                 i, k = divmod(place, shape.across)
-                partial = totals[place] if is_one_chain else types.float32(0.0)
+                partial = types.float32(0.0)
                 for n in range(shape.mask_columns):
                     partial = windows[i][shape.shift + k + n * shape.channels] * row[n] + partial
-                totals[place] = partial if is_one_chain else totals[place] + partial
+                totals[place] += partial
         return tuple(totals)
 
     return with_twin(accumulate, twin)

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 
 from engine.device.numba_cuda import intrinsic
-from engine.variants.emit.byte_tile_shape import PIECE, WORD, ByteTileShape
+from engine.variants.emit.byte_tile_shape import PIECE, WORD, ByteTile
 from engine.variants.emit.cuda_async_copy import close_group, copy_ahead
 from engine.variants.emit.cuda_ir import (
     F32,
@@ -37,7 +37,7 @@ class ByteTileFill:
 
     Parameters
     ----------
-    shape : ByteTileShape
+    shape : ByteTile
     rule : callable of (int, int) -> int
     context, builder : Numba's
     kinds, arguments : of `load` below
@@ -45,7 +45,7 @@ class ByteTileFill:
 
     def __init__(
         self,
-        shape: ByteTileShape,
+        shape: ByteTile,
         rule: Rule,
         context: Any,
         builder: ir.IRBuilder,
@@ -181,7 +181,7 @@ class ByteTileFill:
         return self._builder.select(self._builder.icmp_signed(">", value, least), value, least)
 
 
-def byte_tile_loader(shape: ByteTileShape, rule: Rule) -> Any:
+def byte_tile_loader(shape: ByteTile, rule: Rule) -> Any:
     """Return the function that fills the input tile.
 
     `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile is row top + j of the picture, from
@@ -190,7 +190,7 @@ def byte_tile_loader(shape: ByteTileShape, rule: Rule) -> Any:
 
     Parameters
     ----------
-    shape : ByteTileShape
+    shape : ByteTile
     rule : callable of (int, int) -> int
         The border's index rule, -1 for a ghost cell.
     """

@@ -73,6 +73,20 @@ class StoredSamples:
         builder.store(unit, pointer)
 
 
+class StoredWords(StoredSamples):
+    """The same where the results are words of four samples of 8 bit already.
+
+    Parameters
+    ----------
+    builder : IRBuilder
+    words : list of int32 values
+    """
+
+    def __init__(self, builder: ir.IRBuilder, words: list[ir.Value]) -> None:
+        self._builder, self._itemsize = builder, 1
+        self._units, self._in_unit = words, WORD
+
+
 def quantised_twin(value: Any, itemsize: int) -> Any:
     """Return what the emitted code makes of a float32, in plain Python; a float32 stays what it is."""
     if itemsize == 4:

@@ -1,4 +1,4 @@
-"""Values of a thread put into rows in shared memory by vectors; emitted as LLVM IR."""
+"""Values of a thread put into a row in shared memory by vectors; emitted as LLVM IR."""
 
 from typing import Any
 
@@ -18,16 +18,14 @@ from engine.variants.emit.cuda_tile_loader import placed
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 
-def row_keeper(shape: TileShape, pitch: int) -> Any:
-    """Return the function `keep(tile, at, lane, values)`: a lane's values, `across` in each of `rows` rows.
+def row_keeper(shape: TileShape) -> Any:
+    """Return the function `keep(tile, at, lane, values)`: a lane's `across` values, in the row that begins at element `at`.
 
-    The first row begins at element `at`, the next one `pitch` elements further on. The lane's vectors are where
-    `TileShape.place` has them: in the input tile, in the place of the samples of the same columns.
+    The lane's vectors are where `TileShape.place` has them: in the place of the samples of the same columns.
 
     Parameters
     ----------
     shape : TileShape
-    pitch : int
     """
 
     @intrinsic
@@ -41,19 +39,15 @@ def row_keeper(shape: TileShape, pitch: int) -> Any:
             for number in range(shape.vectors):
                 place = placed(builder, shape, builder.add(own, constant(number)))
                 vector = moved(builder, row, builder.mul(place, constant(VECTOR)))
-                for i in range(shape.rows):
-                    first = i * shape.across + number * VECTOR
-                    values = [builder.extract_value(arguments[3], first + k) for k in range(VECTOR)]
-                    store_vector(builder, moved(builder, vector, i * pitch), values)
+                values = [builder.extract_value(arguments[3], number * VECTOR + k) for k in range(VECTOR)]
+                store_vector(builder, vector, values)
             return context.get_dummy_value()
 
         return signature, codegen
 
     def twin(tile: Any, at: int, lane: int, values: tuple[Any, ...]) -> None:
-        for i in range(shape.rows):
-            for place in range(shape.across):
-                number, k = divmod(place, VECTOR)
-                cell = shape.place(lane * shape.vectors + number) * VECTOR + k
-                tile[at + i * pitch + cell] = values[i * shape.across + place]
+        for place in range(shape.across):
+            number, k = divmod(place, VECTOR)
+            tile[at + shape.place(lane * shape.vectors + number) * VECTOR + k] = values[place]
 
     return with_twin(keep, twin)

@@ -31,14 +31,14 @@ def main() -> None:
         for border in BORDERS if variant.key in EVERY_BORDER else (BORDERS[number % len(BORDERS)],):
             how = {
                 "border": border,
-                "cval": 0.3,
+                "cval": 3.0 if variant.only_bytes else 0.3,
                 "variant": variant.key,
                 "block": block,
                 "device": "simulator",
             }
             # Results of 8 bit once, where there are any: the way there is the same for all borders.
-            kinds = [("float32", picture)]
-            if variant.quantises and border == BORDERS[-1]:
+            kinds = [] if variant.only_bytes else [("float32", picture)]
+            if variant.only_bytes or (variant.quantises and border == BORDERS[-1]):
                 kinds.append(("same", bytes_of_it))
             for result, image in kinds:
                 whole = engine.correlate(image, mask, result=result, **how)

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.block import Block, Limits
 from engine.mask.mask import Mask
+from engine.problem import Problem
 from engine.timing.request import describe_problem
 from engine.variants.contract import DeviceKind, Variant
 from tests.engine.variants.case_lists import simulator_cases
@@ -22,6 +23,7 @@ MOST_SIDES = {
     "low-rank-2": (33, 63),
     "low-rank-3": (33, 63),
 }
+MOST_CELLS = {"digit-sums": 128}
 LEAST_SIDES = {"low-rank-2": 6, "low-rank-3": 8}
 """Both sides of the smallest mask for which so many columns times rows are worth it."""
 
@@ -31,8 +33,19 @@ def has_kernels(variant: Variant) -> bool:
     return variant.device is DeviceKind.CUDA and not variant.library
 
 
+def typed(variant: Variant, problem: Problem) -> Problem:
+    """Return the problem with samples and results of types that the variant takes."""
+    return replace(problem, dtype="uint8", result_dtype="uint8") if variant.only_bytes else problem
+
+
 def suited(variant: Variant, case: Case) -> Case | None:
     """Return the case as the variant can take it; None where it takes no such mask."""
+    if variant.only_bytes:
+        # Ghost cells are bytes too.
+        cval = float(round(abs(case.cval)) % 256)
+        case = replace(case, dtype="uint8", pixels="even", cval=cval, is_quantised=True)
+    if case.mask_shape[0] * case.mask_shape[1] > MOST_CELLS.get(variant.key, 127 * 127):
+        return None
     if variant.key.startswith(("separable", "cpu-separable")):
         case = replace(case, weights=f"rank 1 {case.weights}")
     if variant.key in LEAST_SIDES:
@@ -99,7 +112,7 @@ def _at_least(variant: Variant, rows: int, columns: int) -> tuple[int, int]:
 
 def block_for(variant: Variant, mask: Mask, block: Block) -> Block:
     """Return the block, or the nearest one that the variant can use with the mask."""
-    problem = describe_problem(np.zeros((9, 9, 1), np.float32), mask, "zero", 0.0)
+    problem = typed(variant, describe_problem(np.zeros((9, 9, 1), np.float32), mask, "zero", 0.0))
     refusal = variant.unsupported(problem, mask, block, LIMITS)
     if refusal is None:
         return block

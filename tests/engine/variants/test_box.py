@@ -1,4 +1,6 @@
-"""`box` and `cpu-box`: which masks they take, where segments meet, and that NaN and large numbers stay where they are."""
+"""`box` and `cpu-box`: which masks they take, where blocks meet, and that NaN and large numbers stay where they are."""
+
+import re
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import pytest
 from engine.block import Block, Limits
 from engine.block_rules import MAX_GRID_Y
 from engine.border import Border
+from engine.device.numba_cuda import cuda, missing
 from engine.errors import UnsupportedVariant
 from engine.layout import Layout
 from engine.mask.mask import Mask
@@ -13,8 +16,9 @@ from engine.metrics.agreement import verify
 from engine.problem import Problem
 from engine.timing.request import describe_problem
 from engine.variants.cpu import box as cpu_box
+from engine.variants.cpu import edges
 from engine.variants.cuda import box
-from engine.variants.emit.box_strip import box_strip
+from engine.variants.emit.box_shape import SHARED_BYTES
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check
 
@@ -112,10 +116,12 @@ def test_that_nothing_is_written_beside_the_lines_and_the_result(monkeypatch: py
     def guarding(*arguments: object) -> None:
         *others, lines, pitch = arguments
         copy = np.full(lines.size + 2 * guard, 7.5, np.float32)
-        copy[guard:-guard] = lines
+        copy[guard:-guard] = lines.reshape(-1)
         guarded.append(copy)
-        function(*others, copy[guard:-guard], pitch)
+        function(*others, copy[guard:-guard].reshape(lines.shape), pitch)
 
+    monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
+    monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
     monkeypatch.setattr(cpu_box, "box_sums_of_bands", guarding)
     for shape, sides in (
         ((1, 1, 1), (1, 1)),
@@ -135,22 +141,52 @@ def test_that_nothing_is_written_beside_the_lines_and_the_result(monkeypatch: py
     assert guarded
 
 
+def wavefronts(elements: list[int], width: int) -> int:
+    """Return the turns that the banks of shared memory take for a warp that reads `width` elements a thread."""
+    turns, lanes = 0, 32 // width
+    for first in range(0, 32, lanes):
+        banks: dict[int, set[int]] = {}
+        for element in elements[first : first + lanes]:
+            for k in range(width):
+                banks.setdefault((element + k) % 32, set()).add(element + k)
+        turns += max(map(len, banks.values()))
+    return turns
+
+
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-@pytest.mark.parametrize("mask_shape", [(1, 1), (2, 7), (63, 63), (127, 1), (1, 127), (17, 16)])
-def test_that_every_mask_fits_the_shared_memory_of_every_device(
-    mask_shape: tuple[int, int], channels: int
-) -> None:
-    strip = box_strip(mask_shape, mask_shape[1] - 1, channels)
-    assert 4 * strip.shared_cells <= LIMITS.shared_bytes
-    read = strip.shift + strip.out_samples + (mask_shape[1] - 1) * channels
-    assert strip.tile.tile_samples >= max(read, strip.segments * strip.segment * channels)
-    assert strip.whole_steps * strip.step_rows + strip.rest == mask_shape[0] - 1
+def test_that_every_mask_fits_shared_memory_and_no_threads_meet_in_a_bank(channels: int) -> None:
+    sides = [(rows, columns) for rows in (1, 2, 5, 14, 23, 24, 32, 48, 63) for columns in range(1, 64)]
+    rings = set()
+    for rows, columns in [*sides, (127, 1), (1, 127)]:
+        for anchor in {0, columns // 2, columns - 1}:
+            problem = Problem(4096, 4096, channels, mask_shape=(rows, columns), anchor=(rows // 2, anchor))
+            shape = box.box_shape(problem)
+            rings.add(shape.is_ring)
+            assert shape.shared_bytes <= SHARED_BYTES == LIMITS.shared_bytes, problem.mask_shape
+            # The last thread of a row reads none of the next one; the rows are loaded as they are read.
+            assert shape.out_samples - shape.results + shape.along.read <= shape.pitch
+            assert shape.input.tile_samples == shape.pitch
+            # A ring has what the windows of a step need, and no thread's rows lie across its end.
+            assert not shape.is_ring or shape.ring_rows >= shape.step_rows + rows - 1
+            assert shape.ring_rows % shape.rows == shape.step_rows % shape.rows == 0
+            warp = range(32)
+            for pitch in (shape.pitch, shape.kept_pitch):
+                places = [
+                    lane % shape.warp_rows * pitch + lane // shape.warp_rows * shape.results for lane in warp
+                ]
+                assert wavefronts(places, 4) == 4
+    assert rings == {False, True}
 
 
-def test_that_the_cost_in_shared_memory_hardly_depends_on_the_side() -> None:
-    accesses = {side: box_strip((side, side), side // 2, 1).accesses for side in (3, 5, 9, 15, 31, 63)}
-    assert 6 < accesses[3] < 6.5
-    assert max(accesses.values()) == accesses[63] < 2.4 * accesses[3]
+def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side() -> None:
+    cells = 4096 * 4096
+    work = {}
+    for side in (3, 5, 9, 15, 31, 63):
+        work[side] = box.work(Problem(4096, 4096, 1, mask_shape=(side, side), anchor=(side // 2,) * 2), BLOCK)
+    accesses = {side: (one.shared_loads + one.shared_stores) / cells for side, one in work.items()}
+    assert 5 < accesses[3] < 6
+    assert max(accesses.values()) == accesses[63] < 2.2 * accesses[3]
+    assert work[63].flops < 16 * cells
 
 
 def test_that_less_shared_memory_is_refused_in_words() -> None:
@@ -158,7 +194,7 @@ def test_that_less_shared_memory_is_refused_in_words() -> None:
     problem = Problem(99, 99, 3, mask_shape=mask.shape, anchor=mask.anchor)
     refusal = box.unsupported(problem, mask, BLOCK, Limits(shared_bytes=30_000))
     assert refusal is not None
-    assert "38,272 bytes of shared memory" in refusal.reason
+    assert "38,400 bytes of shared memory" in refusal.reason
     assert "has 30,000" in refusal.reason
 
 
@@ -171,22 +207,34 @@ def test_that_the_highest_picture_fits_the_grid() -> None:
 @pytest.mark.parametrize(
     ("height", "width", "channels", "mask_shape", "border"),
     [
-        (70, 9, 4, (2, 20), Border.ZERO),
-        (33, 140, 1, (3, 17), Border.REFLECT),
-        (40, 50, 3, (16, 33), Border.CONSTANT),
-        # Steps and rest of the rows: none, one step and a rest, two without one, two and seven with one.
+        # Tiles: windows in one group and in several, of 4, 8 and 16 neighbours; 4 and 6 rows of results a thread.
+        (33, 140, 1, (3, 3), Border.REFLECT),
+        (33, 9, 4, (2, 3), Border.ZERO),
         (9, 200, 1, (1, 127), Border.ZERO),
-        (45, 33, 1, (11, 8), Border.REPLICATE),
-        (50, 20, 2, (17, 2), Border.MIRROR),
-        (45, 12, 1, (20, 9), Border.ZERO),
-        (60, 12, 1, (63, 63), Border.MIRROR),
+        (49, 50, 3, (16, 33), Border.CONSTANT),
+        # Rings: 128 and 64 samples wide; 16 and 8 rows a thread; mask rows but one that are whole steps, and are not.
+        (50, 130, 1, (33, 2), Border.MIRROR),
+        (34, 131, 1, (24, 9), Border.CONSTANT),
+        (40, 12, 1, (63, 63), Border.MIRROR),
+        (37, 30, 3, (63, 63), Border.WRAP),
+        (50, 20, 1, (127, 1), Border.REPLICATE),
+        (3, 3, 4, (1, 127), Border.ZERO),
     ],
 )
-def test_that_blocks_and_batches_meet_without_a_seam(
-    height: int, width: int, channels: int, mask_shape: tuple[int, int], border: Border
+def test_that_blocks_and_steps_meet_without_a_seam(
+    height: int,
+    width: int,
+    channels: int,
+    mask_shape: tuple[int, int],
+    border: Border,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from tests.engine.variants.counting import count
 
+    # Else pictures of this height are one strip.
+    monkeypatch.setattr(box, "MULTIPROCESSORS", 1)
+    monkeypatch.setattr(box, "MOST_ROWS", 16)
+    monkeypatch.setattr(box, "MOST_ROWS_A_MASK_ROW", 0)
     image = np.random.default_rng(1).integers(0, 256, (height, width, channels)).astype(np.float32)
     mask = Mask(np.full(mask_shape, 0.3))
     problem = describe_problem(image, mask, border, 2.5)
@@ -195,6 +243,49 @@ def test_that_blocks_and_batches_meet_without_a_seam(
     model = box.work(problem, BLOCK)
     assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
     assert (model.picture_loads, model.flops) == (counts.picture_loads, 2 * counts.multiplications)
+
+
+def test_that_a_ring_keeps_nan_and_infinity_where_they_belong() -> None:
+    from tests.engine.variants.counting import count
+
+    image = np.ones((40, 20, 1), np.float32)
+    image[20, 9], image[2, 3] = np.nan, np.inf
+    mask = Mask(np.full((25, 4), 0.5))
+    problem = describe_problem(image, mask, Border.MIRROR, 0.0)
+    assert box.box_shape(problem).is_ring
+    out = np.ascontiguousarray(count(variant("box"), problem, mask, BLOCK, image).out)
+    assert verify(out, image, mask, problem).passed
+    assert np.isnan(out).sum() == 25 * 4
+
+
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@pytest.mark.parametrize(
+    ("sides", "dtype", "channels", "capability"),
+    [
+        ((15, 15), "uint8", 3, (9, 0)),
+        ((31, 31), "float32", 1, (7, 5)),
+        ((31, 31), "float32", 1, (9, 0)),
+        ((63, 63), "uint16", 4, (8, 6)),
+        ((1, 127), "float32", 4, (9, 0)),
+    ],
+)
+def test_that_code_reads_whole_vectors_and_needs_no_local_memory(
+    sides: tuple[int, int], dtype: str, channels: int, capability: tuple[int, int]
+) -> None:
+    mask = Mask(np.full(sides, 0.5))
+    problem = Problem(5000, 7000, channels, dtype, mask.shape, mask.anchor, result_dtype=dtype)
+    (step,) = box.passes(problem, mask, BLOCK)
+    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)
+    assert "ld.shared.v4.f32" in ptx
+    assert "st.shared.v4.f32" in ptx
+    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
+    # The sums along a row are the only multiplications; the compiler may write the loop over a thread's rows out.
+    times, rest = divmod(
+        len(re.findall(r"\b(?:fma\.rn|mul)\.f32", ptx)), box.box_shape(problem).along.windows.weighed
+    )
+    assert rest == 0
+    assert 1 <= times <= 8
 
 
 def test_that_rows_beside_the_picture_are_not_read() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -19,6 +20,7 @@ from engine.variants.costs import (
     mask_side_of,
     nearest_kind,
     rates_of,
+    repeated,
 )
 from engine.variants.registry import VARIANTS
 
@@ -99,6 +101,22 @@ def test_that_times_with_cells_like_the_borders_are_read_where_there_are_such() 
     assert nearest_kind(Problem(9, 9, 3, "uint8", border=Border.ZERO), kinds) == "uint8 x 3"
 
 
+def test_that_times_with_rounded_results_are_read_where_there_are_such() -> None:
+    kinds = {"uint8 x 1": 0, "uint8 to uint8 x 1": 0, "uint8 x 3": 0, "uint16 x 1": 0}
+    assert nearest_kind(Problem(9, 9, 1, "uint8", result_dtype="uint8"), kinds) == "uint8 to uint8 x 1"
+    assert nearest_kind(Problem(9, 9, 1, "uint8"), kinds) == "uint8 x 1"
+    assert nearest_kind(Problem(9, 9, 3, "uint8", result_dtype="uint8"), kinds) == "uint8 x 3"
+    assert nearest_kind(Problem(9, 9, 1, "uint16", result_dtype="uint16"), kinds) == "uint16 x 1"
+
+
+def test_that_work_done_more_often_lies_on_the_line_of_two_rows() -> None:
+    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
+    table = CostTable(Rates(1e12, 100.0), (512,), (3,), rows)
+    problem = replace(problem_of(512, 512, (3, 3)), dtype="uint8")
+    found = [table.time_us("digit-sums", problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
+    assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
+
+
 def test_that_channels_are_read_from_the_kind_of_samples_whatever_the_border() -> None:
     row = {"ghost cells, float32 x 3": [[9.0]]}
     table = CostTable(Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
@@ -122,9 +140,12 @@ def test_that_the_table_is_whole_and_says_where_it_is_from(device: str) -> None:
     read = cost_table(device)
     keys = {known.key for known in VARIANTS if known.device.value == device}
     for key, kinds in read.times_us.items():
-        assert key in keys | {"separable-fused"}
-        known = product(("uint8", "uint16", "float32"), (1, 3), (False, True))
-        assert kinds.keys() <= {kind_of(dtype, c, has_ghost_cells=ghosts) for dtype, c, ghosts in known}
+        assert key in keys | {repeated(known) for known in keys}
+        types = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
+        assert kinds.keys() <= {
+            kind_of(dtype, channels, has_ghost_cells=ghosts, result_dtype=result)
+            for (dtype, result), channels, ghosts in product(types, (1, 3), (False, True))
+        }
         for rows in kinds.values():
             assert len(rows) == len(read.picture_sides)
             assert all(len(row) == len(read.mask_sides) for row in rows)

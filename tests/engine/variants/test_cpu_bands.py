@@ -11,21 +11,39 @@ from engine.variants.cpu.edges import Halo, holds
 from engine.variants.emit.cpu_vectors import VECTOR
 
 
-@pytest.mark.parametrize("workers", [1, 2, 16])
-@pytest.mark.parametrize("mask_rows", [1, 15, 63])
+@pytest.mark.parametrize("workers", [1, 2, 7, 16])
+@pytest.mark.parametrize("cost_rows", [0, 2, 62])
 @pytest.mark.parametrize(
-    ("height", "tiles"), [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3)]
+    ("height", "tiles"), [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3), (4096, 6)]
 )
 def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(
-    height: int, tiles: int, mask_rows: int, workers: int
+    height: int, tiles: int, cost_rows: int, workers: int
 ) -> None:
-    cut = bands.cut(height, tiles, workers, mask_rows)
+    cut = bands.cut(height, tiles, workers, cost_rows)
     covered = np.zeros((height, tiles), int)
     for top, bottom, tile in cut:
+        assert top < bottom
         covered[top:bottom, tile] += 1
     assert (covered == 1).all()
     pieces = -(-height // bands.LEAST_ROWS) * tiles
-    assert min(workers, pieces) / 2 <= len(cut) <= max(6 * workers, 2 * tiles)
+    assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
+
+
+@pytest.mark.parametrize(("tiles", "workers"), [(1, 2), (2, 16), (6, 16), (3, 8)])
+def test_that_a_slow_core_holds_up_a_launch_by_little(tiles: int, workers: int) -> None:
+    speed = np.ones(workers)
+    speed[0] = 0.5
+    free_at = np.zeros(workers)
+    for top, bottom, _ in bands.cut(4096, tiles, workers, 2):
+        taker = free_at.argmin()
+        free_at[taker] += (bottom - top + 2) / speed[taker]
+    # Bands of equal size, four for each worker, take 1.2 to 1.3 times as long as the cores' mean speed allows.
+    assert free_at.max() <= 1.08 * 4096 * tiles / speed.sum()
+
+
+def test_that_bands_begin_at_whole_groups_of_rows() -> None:
+    tops = bands.cut(1080, 3, 7, 2)[:, 0]
+    assert (tops % bands.WHOLE_ROWS == 0).all()
 
 
 def test_that_small_work_stays_on_one_thread() -> None:

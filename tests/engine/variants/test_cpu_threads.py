@@ -1,136 +1,178 @@
-"""The threads that take bands: who waits for whom, what is raised when, Ctrl-C in the middle too."""
+"""The threads that help a launch: who does what, who waits for whom, what is left when a launch is over."""
 
+import gc
+import os
 import threading
+import time
+import weakref
+from collections.abc import Iterator
 from functools import cache
-from queue import SimpleQueue
 
 import numpy as np
 import pytest
+from numba import njit
 
 from engine.border import Border
 from engine.mask.mask import Mask
 from engine.timing.request import describe_problem
-from engine.variants.cpu import bands, serial
+from engine.variants.cpu import fft, serial, threads
+from engine.variants.emit.cpu_memory import count_one
+from engine.variants.emit.cpu_sharing import STARTED, TAKEN, finish, row_of, share
 from tests.engine.variants.banded import BLOCK
 
-
-def unfinished(number: int) -> bands.Progress:
-    return bands.Progress.of(np.zeros((number, 3), np.int64))
+BEGUN, ENDED = 0, 8
 
 
-def test_that_a_failure_on_another_thread_is_not_lost() -> None:
-    first = threading.get_ident()
-
-    def work(looks: int) -> None:
-        if threading.get_ident() != first:
-            raise ValueError("from the other thread")
-
-    with pytest.raises(ValueError, match="other thread"):
-        bands.run_together(work, 2, unfinished(1))
-
-
-def test_that_a_failure_on_another_thread_waits_for_those_that_still_write(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Three threads, also where the machine has two cores.
-    orders = [SimpleQueue[bands._Order]() for _ in range(2)]
-    for one in orders:
-        threading.Thread(target=bands._help, args=(-1, one), daemon=True).start()
-    monkeypatch.setattr(bands, "_helpers", lambda: [(-1, one) for one in orders])
-    first, progress, ended = threading.get_ident(), unfinished(9), []
-    failing, failed = iter([True]), threading.Event()
-
-    def work(looks: int) -> None:
-        if threading.get_ident() == first:
-            return
-        if next(failing, False):
-            failed.set()
-            raise ValueError("from the other thread")
-        failed.wait()
-        ended.append(True)
-
-    with pytest.raises(ValueError, match="other thread"):
-        bands.run_together(work, 3, progress)
-    assert ended == [True]
+@njit(nogil=True, error_model="numpy")
+def take_bands(board, taken_by, rows, counts, bands, wait_for, spins):
+    """Take bands; a worker is counted as it begins and ends, and the first takes none before so many have begun."""
+    worker = share(board)
+    row = row_of(rows, worker)
+    count_one(counts, BEGUN)
+    while worker == 0 and count_one(counts, 16) < spins and counts[BEGUN] < wait_for:
+        pass
+    while True:
+        band = count_one(board, TAKEN)
+        if band >= bands:
+            break
+        taken_by[band] += 1 + worker
+        row[0] += 1
+        # As long as work on a band is.
+        for step in range(2000):
+            row[1 + step % 7] += step
+    if worker > 0:
+        count_one(counts, ENDED)
+    finish(board, worker)
 
 
-def test_that_a_failure_of_the_caller_waits_for_the_others() -> None:
-    first, begun, progress = threading.get_ident(), threading.Event(), unfinished(5)
-    ended = []
-
-    def work(looks: int) -> None:
-        if threading.get_ident() == first:
-            begun.wait()
-            raise MemoryError("no buffer")
-        begun.set()
-        # Bands are taken until none is left.
-        while progress.counters[0] < progress.bands:
-            threading.Event().wait(0.001)
-        ended.append(True)
-
-    with pytest.raises(MemoryError, match="no buffer"):
-        bands.run_together(work, 2, progress)
-    assert ended == [True]
+@pytest.fixture
+def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
+    """Four threads that are held to no core, also where the machine has two."""
+    threads.compiled()
+    boxes = np.zeros((4, threads.MAILBOX_ELEMENTS), np.int64)
+    for box in boxes:
+        box[threads.WAKE], box[threads.CORE] = threads._locked(), -1
+        threading.Thread(target=threads._help, args=(box,), daemon=True).start()
+    monkeypatch.setattr(threads, "mailboxes", lambda: boxes)
+    yield boxes
+    assert (boxes[:, threads.STATE] == 0).all()
 
 
-def test_that_ctrl_c_reaches_the_caller_when_nobody_writes_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    first, progress, writing, released = (
-        threading.get_ident(),
-        unfinished(2),
-        threading.Event(),
-        threading.Event(),
+def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0) -> tuple[np.ndarray, ...]:
+    board = boards.take(workers)
+    taken_by, rows, counts = (
+        np.zeros(bands, np.int64),
+        np.zeros((workers, 512), np.int64),
+        np.zeros(24, np.int64),
     )
-    ended = []
-
-    def work(looks: int) -> None:
-        if threading.get_ident() == first:
-            writing.wait()
-            return
-        writing.set()
-        released.wait()
-        ended.append(True)
-
-    def interrupted(*_: object) -> None:
-        released.set()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(bands, "_await_bands", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        bands.run_together(work, 2, progress)
-    assert ended == [True]
+    take_bands(board, taken_by, rows, counts, bands, wait_for, 100_000_000)
+    begun, ended = int(counts[BEGUN]), int(counts[ENDED])
+    # The other workers are done when the first one returns: nobody is under way who has not been counted.
+    assert ended == begun - 1
+    assert begun == board[STARTED] <= workers
+    boards.give_back(board)
+    return taken_by, rows, counts
 
 
-def test_that_a_lock_is_waited_for_through_interruptions() -> None:
-    interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
-
-    class Lock:
-        def acquire(self) -> None:
-            for kind in interruptions:
-                raise kind
-
-    bands.await_lock(Lock())  # type: ignore[arg-type]
-    assert next(interruptions, None) is None
+def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads: np.ndarray) -> None:
+    boards = threads.Boards()
+    for workers in (1, 2, 3, 5):
+        taken_by, rows, counts = launched(boards, workers, 200, wait_for=workers)
+        assert counts[BEGUN] == workers
+        assert (taken_by >= 1).all()
+        assert (taken_by <= workers).all()
+        assert [int(n) for n in rows[:, 0]] == [int((taken_by == 1 + w).sum()) for w in range(workers)]
 
 
-def test_that_a_thread_that_took_no_band_fails_nothing() -> None:
-    first, progress = threading.get_ident(), unfinished(1)
+def test_that_many_short_launches_leave_nobody_behind(four_threads: np.ndarray) -> None:
+    boards = threads.Boards()
+    begun = [int(launched(boards, 5, 3)[2][BEGUN]) for _ in range(3000)]
+    # Now and then somebody helps, and an order that came too late is never done.
+    assert set(begun) <= {1, 2, 3, 4, 5}
 
-    def work(looks: int) -> None:
-        if threading.get_ident() != first:
-            progress.counters[bands.FINISHED] += 1
-            raise MemoryError("no buffer for a further band")
 
-    bands.run_together(work, 2, progress)
+def test_that_callers_at_the_same_time_share_the_threads(four_threads: np.ndarray) -> None:
+    boards, failures = threads.Boards(), []
+
+    def call() -> None:
+        try:
+            for _ in range(300):
+                taken_by, rows, _ = launched(boards, 4, 40)
+                assert (taken_by >= 1).all()
+                assert rows[:, 0].sum() == 40
+        except AssertionError as failure:
+            failures.append(failure)
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not failures
+
+
+def test_that_a_caller_sleeps_until_the_others_are_done(
+    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards = threads.Boards()
+    board = boards.take(2)
+    box = four_threads[0]
+    # An order under way, as the caller finds it: the thread says that it is done only when it is woken by this test.
+    box[threads.STATE] = (board.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
+    over = threading.Event()
+
+    def wait() -> None:
+        finish_only(board)
+        over.set()
+
+    caller = threading.Thread(target=wait)
+    caller.start()
+    awaited = (board.ctypes.data << threads.STAGE_BITS) + threads.AWAITED
+    while box[threads.STATE] != awaited:
+        time.sleep(0.001)
+    assert not over.is_set()
+    box[threads.STATE] = 0
+    release(int(board[threads.LEFT]))
+    caller.join()
+    assert over.is_set()
+
+
+@njit(nogil=True)
+def finish_only(board):
+    finish(board, 0)
+
+
+def release(lock: int) -> None:
+    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(lock))
+
+
+def test_that_the_thread_of_the_callers_own_core_is_left_asleep(
+    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    four_threads[:, threads.CORE] = range(4)
+    monkeypatch.setattr(threads, "_current_core", lambda: 2)
+    board = threads.Boards().take(5)
+    taken, rows, counts = np.zeros(1, np.int64), np.zeros((5, 512), np.int64), np.zeros(24, np.int64)
+    take_bands(board, taken, rows, counts, 1, 4, 100_000_000)
+    assert counts[BEGUN] == 4
+
+
+def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another(four_threads: np.ndarray) -> None:
+    four_threads[:, threads.STATE] = 1 << 40
+    taken_by, _, counts = launched(threads.Boards(), 5, 20)
+    assert (taken_by == 1).all()
+    assert counts[BEGUN] == 1
+    four_threads[:, threads.STATE] = 0
 
 
 def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bands, "_started", cache(bands._started.__wrapped__))
+    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
     begun = threading.Barrier(8)
     found = []
 
     def call() -> None:
         begun.wait()
-        found.append(bands._helpers())
+        found.append(threads.mailboxes())
 
     callers = [threading.Thread(target=call) for _ in range(8)]
     for caller in callers:
@@ -141,30 +183,42 @@ def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pyte
     assert all(one is found[0] for one in found)
 
 
-def test_that_the_caller_waits_for_bands_and_not_for_threads() -> None:
-    first, released, progress = threading.get_ident(), threading.Event(), unfinished(1)
-
-    def work(looks: int) -> None:
-        if threading.get_ident() == first:
-            assert looks > 0
-            progress.counters[bands.FINISHED] += 1
-        else:
-            released.wait()
-
-    bands.run_together(work, 2, progress)
-    assert progress.complete
-    released.set()
+@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
+def test_that_a_child_process_starts_threads_of_its_own() -> None:
+    before = threads.mailboxes()
+    threads._begin_anew()
+    assert threads.mailboxes() is not before
 
 
-def test_that_the_caller_goes_on_when_another_thread_has_finished_its_band() -> None:
-    first, progress = threading.get_ident(), unfinished(1)
+def test_that_mailboxes_stay_in_memory_while_threads_may_look_at_them() -> None:
+    before = weakref.ref(threads.mailboxes())
+    # As when the interpreter exits, the threads asleep.
+    threads._begin_anew()
+    gc.collect()
+    assert before() is not None
 
-    def work(looks: int) -> None:
-        if threading.get_ident() != first:
-            progress.counters[bands.FINISHED] += 1
 
-    bands.run_together(work, 2, progress)
-    assert progress.complete
+def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    taken_by, _, counts = launched(threads.Boards(), 5, 20)
+    assert (taken_by == 1).all()
+    assert counts[BEGUN] == 1
+
+
+def test_that_a_lock_is_waited_for_through_interruptions() -> None:
+    interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
+
+    class Lock:
+        def acquire(self) -> None:
+            for kind in interruptions:
+                raise kind
+
+    fft.await_lock(Lock())  # type: ignore[arg-type]
+    assert next(interruptions, None) is None
 
 
 def test_that_the_plain_loops_let_other_threads_run() -> None:

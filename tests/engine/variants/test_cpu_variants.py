@@ -10,7 +10,7 @@ from engine.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.timing.request import describe_problem
-from engine.variants.cpu import band_walk, bands, parallel, two_passes
+from engine.variants.cpu import band_walk, bands, edges, parallel, two_passes
 from engine.variants.emit.cpu_row_sums import MOST_ROWS
 from engine.variants.emit.cpu_two_passes import RESULTS_AT_ONCE
 from engine.variants.emit.cpu_vectors import VECTOR
@@ -58,13 +58,15 @@ def test_that_nothing_is_written_beside_the_buffers(
             for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
                 if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
                     copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
-                    copy[guard:-guard] = buffer
+                    copy[guard:-guard] = buffer.reshape(-1)
                     guarded.append(copy)
-                    inner[index] = copy[guard:-guard]
+                    inner[index] = copy[guard:-guard].reshape(buffer.shape)
             function(*inner)
 
         return call
 
+    monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
+    monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
     for holder, name in COMPILED:
         monkeypatch.setattr(holder, name, guarding(getattr(holder, name)))
     image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))

@@ -24,7 +24,7 @@ LANE = 21
 START = 3.0
 
 
-def on_the_processor(shape: TileShape, is_one_chain: bool):
+def on_the_processor(shape: TileShape):
     """Return a function of (cells, weights), flat float32, that runs the emitted walk on this machine."""
     count = shape.rows * shape.across
 
@@ -41,7 +41,7 @@ def on_the_processor(shape: TileShape, is_one_chain: bool):
             return context.make_tuple(
                 builder,
                 signature.return_type,
-                MaskWalk(shape, builder, cells, pointers[1], is_one_chain, ir.Constant(F32, START)).emit(),
+                MaskWalk(shape, builder, cells, pointers[1], ir.Constant(F32, START)).emit(),
             )
 
         return signature, codegen
@@ -66,14 +66,11 @@ def test_that_threads_that_read_at_once_meet_in_no_bank(shape: TileShape) -> Non
         assert len(banks) == 8
 
 
-@pytest.mark.parametrize("is_one_chain", [False, True], ids=["a sum a row", "one chain"])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"{s.mask_rows}x{s.mask_columns}x{s.channels}")
-def test_that_the_emitted_walk_gives_each_result_its_correlation(
-    shape: TileShape, is_one_chain: bool
-) -> None:
+def test_that_the_emitted_walk_gives_each_result_its_correlation(shape: TileShape) -> None:
     tile = RANDOM.standard_normal((shape.rows + shape.mask_rows - 1, shape.tile_samples)).astype(np.float32)
     mask = RANDOM.standard_normal((shape.mask_rows, shape.weight_pitch)).astype(np.float32)
-    sums = on_the_processor(shape, is_one_chain)(as_laid_out(shape, tile), mask.ravel())
+    sums = on_the_processor(shape)(as_laid_out(shape, tile), mask.ravel())
     for place, got in enumerate(sums):
         i, k = divmod(place, shape.across)
         first = LANE * shape.across + shape.shift + k
@@ -90,7 +87,7 @@ def test_that_the_emitted_walk_and_its_plain_twin_agree_on_whole_numbers() -> No
     shape = replace(tile_shape((13, 13), 6, 1, 4), vectors=2, rows=2, unrolled_rows=2)
     tile = RANDOM.integers(-50, 50, (shape.rows + 12) * shape.tile_samples).astype(np.float32)
     mask = RANDOM.integers(-9, 9, (13, shape.weight_pitch)).astype(np.float32)
-    emitted = on_the_processor(shape, False)(tile, mask.ravel())
+    emitted = on_the_processor(shape)(tile, mask.ravel())
     plain = accumulator(shape).py_func(tile, 0, LANE, mask, START)
     assert [float(value) for value in emitted] == [float(value) for value in plain]
 
@@ -100,9 +97,7 @@ def test_that_nan_and_infinity_reach_exactly_the_results_that_they_lie_under() -
     tile = np.ones((shape.rows + 2, shape.tile_samples), np.float32)
     tile[2, LANE * shape.across + shape.shift + 2] = np.nan
     mask = np.zeros(shape.weights, np.float32)
-    sums = np.array(on_the_processor(shape, False)(as_laid_out(shape, tile), mask)).reshape(
-        shape.rows, shape.across
-    )
+    sums = np.array(on_the_processor(shape)(as_laid_out(shape, tile), mask)).reshape(shape.rows, shape.across)
     # 0 x NaN is NaN: rows 0 to 2 and samples 0 to 2 have that cell under their mask.
     wanted = np.zeros((shape.rows, shape.across), bool)
     wanted[:3, :3] = True

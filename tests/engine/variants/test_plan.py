@@ -9,7 +9,7 @@ from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.registry import VARIANTS, variant
-from tests.engine.variants.suited import has_kernels, mask_for
+from tests.engine.variants.suited import MOST_CELLS, has_kernels, mask_for, typed
 
 CUDA = [known for known in VARIANTS if has_kernels(known)]
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
@@ -79,8 +79,10 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known: Variant, block
 
 @every_cuda_variant
 def test_that_the_default_block_is_legal(known: Variant) -> None:
-    mask = mask_for(known, 15, 15)
-    assert known.unsupported(problem_of(100, 100, mask), mask, known.default_block, LIMITS) is None
+    side = 15 if known.key not in MOST_CELLS else 11
+    mask = mask_for(known, side, side)
+    problem = typed(known, problem_of(100, 100, mask))
+    assert known.unsupported(problem, mask, known.default_block, LIMITS) is None
 
 
 @every_plain_variant

@@ -47,6 +47,7 @@ def test_that_the_stable_keys_are_there_in_teaching_order() -> None:
         "separable-l2",
         "implicit-gemm",
         "register-blocked",
+        "digit-sums",
         "separable-fused",
         "low-rank-2",
         "low-rank-3",

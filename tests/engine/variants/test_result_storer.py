@@ -42,7 +42,9 @@ def quantised_plainly(builder: ir.IRBuilder, value: ir.Value, itemsize: int) -> 
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-@pytest.mark.parametrize("block", [Results(3, 4), Results(2, 8), Results(1, 12), Results(2, 16)], ids=str)
+@pytest.mark.parametrize(
+    "block", [Results(3, 4), Results(2, 8), Results(1, 12), Results(2, 16), Results(8, 1)], ids=str
+)
 def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
     block: Results, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,12 +63,13 @@ def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
     # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has; one that ends
     # before a thread's last sample, and one that ends before its last row.
     pictures = ((9, 64, 64, 2), (9, 63, 63, 2), (2, 3, 16, 0))
-    pictures += ((9, 3 * block.across - 1, 64, 2), (block.rows, 64, 64, 2))
+    last = block.rows
+    pictures += ((9, 3 * block.across - 1, 64, 2), (last, 64, 64, 2), (last + 1, 64, 64, 2))
     for height, width, row_pixels, first in pictures:
         # Three rows more than the picture has.
         wanted = np.full((height + 3, row_pixels, 1), 99, dtype)
         emitted, plain, sample = wanted.copy(), wanted.copy(), first * block.across
-        inside = wanted[1 : min(1 + block.rows, height), sample : min(sample + block.across, width), 0]
+        inside = wanted[1 : min(1 + last, height), sample : min(sample + block.across, width), 0]
         inside[:] = values.reshape(block.rows, block.across)[: inside.shape[0], : inside.shape[1]]
         run(emitted[:height], 1, sample, width, results)
         store.py_func(plain[:height], 1, sample, width, results)

@@ -16,7 +16,7 @@ from engine.problem import Problem
 from engine.timing.request import describe_problem
 from engine.variants.cuda import fused_in_place
 from engine.variants.cuda.fused_in_place import in_place_shape
-from engine.variants.cuda.fused_tiles import SHARED_BYTES, fused_shape
+from engine.variants.cuda.fused_ring import ring_shape
 from engine.variants.cuda.separable_fused import VARIANT
 from tests.engine.variants.counting import count
 
@@ -58,31 +58,26 @@ def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
     assert "bytes of shared memory for its rows; a block has 16,384" in refusal.reason
 
 
-def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not() -> None:
-    mask = gaussian(63)
-    most = 65_535 * fused_shape(mask.shape, 31, 1).down.out_rows
-    assert VARIANT.unsupported(problem_of(most, 3, mask), mask, BLOCK, Limits()) is None
-    refusal = VARIANT.unsupported(problem_of(most + 1, 3, mask), mask, BLOCK, Limits())
-    assert refusal is not None
-    assert f"more blocks down than CUDA allows; it takes up to {most:,}." in refusal.reason
+@pytest.mark.parametrize("side", [3, 63])
+def test_that_a_picture_may_be_as_high_as_it_likes(side: int) -> None:
+    mask = gaussian(side)
+    for height in (65_535 * 32, 65_535 * 32 + 1, 2**24):
+        problem = problem_of(height, 3, mask)
+        assert VARIANT.unsupported(problem, mask, BLOCK, Limits()) is None
+        (launch,) = VARIANT.plan(problem, BLOCK)
+        assert launch.grid[1] <= 65_535
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_up_to_63_fits_shared_memory_whatever_its_anchor(channels: int) -> None:
-    for rows in (1, 2, 3, 15, 32, 63):
-        for columns in range(1, 64):
-            for anchor in {0, columns // 2, columns - 1}:
-                shape = fused_shape((rows, columns), anchor, channels)
-                along, down = shape.along, shape.down
-                assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
-                # A thread's window begins on a vector, ends within the tile, and holds every sample it needs.
-                assert along.before % 4 == along.window % 4 == 0
-                assert along.shift + along.across + (columns - 1) * channels <= along.window
-                assert 31 * along.across + along.window <= along.tile_samples
-                # No more parts are under way before the first one is filtered than there are, and all of them are enough.
-                assert shape.ahead <= shape.parts
-                assert shape.parts * shape.part_rows >= down.out_rows + rows - 1
-                assert down.unrolled_rows == rows or down.unrolled_rows % down.rows == 0
+def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels: int, dtype: str) -> None:
+    for rows in (1, 2, 9, 15, 26, 27, 33, 34, 47, 63):
+        for columns in (1, 2, 9, 15, 26, 33, 34, 47, 62, 63):
+            for column in {0, columns // 2, columns - 1}:
+                mask = Mask(np.ones((rows, columns)), (rows // 2, column))
+                for size in (9, 4096):
+                    problem = problem_of(size, size, mask, channels, dtype)
+                    assert VARIANT.unsupported(problem, mask, BLOCK, Limits()) is None
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
@@ -99,10 +94,11 @@ def test_that_rows_filtered_in_place_fit_shared_memory_and_end_within_the_tile(
                     Problem(size, size, channels, dtype, (rows, columns), (rows // 2, anchor))
                 )
                 if shape is None:
-                    assert rows + columns * channels > 60
+                    assert rows > 33 or rows + columns * channels > 60
                     continue
+                assert rows <= 33
                 along = shape.along
-                assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
+                assert shape.shared_bytes <= fused_in_place.SHARED_BYTES, (rows, columns, anchor)
                 assert along.before % 4 == along.window % 4 == 0
                 assert along.shift + along.across + (columns - 1) * channels <= along.window
                 assert (along.lanes - 1) * along.across + along.window <= along.tile_samples
@@ -145,9 +141,9 @@ def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
         (34, 3, 1, 33, 12, (32, 0), Border.WRAP),
     ],
     ids=[
-        "tiles, two blocks down",
-        "tiles, three channels",
-        "tiles, few rows",
+        "ring of filtered rows",
+        "ring of filtered rows, three channels",
+        "ring of filtered rows, high",
         "in place, wide",
         "in place, two blocks across, one mask row",
         "in place, two blocks down",
@@ -217,13 +213,14 @@ def test_that_loads_and_stores_are_whole_vectors_and_local_memory_is_not_used(
     problem = problem_of(5000, 7000, mask, channels, dtype)
     (step,) = VARIANT.passes(problem, mask, BLOCK)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
-    shape, tiles = in_place_shape(problem), fused_shape(mask.shape, mask.anchor[1], channels)
+    shape, ring = in_place_shape(problem), ring_shape(problem)
     if dtype == "float32":
         assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
-        pending = {0} | ({1} if shape.is_ring else set()) if shape else {tiles.ahead - 1}
+        pending = {0, 1} if shape and shape.is_ring else {0}
         assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {str(count) for count in pending}
     assert "ld.shared.v4.f32" in ptx
-    assert "st.global.v4.f32" in ptx
+    # Else neighbouring threads store neighbouring samples.
+    assert ("st.global.v4.f32" in ptx) == bool(shape)
     assert "ld.const" in ptx
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
     multiply_adds = ptx.count("fma.rn.f32") + ptx.count("mul.f32")
@@ -233,6 +230,5 @@ def test_that_loads_and_stores_are_whole_vectors_and_local_memory_is_not_used(
         assert rest == 0
         assert 1 <= rows <= 8
     else:
-        down = tiles.down
-        written = side if side // down.unrolled_rows < 2 else side % down.unrolled_rows + down.unrolled_rows
-        assert multiply_adds == 4 * (tiles.along.rows * side + down.rows * written)
+        written = side if side <= 50 else 16 + 15
+        assert multiply_adds == written * (ring.results + ring.rows)

@@ -14,6 +14,7 @@ LADDER = (
     "separable-l2",
     "implicit-gemm",
     "register-blocked",
+    "digit-sums",
     "separable-fused",
     "low-rank-2",
     "low-rank-3",
