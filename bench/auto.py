@@ -10,6 +10,7 @@ variant whose results are not sure to hold the bound of a direct sum is no rival
 
 import argparse
 import json
+import math
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -37,7 +38,8 @@ from engine.device.devices import backend, device_named
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.timing.request import describe_problem
-from engine.variants.costs import kind_of
+from engine.variants.contract import Variant
+from engine.variants.costs import cost_table, kind_of
 from engine.variants.planner import AUTO, choose, holds_bound
 
 
@@ -58,23 +60,40 @@ class Cell:
         return self.times_ms[self.chosen] / self.times_ms[self.best]
 
 
-def compared(machine: Backend, sides: tuple[int, ...], borders: tuple[Border, ...]) -> list[Cell]:
-    """Measure what auto chose and every variant that may be faster, on the benchmark grid."""
+def compared(
+    machine: Backend, sides: tuple[int, ...], borders: tuple[Border, ...], within: float
+) -> list[Cell]:
+    """Measure what auto chose and every variant that may be faster, on the benchmark grid; as of `compare`."""
     cells = []
     for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, sides):
         samples = picture_of(dtype, picture_side, channels)
         for mask_side, kind, border in product(MASK_SIDES, MASK_KINDS, borders):
             mask = mask_of(kind, mask_side)
             problem = describe_problem(samples, mask, border, 0.0, result)
-            cells.append(compare(problem, mask, samples, machine))
+            cells.append(compare(problem, mask, samples, machine, within))
             print(line_of(cells[-1]), flush=True)
     return cells
 
 
-def compare(problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend) -> Cell:
-    """Measure one cell, all variants in turn, as often as `ROUNDS` says; only what is near the best is measured again."""
+def compare(
+    problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend, within: float = math.inf
+) -> Cell:
+    """Measure one cell, all variants in turn, as often as `ROUNDS` says; only what is near the best is measured again.
+
+    Of the variants those are left out that take more than `within` times as long as what auto chose, by the table of costs.
+    """
     chosen = choose(AUTO, problem, mask, None, machine.info).variant
-    rivals = [known for known in able(problem, mask, machine) if holds_bound(known, problem, mask)]
+    table = cost_table(machine.info.kind)
+
+    def expected_us(known: Variant) -> float:
+        return table.time_us(known.key, problem, table.rates, known.repeats(mask))
+
+    most_us = within * expected_us(chosen)
+    rivals = [
+        known
+        for known in able(problem, mask, machine)
+        if holds_bound(known, problem, mask) and expected_us(known) <= most_us
+    ]
     ways = [known for known in rivals if known is chosen or not is_too_long(known, problem)]
     times: dict[str, list[float]] = {}
     for number in range(ROUNDS):
@@ -121,6 +140,12 @@ def main() -> None:
     parser.add_argument("--no-compare", action="store_true")
     parser.add_argument("--sides", default=",".join(map(str, PICTURE_SIDES)))
     parser.add_argument("--borders", default=",".join(BORDERS))
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=math.inf,
+        help="leave out what the table says takes so many times as long as what auto chose",
+    )
     parser.add_argument("--json", type=Path)
     parser.add_argument("--read", type=Path)
     options = parser.parse_args()
@@ -134,7 +159,7 @@ def main() -> None:
         cells = [Cell(**cell) for cell in json.loads(options.read.read_text(encoding="utf-8"))]
     else:
         borders = tuple(map(Border.named, options.borders.split(",")))
-        cells = compared(machine, tuple(map(int, options.sides.split(","))), borders)
+        cells = compared(machine, tuple(map(int, options.sides.split(","))), borders, options.within)
     if options.json:
         options.json.write_text(json.dumps([vars(cell) for cell in cells]), encoding="utf-8")
     report(cells)

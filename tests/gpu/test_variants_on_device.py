@@ -161,8 +161,8 @@ def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
     image = random.integers(0, 256, (33_001, 40, channels)).astype("uint8" if result == "same" else "float32")
     mask = gaussian(side)
     shape = in_place_shape(describe_problem(image, mask, Border.MIRROR, 0.0))
-    # From 34 rows on filtered rows have a ring of their own.
-    assert shape.is_ring if shape else side > 33
+    # From 34 rows on filtered rows have a ring of their own; of several channels earlier.
+    assert shape.is_ring if shape else side > 33 or channels > 1
     out = engine.correlate(
         image, mask, border="mirror", device=device, variant="separable-fused", result=result
     )
