@@ -95,30 +95,22 @@ def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: st
     assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
 
 
+# All of a kernel's code in one test: two processes that share the tests would compile most kernels twice.
 @every_variant_and_pair
-def test_that_nothing_is_computed_in_float64(
+def test_that_code_is_in_float32_for_that_device_without_local_memory_and_with_the_planned_bytes(
     variant: Variant, capability: tuple[int, int], dtype: str, border: Border
 ) -> None:
-    for ptx in ptx_of(variant, capability, dtype, border):
+    codes = ptx_of(variant, capability, dtype, border)
+    for ptx in codes:
         lines = ptx.splitlines()
         assert any("fma.rn.f32" in line for line in lines)
         # A register may be named %f64, and an unused one may be declared.
         assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
-
-
-@every_variant_and_pair
-def test_that_nothing_is_kept_in_local_memory(
-    variant: Variant, capability: tuple[int, int], dtype: str, border: Border
-) -> None:
-    ptx = "".join(ptx_of(variant, capability, dtype, border))
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
-
-
-@every_variant_and_pair
-def test_that_shared_and_constant_memory_are_what_the_plan_says(
-    variant: Variant, capability: tuple[int, int], dtype: str, border: Border
-) -> None:
-    assert_memory_as_planned(variant, ptx_of(variant, capability, dtype, border), dtype, BLOCK)
+        assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
+        # The rounding bound counts on subnormal numbers.
+        assert ".ftz" not in ptx
+        assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
+    assert_memory_as_planned(variant, codes, dtype, BLOCK)
 
 
 @pytest.mark.parametrize("block", [Block(8, 4), Block(33, 3)], ids=str)
@@ -127,18 +119,6 @@ def test_that_shared_memory_follows_the_block(variant: Variant, block: Block) ->
     block = block_for(variant, mask_for(variant, 5, 7), block)
     codes = ptx_of(variant, (9, 0), "float32", Border.ZERO, block)
     assert_memory_as_planned(variant, codes, "float32", block)
-
-
-@every_variant
-def test_that_subnormal_numbers_are_not_flushed_to_zero(variant: Variant) -> None:
-    # The rounding bound counts on them.
-    assert ".ftz" not in "".join(ptx_of(variant, (9, 0), "float32", Border.WRAP))
-
-
-@pytest.mark.parametrize("variant", [v for v in CUDA if can_run(v, (7, 5))], ids=lambda variant: variant.key)
-def test_that_a_device_of_the_oldest_capability_can_read_the_code(variant: Variant) -> None:
-    for ptx in ptx_of(variant, (7, 5), "float32", Border.WRAP):
-        assert re.search(r"^\.target sm_75\b", ptx, re.MULTILINE)
 
 
 @every_variant
