@@ -182,9 +182,11 @@ def main() -> None:
     parser.add_argument("--write", type=Path)
     arguments = parser.parse_args()
     if arguments.json:
-        kept = json.loads(arguments.json.read_text(encoding="utf-8")) if arguments.only else {}
-        data = kept | measured([arguments.only] if arguments.only else list(PARTS))
-        arguments.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        data = json.loads(arguments.json.read_text(encoding="utf-8")) if arguments.only else {}
+        # After each part: a run that is cut off keeps what it has.
+        for part in [arguments.only] if arguments.only else list(PARTS):
+            data |= measured([part])
+            arguments.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if arguments.write:
         write(json.loads(arguments.write.read_text(encoding="utf-8")))
 
