@@ -45,12 +45,10 @@ def test_that_a_screenshot_is_the_window_in_the_size_asked_for(tmp_path):
     ("arguments", "word"),
     [
         (["{out}", "{bad}"], "bad.png"),
-        (["{out}", "--mask", "no-such-mask"], "no-such-mask"),
         (["{out}", "--variant", "no-such-variant"], "no-such-variant"),
-        (["{out}", "--border", "sideways"], "sideways"),
         (["{folder}/none/out.png"], "folder"),
     ],
-    ids=["not a picture", "mask", "variant", "border", "folder"],
+    ids=["not a picture", "variant", "folder"],
 )
 def test_that_a_screenshot_that_cannot_be_made_is_one_line_and_status_2(tmp_path, arguments, word):
     (tmp_path / "bad.png").write_text("no picture")

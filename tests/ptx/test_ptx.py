@@ -144,7 +144,8 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
         )
         for variant in CUDA
         if variant.quantises
-        for capability in CAPABILITIES
+        # Between 8.0 and 9.0 nothing of it differs.
+        for capability in (CAPABILITIES[0], CAPABILITIES[-1])
         if can_run(variant, capability)
         for dtype, bits in ((("uint8", 8),) if variant.only_bytes else (("uint8", 8), ("uint16", 16)))
     ],

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.mask.analysis import analyse, describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
+from engine.mask.step import EXACT_STEPS, step_of
 
 
 def test_that_sobel_falls_into_its_textbook_factors():
@@ -46,7 +47,11 @@ FACTOR_WEIGHTS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(FACTOR_WEIGHTS, FACTOR_WEIGHTS)
 def test_that_a_product_rounded_to_float32_is_separable_and_its_factors_give_it(column, row):
-    weights = np.outer(column, row).astype(np.float32)
+    product = np.outer(column, row)
+    weights = product.astype(np.float32)
+    # One that rounding leaves with so few digits that sums of whole pictures are exact needs exact factors.
+    is_short = weights.any() and np.abs(weights.astype(np.float64)).sum() < EXACT_STEPS * step_of(weights)
+    assume(not is_short or np.array_equal(weights, product))
     facts = analyse(Mask(weights))
     assert facts.separable
     assert (facts.rank, facts.rank1_error) == (int(weights.any()), 0.0)
