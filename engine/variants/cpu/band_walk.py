@@ -35,7 +35,7 @@ PAST_CACHE_MASK_ROWS = 5
 
 # Addresses instead of arrays for the picture and the result: whether they may be written to is part of an array's type,
 # and each type costs a compilation. What can be computed before comes computed: each line here costs 10 ms of it.
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def walk_bands(
     picture,
     out,

@@ -63,7 +63,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return refuse_other_masks(mask, "cpu-parallel")
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def box_sums_of_bands(
     picture,
     out,

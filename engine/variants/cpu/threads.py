@@ -54,7 +54,7 @@ _release = types.ExternalFunction("PyThread_release_lock", types.void(types.int6
 
 
 # An address and the element after it are one operation: each operation takes 2 ms to compile.
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def serve(mailbox):
     """Do the orders of one mailbox, for as long as the process lives."""
     while True:

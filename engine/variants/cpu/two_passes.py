@@ -39,7 +39,7 @@ def tile_samples(sums_rows: int, samples: int) -> int:
     return -(-samples // (tiles * VECTOR)) * VECTOR
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def two_passes_of_bands(
     picture,
     out,
