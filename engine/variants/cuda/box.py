@@ -29,11 +29,10 @@ from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.errors import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.box_mask import refuse_other_masks
 from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
-from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
+from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
 from engine.variants.emit.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.emit.cuda_async_copy import waiter
 from engine.variants.emit.cuda_result_storer import result_storer
@@ -93,9 +92,6 @@ def _tile(problem: Problem, results: int, rows: int) -> BoxShape:
 
 def _ring(problem: Problem, samples: int, results: int, rows: int) -> BoxShape:
     tile = _tile(problem, results, rows)
-    if samples < TILE_SAMPLES:
-        # Threads that load at once lie in 8 rows, and meet in no bank; in 4 rows they would, with 8 results each.
-        results = max(results, 16)
     return replace(
         tile, out_samples=samples, results=results, columns=RING_COLUMNS, warps=RING_WARPS, is_ring=True
     )
@@ -130,22 +126,18 @@ def work(problem: Problem, block: Block) -> Work:
     across, height = launch.grid[0], strip_rows(problem, shape)
     tops = range(0, problem.height, height)
     lots = [shape.lots(min(height, problem.height - top)) for top in tops]
-    cells = loaded = across * sum(lots) * shape.lot_rows * shape.pitch
-    if problem.border.has_ghost_cells:
-        samples = problem.width * problem.channels
-        lefts = (block * shape.out_samples - shape.before for block in range(across))
-        wide = sum(cells_inside(left, left + shape.pitch, samples) for left in lefts)
-        firsts = (top - problem.anchor[0] - shape.early_rows for top in tops)
-        loaded = wide * sum(
-            cells_inside(first, first + count * shape.lot_rows, problem.height)
-            for first, count in zip(firsts, lots, strict=True)
-        )
+    cells = across * sum(lots) * shape.lot_rows * shape.pitch
+    lefts = [block * shape.out_samples - shape.before for block in range(across)]
+    bands = [
+        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
+        for top, count in zip(tops, lots, strict=True)
+    ]
     jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
     walks = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
     along, down = shape.along, shape.down
     return filter_work(
         problem,
-        picture_loads=loaded,
+        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
         shared_loads=jobs * along.read + walks * down.windows.samples,
         shared_stores=cells + jobs * shape.results,
         multiply_adds=jobs * along.windows.weighed,

@@ -35,10 +35,9 @@ from engine.device.cuda_kernels import float32, image_type, int64, jit_within, p
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
-from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
-from engine.variants.cuda.geometry import blocks_along, refuse_rows
+from engine.variants.cuda.geometry import blocks_along, loads_of_tiles, refuse_rows
 from engine.variants.emit.cuda_async_copy import waiter
 from engine.variants.emit.cuda_byte_loader import byte_tile_loader
 from engine.variants.emit.cuda_digit_sums import digit_filter
@@ -86,26 +85,18 @@ def work(problem: Problem, block: Block) -> Work:
     """
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
-    loaded = _cells_of_the_picture(problem, shape, launch) if problem.border.has_ghost_cells else cells
+    across, down = launch.grid[:2]
+    lefts = [index * shape.out_samples - shape.before for index in range(across)]
+    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
     lanes = launch.blocks * shape.threads * shape.rounds
     return filter_work(
         problem,
-        picture_loads=loaded,
+        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
         weight_loads=lanes * shape.channels * 4 * shape.digit_vectors,
         shared_loads=lanes * 4 * shape.loaded_words,
         shared_stores=cells,
         multiply_adds=lanes * shape.across * problem.taps,
     )
-
-
-def _cells_of_the_picture(problem: Problem, shape: DigitShape, launch: Launch) -> int:
-    """Return the cells of all tiles that lie in the picture."""
-    across, down = launch.grid[:2]
-    lefts = (index * shape.out_samples - shape.before for index in range(across))
-    tops = (index * shape.out_rows - problem.anchor[0] for index in range(down))
-    samples = problem.width * problem.channels
-    columns = sum(cells_inside(left, left + shape.tile_samples, samples) for left in lefts)
-    return columns * sum(cells_inside(top, top + shape.tile_rows, problem.height) for top in tops)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:

@@ -12,19 +12,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numba import types
 
 from engine.border import Border
 from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import float32, image_type, result_type
+from engine.device.cuda_kernels import float32
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
-from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
-from engine.variants.contract import Launch, Pass, Place
-from engine.variants.cuda.geometry import blocks_along
+from engine.variants.contract import Launch, Pass
+from engine.variants.cuda.fused_pass import fused_pass
+from engine.variants.cuda.geometry import blocks_along, loads_of_tiles
 from engine.variants.emit.cuda_accumulator import accumulator
 from engine.variants.emit.cuda_async_copy import waiter
 from engine.variants.emit.cuda_column_filter import ColumnShape, column_filter
@@ -185,20 +183,13 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
     tops = range(0, problem.height, height)
     steps = [blocks_along(min(height, problem.height - top), shape.step_rows) for top in tops]
     filtered = [shape.lot_rows * (count + 1 if shape.is_ring else 1) for count in steps]
-    samples = problem.width * problem.channels
-    cells = loaded = across * sum(filtered) * along.tile_samples
-    if problem.border.has_ghost_cells:
-        lefts = (block * OUT_SAMPLES - along.before for block in range(across))
-        columns = sum(cells_inside(left, left + along.tile_samples, samples) for left in lefts)
-        firsts = (top - problem.anchor[0] for top in tops)
-        loaded = columns * sum(
-            cells_inside(first, first + rows, problem.height)
-            for first, rows in zip(firsts, filtered, strict=True)
-        )
+    cells = across * sum(filtered) * along.tile_samples
+    lefts = [block * OUT_SAMPLES - along.before for block in range(across)]
+    bands = [(top - problem.anchor[0], rows) for top, rows in zip(tops, filtered, strict=True)]
     lanes, walks = across * sum(filtered) * along.lanes, across * sum(steps) * along.threads
     return filter_work(
         problem,
-        picture_loads=loaded,
+        picture_loads=loads_of_tiles(problem, lefts, along.tile_samples, bands),
         shared_loads=lanes * along.window + walks * (shape.rows + shape.mask_rows - 1) * VECTOR,
         shared_stores=cells + lanes * along.across,
         constant_loads=lanes * along.mask_columns + walks * shape.mask_rows,
@@ -292,18 +283,6 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
 
 def pass_of(problem: Problem, mask: Mask, shape: InPlaceShape) -> Pass:
     """Return the pass for a mask that is one column times one row."""
-    factors = factor(mask)
-    along = np.asarray(factors.row, np.float32).reshape(1, -1)
-    down = np.asarray(factors.column, np.float32).reshape(-1, 1)
-    constant = np.zeros(shape.weights, np.float32)
-    constant[: along.size] = along.ravel()
-    constant[shape.along.weights :][: down.size] = down.ravel()
-    factor_type = types.Array(types.float32, 2, "C")
-    numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
-    signature = (image_type(problem), factor_type, factor_type, *numbers, result_type(problem))
-    values = (problem.width, problem.anchor[0], strip_rows(problem, shape))
-    constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
-    arguments = (Place.IMAGE, along, down, *values, *constants, Place.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
-    launch = launch_of(problem, shape)
-    return Pass("correlate_in_place", function, signature, launch, arguments, (WEIGHTS, constant))
+    launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
+    return fused_pass("correlate_in_place", function, problem, mask, launch, rows, shape.along.weights)

@@ -9,20 +9,16 @@ of vectors, so that threads meet in no bank (`engine/variants/emit/box_shape.py`
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-from numba import types
-
 from engine.border import Border
 from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import float32, image_type, result_type
+from engine.device.cuda_kernels import float32
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
-from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
-from engine.variants.contract import Launch, Pass, Place
-from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along
+from engine.variants.contract import Launch, Pass
+from engine.variants.cuda.fused_pass import fused_pass
+from engine.variants.cuda.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
 from engine.variants.emit.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.emit.cuda_async_copy import waiter
 from engine.variants.emit.cuda_constants import WEIGHTS
@@ -110,22 +106,18 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
     across, height = launch_of(problem, shape).grid[0], strip_rows(problem, shape)
     tops = range(0, problem.height, height)
     lots = [shape.lots(min(height, problem.height - top)) for top in tops]
-    cells = loaded = across * sum(lots) * shape.lot_rows * shape.pitch
-    if problem.border.has_ghost_cells:
-        samples = problem.width * problem.channels
-        lefts = (block * shape.out_samples - shape.before for block in range(across))
-        wide = sum(cells_inside(left, left + shape.pitch, samples) for left in lefts)
-        firsts = (top - problem.anchor[0] - shape.early_rows for top in tops)
-        loaded = wide * sum(
-            cells_inside(first, first + count * shape.lot_rows, problem.height)
-            for first, count in zip(firsts, lots, strict=True)
-        )
+    cells = across * sum(lots) * shape.lot_rows * shape.pitch
+    lefts = [block * shape.out_samples - shape.before for block in range(across)]
+    bands = [
+        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
+        for top, count in zip(tops, lots, strict=True)
+    ]
     jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
     walks = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
     rows, columns = problem.mask_shape
     return filter_work(
         problem,
-        picture_loads=loaded,
+        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
         shared_loads=jobs * shape.along.read + walks * shape.down.windows.samples,
         shared_stores=cells + jobs * shape.results,
         constant_loads=jobs * columns + walks * rows,
@@ -199,19 +191,6 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
 
 def pass_of(problem: Problem, mask: Mask, shape: RingShape) -> Pass:
     """Return the pass for a mask that is one column times one row."""
-    factors = factor(mask)
-    along = np.asarray(factors.row, np.float32).reshape(1, -1)
-    down = np.asarray(factors.column, np.float32).reshape(-1, 1)
-    constant = np.zeros(shape.weights, np.float32)
-    constant[: along.size] = along.ravel()
-    constant[shape.along_weights :][: down.size] = down.ravel()
-    factor_type = types.Array(types.float32, 2, "C")
-    numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
-    signature = (image_type(problem), factor_type, factor_type, *numbers, result_type(problem))
-    values = (problem.width, problem.anchor[0], strip_rows(problem, shape))
-    constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
-    arguments = (Place.IMAGE, along, down, *values, *constants, Place.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
-    return Pass(
-        "correlate_ring", function, signature, launch_of(problem, shape), arguments, (WEIGHTS, constant)
-    )
+    launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
+    return fused_pass("correlate_ring", function, problem, mask, launch, rows, shape.along_weights)

@@ -1,11 +1,12 @@
 """Grids of blocks: how many cover a picture, and when there are too many. Pure integers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from engine.block import Block, Limits
 from engine.block_rules import MAX_GRID_Y as MAX_GRID_Y  # for variants too: grids are this module's subject
 from engine.block_rules import Refusal, SharedBytes, refuse_block
 from engine.block_rules import blocks_along as blocks_along
+from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.contract import Launch
 
@@ -14,6 +15,27 @@ def one_launch(problem: Problem, block: Block, shared_bytes: int = 0) -> tuple[L
     """Return the launch of one thread a result: x along columns, y along rows, z along channels."""
     grid = (blocks_along(problem.width, block.x), blocks_along(problem.height, block.y), problem.channels)
     return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
+
+
+def loads_of_tiles(
+    problem: Problem, lefts: Sequence[int], samples: int, bands: Sequence[tuple[int, int]]
+) -> int:
+    """Return the elements of the picture that tiles load: all their cells, or where others are ghosts those of the picture.
+
+    Parameters
+    ----------
+    problem : Problem
+    lefts : sequence of int
+        The sample of a row that each tile across begins with, before or in the picture.
+    samples : int
+        Samples of a tile's row.
+    bands : sequence of (int, int)
+        The row that each tile down begins with, and its rows.
+    """
+    if not problem.border.has_ghost_cells:
+        return len(lefts) * samples * sum(rows for _, rows in bands)
+    columns = sum(cells_inside(left, left + samples, problem.width * problem.channels) for left in lefts)
+    return columns * sum(cells_inside(first, first + rows, problem.height) for first, rows in bands)
 
 
 def refuse_launch(

@@ -37,11 +37,10 @@ from engine.device.cuda_kernels import (
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.mask.mask import Mask
-from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.contract import DeviceKind, Launch, Pass, Variant
 from engine.variants.cuda import byte_tiles
-from engine.variants.cuda.geometry import blocks_along, refuse_rows
+from engine.variants.cuda.geometry import blocks_along, loads_of_tiles, refuse_rows
 from engine.variants.emit.byte_tile_shape import ByteTileShape
 from engine.variants.emit.cuda_accumulator import accumulator
 from engine.variants.emit.cuda_async_copy import waiter
@@ -141,27 +140,19 @@ def work(problem: Problem, block: Block) -> Work:
     """Return the work: a block fills its whole tile, where ghost cells cost no load, and computes all its results."""
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
-    loaded = _cells_of_the_picture(problem, shape, launch) if problem.border.has_ghost_cells else cells
+    across, down = launch.grid[:2]
+    lefts = [index * shape.out_samples - shape.before for index in range(across)]
+    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
     # Each warp computes all its rows at once, in each step.
     rounds = launch.blocks * 32 * (shape.out_rows // shape.rows)
     return filter_work(
         problem,
-        picture_loads=loaded,
+        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
         shared_loads=rounds * (shape.rows + shape.mask_rows - 1) * shape.window,
         shared_stores=cells,
         constant_loads=rounds * problem.taps,
         multiply_adds=rounds * shape.rows * shape.across * problem.taps,
     )
-
-
-def _cells_of_the_picture(problem: Problem, shape: TileShape | ByteTileShape, launch: Launch) -> int:
-    """Return the cells of all tiles that lie in the picture."""
-    across, down = launch.grid[:2]
-    lefts = (index * shape.out_samples - shape.before for index in range(across))
-    tops = (index * shape.out_rows - problem.anchor[0] for index in range(down))
-    samples = problem.width * problem.channels
-    columns = sum(cells_inside(left, left + shape.tile_samples, samples) for left in lefts)
-    return columns * sum(cells_inside(top, top + shape.tile_rows, problem.height) for top in tops)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
