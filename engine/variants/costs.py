@@ -13,13 +13,13 @@ by the rate of multiply-adds. What is left of the error is the same for all vari
 
 import json
 import math
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from engine.machine import DeviceInfo
 from engine.problem import Problem
@@ -72,6 +72,8 @@ class CostTable:
     picture_sides: tuple[int, ...]
     mask_sides: tuple[int, ...]
     times_us: dict[str, dict[str, list[list[float | None]]]]
+    # `auto` reads a table a hundred times for a choice, while somebody waits.
+    _lines: dict[tuple[str, str], "tuple[_Line, ...]"] = field(default_factory=dict, compare=False, repr=False)
 
     def time_us(self, key: str, problem: Problem, rates: Rates, repeats: int = 1) -> float:
         """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it.
@@ -99,7 +101,7 @@ class CostTable:
             return math.inf
         slope = 1.0 if grows_with_sides(key) else 2.0
         pixels = problem.samples / int(kind[-1])
-        measured_us = self._read(kinds[kind], mask_side_of(key, problem), slope, pixels)
+        measured_us = self._read(key, kind, mask_side_of(key, problem), slope, pixels)
         copy_us = problem.samples * (problem.itemsize + problem.result_itemsize) / self.rates.copy_gb_s / 1e3
         moved_us = min(measured_us, copy_us)
         return (
@@ -107,24 +109,47 @@ class CostTable:
             + (measured_us - moved_us) * self.rates.multiply_adds_g_s / rates.multiply_adds_g_s
         )
 
-    def _read(self, rows: list[list[float | None]], mask_side: float, slope: float, pixels: float) -> float:
+    def _read(self, key: str, kind: str, mask_side: float, slope: float, pixels: float) -> float:
         """Return the time for a mask and a picture, by straight lines of logarithms along both axes of the grid.
 
         `slope` is that of the time over the mask's side past the last one that is known.
         """
-        sizes, logs = [], []
-        for side, row in zip(self.picture_sides, rows, strict=True):
-            known = [(m, time) for m, time in zip(self.mask_sides, row, strict=True) if time]
-            if known:
-                sides, times = zip(*known, strict=True)
-                sizes.append(2 * math.log(side))
-                logs.append(_line(math.log(mask_side), np.log(sides), np.log(times), slope))
-        return math.exp(_line(math.log(pixels), np.array(sizes), np.array(logs), 1.0)) if sizes else math.inf
+        if (key, kind) not in self._lines:
+            rows = zip(self.picture_sides, self.times_us[key][kind], strict=True)
+            lines = (_line_of(side, self.mask_sides, row) for side, row in rows if any(row))
+            self._lines[key, kind] = tuple(lines)
+        lines = self._lines[key, kind]
+        if not lines:
+            return math.inf
+        at = math.log(mask_side)
+        logs = [_at(at, line.mask_logs, line.time_logs, slope) for line in lines]
+        return math.exp(_at(math.log(pixels), [line.pixels_log for line in lines], logs, 1.0))
 
 
-def _line(at: float, places: np.ndarray, values: np.ndarray, slope: float) -> float:
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The known times of a variant with pictures of one size, over the mask's side: natural logarithms."""
+
+    pixels_log: float
+    mask_logs: tuple[float, ...]
+    time_logs: tuple[float, ...]
+
+
+def _line_of(picture_side: int, mask_sides: Sequence[int], row: Sequence[float | None]) -> _Line:
+    known = [(math.log(side), math.log(time)) for side, time in zip(mask_sides, row, strict=True) if time]
+    mask_logs, time_logs = zip(*known, strict=True)
+    return _Line(2 * math.log(picture_side), mask_logs, time_logs)
+
+
+def _at(at: float, places: Sequence[float], values: Sequence[float], slope: float) -> float:
     """Return the value at a place: between those that are known, as before the first, and rising on after the last."""
-    return float(np.interp(at, places, values)) + slope * max(0.0, at - float(places[-1]))
+    after = bisect_right(places, at)
+    if after == 0:
+        return values[0]
+    if after == len(places):
+        return values[-1] + slope * (at - places[-1])
+    low, high = places[after - 1], places[after]
+    return values[after - 1] + (values[after] - values[after - 1]) * (at - low) / (high - low)
 
 
 def grows_with_sides(key: str) -> bool:

@@ -61,6 +61,8 @@ MOST_WINDOW_SAMPLES = (120, 250)
 MOST_UNROLLED = 1000
 
 
+# `auto` asks again and again, while somebody waits.
+@lru_cache(maxsize=256)
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
     """Return the shape of a block's work: what was fastest of what was tried (H200), if shared memory has room for it.
 

@@ -77,7 +77,7 @@ def test_that_a_picture_that_is_not_finite_is_refused_with_the_place(strange: fl
 
 
 def test_that_a_missing_library_is_told_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fft.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(fft, "_has_cupy", lambda: False)
     mask = Mask(np.ones((3, 3)))
     problem = describe_problem(np.zeros((9, 9, 1), np.float32), mask, "zero", 0.0)
     refusal = variant("fft").unsupported(problem, mask, BLOCK, Limits())
