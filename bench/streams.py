@@ -52,7 +52,7 @@ def copies_alone_ms(images: list[np.ndarray], outs: list[np.ndarray], chunk_byte
         for top in range(0, len(image), rows):
             part, place = image[top : top + rows], out[top : top + rows]
             chunk = Chunk(len(works), 0, top, top + len(part), part.nbytes, place.nbytes)
-            works.append(Work(chunk, (part,), place, 0, _NoKernel()))
+            works.append(Work(chunk, (part,), place, 0, _NoKernel))
 
     def one_way(lane: Lane) -> float:
         lanes = CudaLanes(Layout.PITCHED)

@@ -15,7 +15,7 @@ from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_kernels import for_current_device
 from engine.device.numba_cuda import SIMULATED, cuda
-from engine.device.whole_device import WHOLE_DEVICE
+from engine.device.uploads import Upload, uploaded
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants.contract import Pass, Place
@@ -96,11 +96,9 @@ class PreparedPasses:
     """
 
     def __init__(self, passes: Sequence[Pass]) -> None:
+        self._uploads: list[Upload] = []
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
-            self._steps = [
-                (_loaded(step), tuple(self._on_device(argument) for argument in step.arguments))
-                for step in passes
-            ]
+            self._steps = [(_loaded(step), self._on_device(step.arguments)) for step in passes]
         self._scratch: Any = None
         self._needs_scratch = any(Place.SCRATCH in _places(step) for step in passes)
 
@@ -114,17 +112,17 @@ class PreparedPasses:
                 fill_bytes(self._scratch, 255)
         self._enqueue({Place.IMAGE: image, Place.SCRATCH: self._scratch, Place.OUT: out}, stream)
 
-    def _on_device(self, argument: Any) -> Any:
-        """Return an argument as the kernel takes it: arrays (weights) lie on the device while this is there."""
-        if not isinstance(argument, np.ndarray):
-            return argument
-        # A copy: simulated arrays of one element share the host's memory.
-        host = np.array(argument, order="C")
-        on_device = device_pool().take(host.shape, host.dtype)
-        with WHOLE_DEVICE:
-            on_device.copy_to_device(host)
-        device_pool().follow(self, on_device)
-        return on_device
+    def _on_device(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return arguments as the kernel takes them: arrays (weights) lie on the device while this is there."""
+        uploads = {
+            place: uploaded(argument)
+            for place, argument in enumerate(arguments)
+            if isinstance(argument, np.ndarray)
+        }
+        self._uploads += uploads.values()
+        return tuple(
+            uploads[place].array if place in uploads else argument for place, argument in enumerate(arguments)
+        )
 
     def _enqueue(self, arrays: dict[Place, Any], stream: Any) -> None:
         for step, arguments in self._steps:

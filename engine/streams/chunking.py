@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -89,6 +90,7 @@ class Stream:
         self._chunks: list[Chunk] = []
         self._variants: dict[str, None] = {}
         self._unfinished: dict[int, _Unfinished] = {}
+        self._choices: dict[tuple[Problem, int], Choice] = {}
         self._prepared: dict[tuple[Problem, str], Prepared] = {}
         # When the last result lay in its place; reading the marks of a long stream takes a millisecond more.
         self._end_s = 0.0
@@ -160,16 +162,12 @@ class Stream:
             self._refuse_place_in_use(result, request, picture)
             target = result.reshape(request.samples.shape)
             bands = cut(problem, rows_of_chunk(problem, chunk_bytes))
-            choice = request.choice if len(bands) == 1 else self._cuttable(request, bands)
-            refuse_strange_samples(choice.variant, request.samples)
-            self._variants[choice.variant.key] = None
             self._unfinished[picture] = _Unfinished(result, len(bands))
-            # Before the first chunk: uploading a mask makes the device wait for all that is under way.
-            prepared = [self._prepare(request, choice, replace(problem, height=band.rows)) for band in bands]
+            ready = self._made_ready(request, bands)
             for number, band in enumerate(bands):
                 done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
                 self._checkpoint(Step("filtering in chunks", min(done, 1.0), 2.0))
-                yield self._work(picture, band, request, target, prepared[number])
+                yield self._work(picture, band, request, target, partial(ready, band.rows))
 
     def _refuse_place_in_use(self, place: np.ndarray, request: Request, picture: int) -> None:
         """Refuse an array for a result that holds the picture, or a result that is still wanted.
@@ -187,14 +185,49 @@ class Stream:
             )
 
     def _work(
-        self, picture: int, band: Band, request: Request, target: np.ndarray, prepared: Prepared
+        self,
+        picture: int,
+        band: Band,
+        request: Request,
+        target: np.ndarray,
+        prepare: Callable[[], Prepared],
     ) -> Work:
         sources = [request.samples[first:last] for first, last in band.sources]
         place = target[band.top : band.bottom]
         bytes_in = sum(source.nbytes for source in sources)
         chunk = Chunk(len(self._chunks), picture, band.top, band.bottom, bytes_in, place.nbytes)
         self._chunks.append(chunk)
-        return Work(chunk, sources, place, band.skip, prepared)
+        return Work(chunk, sources, place, band.skip, prepare)
+
+    def _made_ready(self, request: Request, bands: tuple[Band, ...]) -> Callable[[int], Prepared]:
+        """Return what gives the variant for a band of so many rows; it is chosen when the first one is asked for.
+
+        All bands are made ready then: uploading a mask makes the device wait for all that is under way.
+        """
+
+        @cache
+        def ready() -> dict[int, Prepared]:
+            choice = self._choice(request, bands)
+            refuse_strange_samples(choice.variant, request.samples)
+            self._variants[choice.variant.key] = None
+            heights = dict.fromkeys(band.rows for band in bands)
+            return {
+                rows: self._prepare(request, choice, replace(request.problem, height=rows))
+                for rows in heights
+            }
+
+        return lambda rows: ready()[rows]
+
+    def _choice(self, request: Request, bands: tuple[Band, ...]) -> Choice:
+        """Return the variant for a picture, whole or in bands; the last few are kept."""
+        key = request.problem, len(bands)
+        choice = self._choices.pop(key, None)
+        if choice is None:
+            choice = request.choice if len(bands) == 1 else self._cuttable(request, bands)
+        self._choices[key] = choice
+        if len(self._choices) > MOST_PREPARED:
+            del self._choices[next(iter(self._choices))]
+        return choice
 
     def _cuttable(self, request: Request, bands: tuple[Band, ...]) -> Choice:
         """Return the variant for a picture in bands.

@@ -36,6 +36,7 @@ def run_in_order(
         spans.append(Span(number, lane, 1e3 * (begin_s - zero_s), 1e3 * (time.perf_counter() - zero_s)))
 
     for work in works:
+        prepared = work.prepare()
         image = work.sources[0] if len(work.sources) == 1 else np.concatenate(work.sources)
         is_whole = work.shape == work.target.shape and work.target.flags.c_contiguous
         buffers = backend.allocate(
@@ -44,7 +45,7 @@ def run_in_order(
         number = work.chunk.number
         if backend.copies:
             timed(number, Lane.COPY_IN, partial(backend.upload, image, buffers))
-        timed(number, Lane.KERNEL, partial(backend.run, work.prepared, buffers))
+        timed(number, Lane.KERNEL, partial(backend.run, prepared, buffers))
         if backend.copies:
             timed(number, Lane.COPY_OUT, partial(backend.download, buffers))
         if not is_whole:

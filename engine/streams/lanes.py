@@ -1,6 +1,6 @@
 """A device as the pipeline sees it, and the chunks that go through."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,15 +23,16 @@ class Work:
         Where the result goes.
     skip : int
         Rows of the filtered picture before the first of the result.
-    prepared : Prepared
-        For a picture of the sources' shape.
+    prepare : callable returning Prepared
+        Gives the variant for a picture of the sources' shape; what it raises ends the stream. Asked for when the copy of
+        the sources is already under way.
     """
 
     chunk: Chunk
     sources: Sequence[np.ndarray]
     target: np.ndarray
     skip: int
-    prepared: Prepared
+    prepare: Callable[[], Prepared]
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -78,6 +79,9 @@ class Lanes(Protocol):
 
     def ms(self, mark: Any) -> float:
         """Return when a mark was reached, ms since the lanes were made."""
+
+    def forget(self, marks: Iterable[Any]) -> None:
+        """Take marks back that were reached and that nothing waits for; they become others."""
 
     def drain(self) -> None:
         """Wait until nothing is under way."""

@@ -12,6 +12,10 @@ by more than two rounds of the ring (a person may cancel, and a generator of pic
 an array is not page-locked, so that the copy engines cannot reach it: then threads copy between it and the slot's pinned
 memory, and that may be used again only when the other side is done with it.
 
+Host work that need not be done before something is enqueued is done while the device is busy: choosing a variant and making
+it ready after the first two copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or
+after the last, would be a ms of the whole.
+
 Source: the CNN report, "Streaming" (two streams, pinned memory, chunks of 100 outputs in turn).
 """
 
@@ -33,26 +37,19 @@ COPY_THREADS = 8
 PIECE_BYTES = 1 << 20
 
 
-@dataclass
-class _Slot:
-    """What the last chunk of a slot has left to be waited for."""
-
-    copied_in: Any = None
-    computed: Any = None
-    copied_out: Any = None
-    delivered: "Future[None] | None" = None
-
-
-@dataclass
+@dataclass(eq=False)
 class _Passage:
-    """The marks of one chunk, and when the host copied for it, in seconds of its own clock.
+    """A chunk under way: its marks, and when the host copied for it, in seconds of its own clock."""
 
-    Not its arrays: the pictures of a long batch could not be freed.
-    """
-
-    chunk: int
+    work: Work
+    slot: int
     marks: dict[Lane, tuple[Any, Any]] = field(default_factory=dict)
     host_s: dict[Lane, tuple[float, float]] = field(default_factory=dict)
+    delivered: "Future[None] | None" = None
+
+    def end(self, lane: Lane) -> Any:
+        """Return the mark after the chunk in a lane."""
+        return self.marks[lane][1]
 
 
 class Pipeline:
@@ -69,9 +66,10 @@ class Pipeline:
 
     def __init__(self, lanes: Lanes, ring: int, begin_s: float) -> None:
         self._lanes = lanes
-        self._slots = [_Slot() for _ in range(ring)]
+        # Of each slot the chunk that was there last, unless nothing of it is under way any longer.
+        self._slots: list[_Passage | None] = [None] * ring
         self._begin_s = begin_s
-        self._passages: list[_Passage] = []
+        self._spans: list[Span] = []
 
     def run(self, works: Iterable[Work], finished: Callable[[Work], None]) -> None:
         """Send all chunks through and wait for them.
@@ -83,27 +81,27 @@ class Pipeline:
         finished : callable of Work
             Called for each chunk, in order, when its result lies in its place. Called on: the calling thread.
         """
-        pending: deque[tuple[Work, Any, Future[None] | None]] = deque()
-
-        def finish_oldest() -> None:
-            work, mark, delivered = pending.popleft()
-            if delivered is not None:
-                delivered.result()
-            self._lanes.wait(mark)
-            finished(work)
-
+        under_way: deque[_Passage] = deque()
         copiers = ThreadPoolExecutor(COPY_THREADS, thread_name_prefix="stream-copy")
         deliverer = ThreadPoolExecutor(1, thread_name_prefix="stream-deliver")
         try:
+            brought_in: deque[_Passage] = deque()
             for number, work in enumerate(works):
-                while len(pending) >= 2 * len(self._slots):
-                    finish_oldest()
-                index = number % len(self._slots)
-                self._send(work, index, copiers, deliverer)
-                slot = self._slots[index]
-                pending.append((work, slot.copied_out, slot.delivered))
-            while pending:
-                finish_oldest()
+                while len(under_way) >= 2 * len(self._slots):
+                    self._finish(under_way.popleft(), finished)
+                passage = _Passage(work, number % len(self._slots))
+                under_way.append(passage)
+                self._bring_in(passage, copiers)
+                brought_in.append(passage)
+                if number == 0 and Lane.STAGE_IN not in passage.host_s:
+                    # Making the first kernel ready takes the host as long as a copy: the next one goes first too.
+                    continue
+                while brought_in:
+                    self._send_on(brought_in.popleft(), copiers, deliverer)
+            while brought_in:
+                self._send_on(brought_in.popleft(), copiers, deliverer)
+            while under_way:
+                self._finish(under_way.popleft(), finished)
         finally:
             # Nobody may free an array that a copy is still under way to.
             with suppress(Exception):
@@ -113,70 +111,74 @@ class Pipeline:
 
     def spans(self) -> tuple[Span, ...]:
         """Return where each chunk was; after `run`."""
-        found = []
-        for passage in self._passages:
-            number = passage.chunk
-            for lane in Lane:
-                if lane in passage.marks:
-                    begin, end = passage.marks[lane]
-                    found.append(Span(number, lane, self._lanes.ms(begin), self._lanes.ms(end)))
-                elif lane in passage.host_s:
-                    begin_s, end_s = (1e3 * (at - self._begin_s) for at in passage.host_s[lane])
-                    found.append(Span(number, lane, begin_s, end_s))
-        return tuple(found)
+        return tuple(self._spans)
 
-    def _send(
-        self, work: Work, index: int, copiers: ThreadPoolExecutor, deliverer: ThreadPoolExecutor
-    ) -> None:
-        """Enqueue a chunk in the slot."""
-        lanes, slot, passage = self._lanes, self._slots[index], _Passage(work.chunk.number)
-        self._passages.append(passage)
-        image, out = lanes.arrays(index, work)
-
+    def _bring_in(self, passage: _Passage, copiers: ThreadPoolExecutor) -> None:
+        """Enqueue a chunk's copy to the device."""
+        lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
+        image, _ = lanes.arrays(passage.slot, work)
         sources: Sequence[np.ndarray] = work.sources
         if not all(lanes.is_pinned(source) for source in sources):
-            staged = lanes.pinned(index, "in", (work.shape, sources[0].dtype))
-            if slot.copied_in is not None:
-                lanes.wait(slot.copied_in)
+            staged = lanes.pinned(passage.slot, "in", (work.shape, sources[0].dtype))
+            if before is not None:
+                lanes.wait(before.end(Lane.COPY_IN))
             self._stage_in(passage, work.sources, staged, copiers)
             sources = (staged,)
-
-        if slot.computed is not None:
-            lanes.after(Lane.COPY_IN, slot.computed)
+        if before is not None:
+            lanes.after(Lane.COPY_IN, before.end(Lane.KERNEL))
         begin = lanes.mark(Lane.COPY_IN)
         row = 0
         for source in sources:
             lanes.copy_in(source, image, row)
             row += len(source)
-        slot.copied_in = self._close(passage, Lane.COPY_IN, begin)
+        self._close(passage, Lane.COPY_IN, begin)
 
-        lanes.after(Lane.KERNEL, slot.copied_in)
-        if slot.copied_out is not None:
-            lanes.after(Lane.KERNEL, slot.copied_out)
+    def _send_on(self, passage: _Passage, copiers: ThreadPoolExecutor, deliverer: ThreadPoolExecutor) -> None:
+        """Enqueue what follows a chunk's copy to the device."""
+        lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
+        image, out = lanes.arrays(passage.slot, work)
+        prepared = work.prepare()
+        lanes.after(Lane.KERNEL, passage.end(Lane.COPY_IN))
+        if before is not None:
+            lanes.after(Lane.KERNEL, before.end(Lane.COPY_OUT))
         begin = lanes.mark(Lane.KERNEL)
-        lanes.launch(work.prepared, image, out)
-        slot.computed = self._close(passage, Lane.KERNEL, begin)
+        lanes.launch(prepared, image, out)
+        self._close(passage, Lane.KERNEL, begin)
 
-        lanes.after(Lane.COPY_OUT, slot.computed)
-        is_direct = lanes.is_pinned(work.target)
-        place = (
-            work.target if is_direct else lanes.pinned(index, "out", (work.target.shape, work.target.dtype))
-        )
-        if slot.delivered is not None:
-            slot.delivered.result()
+        lanes.after(Lane.COPY_OUT, passage.end(Lane.KERNEL))
+        target = work.target
+        is_direct = lanes.is_pinned(target)
+        place = target if is_direct else lanes.pinned(passage.slot, "out", (target.shape, target.dtype))
+        if before is not None and before.delivered is not None:
+            before.delivered.result()
         begin = lanes.mark(Lane.COPY_OUT)
         lanes.copy_out(out, work.skip, place)
-        slot.copied_out = self._close(passage, Lane.COPY_OUT, begin)
-        slot.delivered = (
-            None
-            if is_direct
-            else deliverer.submit(self._stage_out, passage, place, slot.copied_out, work.target, copiers)
-        )
+        self._close(passage, Lane.COPY_OUT, begin)
+        if not is_direct:
+            passage.delivered = deliverer.submit(self._stage_out, passage, place, copiers)
+        self._slots[passage.slot] = passage
 
-    def _close(self, passage: _Passage, lane: Lane, begin: Any) -> Any:
-        end = self._lanes.mark(lane)
-        passage.marks[lane] = begin, end
-        return end
+    def _close(self, passage: _Passage, lane: Lane, begin: Any) -> None:
+        passage.marks[lane] = begin, self._lanes.mark(lane)
+
+    def _finish(self, passage: _Passage, finished: Callable[[Work], None]) -> None:
+        """Wait for a chunk's result, read its marks while others are under way, and tell."""
+        if passage.delivered is not None:
+            passage.delivered.result()
+        self._lanes.wait(passage.end(Lane.COPY_OUT))
+        finished(passage.work)
+        number = passage.work.chunk.number
+        for lane in Lane:
+            if lane in passage.marks:
+                begin, end = passage.marks[lane]
+                self._spans.append(Span(number, lane, self._lanes.ms(begin), self._lanes.ms(end)))
+            elif lane in passage.host_s:
+                begin_s, end_s = (1e3 * (at - self._begin_s) for at in passage.host_s[lane])
+                self._spans.append(Span(number, lane, begin_s, end_s))
+        if self._slots[passage.slot] is passage:
+            self._slots[passage.slot] = None
+        for marks in passage.marks.values():
+            self._lanes.forget(marks)
 
     def _stage_in(
         self,
@@ -194,18 +196,11 @@ class Pipeline:
             copy.result()
         passage.host_s[Lane.STAGE_IN] = begin_s, time.perf_counter()
 
-    def _stage_out(
-        self,
-        passage: _Passage,
-        staged: np.ndarray,
-        copied_out: Any,
-        target: np.ndarray,
-        copiers: ThreadPoolExecutor,
-    ) -> None:
+    def _stage_out(self, passage: _Passage, staged: np.ndarray, copiers: ThreadPoolExecutor) -> None:
         """Copy a result from pinned memory into its place. Called on: the delivering thread."""
-        self._lanes.wait(copied_out)
+        self._lanes.wait(passage.end(Lane.COPY_OUT))
         begin_s = time.perf_counter()
-        for copy in _copies(staged, target, copiers):
+        for copy in _copies(staged, passage.work.target, copiers):
             copy.result()
         passage.host_s[Lane.STAGE_OUT] = begin_s, time.perf_counter()
 

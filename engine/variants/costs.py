@@ -73,7 +73,9 @@ class CostTable:
     mask_sides: tuple[int, ...]
     times_us: dict[str, dict[str, list[list[float | None]]]]
     # `auto` reads a table a hundred times for a choice, while somebody waits.
-    _lines: dict[tuple[str, str], "tuple[_Line, ...]"] = field(default_factory=dict, compare=False, repr=False)
+    _lines: dict[tuple[str, str], "tuple[_Line, ...]"] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def time_us(self, key: str, problem: Problem, rates: Rates, repeats: int = 1) -> float:
         """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it.
@@ -116,8 +118,8 @@ class CostTable:
         """
         if (key, kind) not in self._lines:
             rows = zip(self.picture_sides, self.times_us[key][kind], strict=True)
-            lines = (_line_of(side, self.mask_sides, row) for side, row in rows if any(row))
-            self._lines[key, kind] = tuple(lines)
+            known = (_line_of(side, self.mask_sides, row) for side, row in rows if any(row))
+            self._lines[key, kind] = tuple(known)
         lines = self._lines[key, kind]
         if not lines:
             return math.inf

@@ -140,7 +140,7 @@ def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own
 def test_that_a_variant_is_prepared_for_the_device_that_is_selected(
     select: Callable[..., None], monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, argument: argument)
+    monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, arguments: arguments)
     mask, problem = Mask(np.ones((3, 3))), Problem(9, 7, mask_shape=(3, 3), anchor=(1, 1), border=Border.WRAP)
     found: dict[tuple[int, int], list[bytes]] = {OLD: [], NEW: []}
     for capability in (NEW, OLD, NEW, OLD):
@@ -156,7 +156,7 @@ def test_that_a_variant_is_prepared_for_the_device_that_is_selected(
 def test_that_a_constant_array_is_written_into_code_for_the_device(
     select: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, argument: argument)
+    monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, arguments: arguments)
     monkeypatch.setattr(constant_memory, "_write", lambda copy, signature, name, contents: None)
     mask = Mask(np.arange(9.0).reshape(3, 3))
     problem = Problem(9, 7, mask_shape=(3, 3), anchor=(1, 1))

@@ -16,9 +16,11 @@ from engine.device.backend import Buffers
 from engine.device.constant_memory import MOST_LOADED, with_constant
 from engine.device.cuda import CudaBackend, simulator_info
 from engine.device.cuda_graph import LaunchGraph
-from engine.device.cuda_kernels import PreparedPasses, float32
+from engine.device.cuda_kernels import float32
+from engine.device.cuda_pool import Pool
 from engine.device.cuda_rows import fill_bytes
 from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.uploads import uploaded
 from engine.device.whole_device import WHOLE_DEVICE
 
 pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
@@ -128,10 +130,10 @@ def test_that_arrays_are_filled_by_one_thread_at_a_time(witness: Witness) -> Non
 def test_that_masks_are_uploaded_by_one_thread_at_a_time(
     witness: Witness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    array = SimpleNamespace(copy_to_device=witness.of("upload"))
-    pool = SimpleNamespace(take=lambda *arguments: array, follow=lambda *arguments: None)
-    monkeypatch.setattr("engine.device.cuda_kernels.device_pool", lambda: pool)
-    PreparedPasses([])._on_device(np.ones((3, 3), np.float32))
+    array = SimpleNamespace(shape=(3, 3), dtype=np.dtype(np.float32), copy_to_device=witness.of("upload"))
+    pool = Pool(lambda shape, dtype: array, 1000)
+    monkeypatch.setattr("engine.device.uploads.device_pool", lambda: pool)
+    uploaded(np.ones((3, 3), np.float32))
     assert witness.calls == [("upload", True)]
 
 

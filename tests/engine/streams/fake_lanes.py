@@ -3,7 +3,7 @@
 import random
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,27 @@ from engine.streams.timeline import Lane
 from engine.variants.contract import Prepared
 
 
-class Mark:
+class Place:
     """A place in a queue; it has a time once it was reached."""
 
     def __init__(self) -> None:
         self.ms: float | None = None
+
+
+class Mark:
+    """What stands for a place until it is taken back."""
+
+    def __init__(self) -> None:
+        self._place: Place | None = Place()
+
+    @property
+    def place(self) -> Place:
+        assert self._place is not None, "used after it was taken back"
+        return self._place
+
+    def forget(self) -> None:
+        assert self.place.ms is not None, "taken back before it was reached"
+        self._place = None
 
 
 class FakeLanes:
@@ -37,7 +53,7 @@ class FakeLanes:
         self._random = random.Random(seed)
         self._heeds_marks = heeds_marks
         self._is_eager = is_eager
-        self._queues: dict[Lane, deque[tuple[Mark | None, Callable[[], None]]]] = {
+        self._queues: dict[Lane, deque[tuple[Place | None, Callable[[], None]]]] = {
             lane: deque() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
         }
         self._lock = threading.RLock()
@@ -80,25 +96,32 @@ class FakeLanes:
 
     def mark(self, lane: Lane) -> Mark:
         mark = Mark()
+        place = mark.place
 
         def reach() -> None:
-            mark.ms = float(self._steps)
+            place.ms = float(self._steps)
 
         self._put(lane, reach)
         return mark
 
     def after(self, lane: Lane, mark: Mark) -> None:
         with self._lock:
-            self._queues[lane].append((mark if self._heeds_marks else None, lambda: None))
+            self._queues[lane].append((mark.place if self._heeds_marks else None, lambda: None))
 
     def wait(self, mark: Mark) -> None:
         with self._lock:
-            while mark.ms is None:
+            while mark.place.ms is None:
                 self._step()
 
     def ms(self, mark: Mark) -> float:
-        assert mark.ms is not None
-        return mark.ms
+        if not self._heeds_marks:
+            self.wait(mark)
+        assert mark.place.ms is not None
+        return mark.place.ms
+
+    def forget(self, marks: Iterable[Mark]) -> None:
+        for mark in marks:
+            mark.forget()
 
     def drain(self) -> None:
         with self._lock:

@@ -41,7 +41,7 @@ def works(
         if pinned_out:
             lanes.pin(target)
         chunk = Chunk(number, number, 0, len(target), image.nbytes, target.nbytes)
-        found.append(Work(chunk, (image[:4], image[4:]), target, 2, prepared))
+        found.append(Work(chunk, (image[:4], image[4:]), target, 2, lambda prepared=prepared: prepared))
     return found, wanted
 
 
