@@ -39,3 +39,7 @@ class DeviceInfo:
     facts: dict[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     bandwidth_gb_s: float | None = None
+
+    # The facts have no hash of their own.
+    def __hash__(self) -> int:
+        return hash((self.key, self.title))

@@ -200,23 +200,16 @@ class Stream:
         return Work(chunk, sources, place, band.skip, prepare)
 
     def _made_ready(self, request: Request, bands: tuple[Band, ...]) -> Callable[[int], Prepared]:
-        """Return what gives the variant for a band of so many rows; it is chosen when the first one is asked for.
-
-        All bands are made ready then: uploading a mask makes the device wait for all that is under way.
-        """
+        """Return what gives the variant for a band of so many rows; it is chosen when the first one is asked for."""
 
         @cache
-        def ready() -> dict[int, Prepared]:
-            choice = self._choice(request, bands)
-            refuse_strange_samples(choice.variant, request.samples)
-            self._variants[choice.variant.key] = None
-            heights = dict.fromkeys(band.rows for band in bands)
-            return {
-                rows: self._prepare(request, choice, replace(request.problem, height=rows))
-                for rows in heights
-            }
+        def choice() -> Choice:
+            found = self._choice(request, bands)
+            refuse_strange_samples(found.variant, request.samples)
+            self._variants[found.variant.key] = None
+            return found
 
-        return lambda rows: ready()[rows]
+        return lambda rows: self._prepare(request, choice(), replace(request.problem, height=rows))
 
     def _choice(self, request: Request, bands: tuple[Band, ...]) -> Choice:
         """Return the variant for a picture, whole or in bands; the last few are kept."""

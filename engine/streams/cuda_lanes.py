@@ -47,6 +47,7 @@ class CudaLanes:
         self._thread, self._context = threading.get_ident(), check(driver.cuCtxGetCurrent())
         # Memory that became too small may still be in use by a copy: the pool gets it back with the rest.
         self._memory: dict[tuple[int, str], Any] = {}
+        self._pool = device_pool()
         self._views: dict[Any, Any] = {}
         self._events: list[Any] = []
         self._free_events: list[Any] = []
@@ -77,8 +78,8 @@ class CudaLanes:
         size = shape[0] * shape[1] * shape[2] * dtype.itemsize
         memory = self._memory.get(name)
         if memory is None or memory.size < size:
-            memory = self._memory[name] = device_pool().take((_rounded(size),), np.uint8)
-            device_pool().follow(self, memory)
+            memory = self._memory[name] = self._pool.take((_rounded(size),), np.uint8)
+            self._pool.follow(self, memory)
             if name[1] == "image":
                 # 16 bytes at once may be read past a row's end; what is there is never used, but it is written. Not
                 # `fill_bytes`: that waits for all that is under way.
@@ -142,6 +143,14 @@ class CudaLanes:
         if threading.get_ident() != self._thread:
             check(self._driver.cuCtxSetCurrent(self._context))
         check(self._driver.cuEventSynchronize(mark))
+
+    def is_reached(self, mark: Any) -> bool:
+        """Return whether an event was reached."""
+        (status,) = self._driver.cuEventQuery(mark)
+        if status == self._driver.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        check((status,))
+        return True
 
     def ms(self, mark: Any) -> float:
         """Return the time from the first event to this one."""

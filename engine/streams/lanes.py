@@ -77,6 +77,9 @@ class Lanes(Protocol):
     def wait(self, mark: Any) -> None:
         """Wait until a mark was reached. Called on: any thread."""
 
+    def is_reached(self, mark: Any) -> bool:
+        """Return whether a mark was reached."""
+
     def ms(self, mark: Any) -> float:
         """Return when a mark was reached, ms since the lanes were made."""
 

@@ -22,7 +22,7 @@ Source: the CNN report, "Streaming" (two streams, pinned memory, chunks of 100 o
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,26 +30,23 @@ from typing import Any
 import numpy as np
 
 from engine.streams.lanes import Lanes, Work
+from engine.streams.staging import StagingThreads
 from engine.streams.timeline import Lane, Span
-
-COPY_THREADS = 8
-# Smaller pieces cost more to hand over than to copy.
-PIECE_BYTES = 1 << 20
 
 
 @dataclass(eq=False)
 class _Passage:
-    """A chunk under way: its marks, and when the host copied for it, in seconds of its own clock."""
+    """A chunk under way: its marks, and when the host copied for it, in seconds of its own clock.
+
+    There is no mark at a lane's begin where the lane was busy with the chunk before.
+    """
 
     work: Work
     slot: int
-    marks: dict[Lane, tuple[Any, Any]] = field(default_factory=dict)
+    begins: dict[Lane, Any] = field(default_factory=dict)
+    ends: dict[Lane, Any] = field(default_factory=dict)
     host_s: dict[Lane, tuple[float, float]] = field(default_factory=dict)
     delivered: "Future[None] | None" = None
-
-    def end(self, lane: Lane) -> Any:
-        """Return the mark after the chunk in a lane."""
-        return self.marks[lane][1]
 
 
 class Pipeline:
@@ -69,7 +66,10 @@ class Pipeline:
         # Of each slot the chunk that was there last, unless nothing of it is under way any longer.
         self._slots: list[_Passage | None] = [None] * ring
         self._begin_s = begin_s
-        self._spans: list[Span] = []
+        self._threads = StagingThreads()
+        # The marks that the lanes' queues end with.
+        self._last: dict[Lane, Any] = {}
+        self._spans: list[dict[Lane, Span]] = []
 
     def run(self, works: Iterable[Work], finished: Callable[[Work], None]) -> None:
         """Send all chunks through and wait for them.
@@ -82,8 +82,6 @@ class Pipeline:
             Called for each chunk, in order, when its result lies in its place. Called on: the calling thread.
         """
         under_way: deque[_Passage] = deque()
-        copiers = ThreadPoolExecutor(COPY_THREADS, thread_name_prefix="stream-copy")
-        deliverer = ThreadPoolExecutor(1, thread_name_prefix="stream-deliver")
         try:
             brought_in: deque[_Passage] = deque()
             for number, work in enumerate(works):
@@ -91,29 +89,28 @@ class Pipeline:
                     self._finish(under_way.popleft(), finished)
                 passage = _Passage(work, number % len(self._slots))
                 under_way.append(passage)
-                self._bring_in(passage, copiers)
+                self._bring_in(passage)
                 brought_in.append(passage)
                 if number == 0 and Lane.STAGE_IN not in passage.host_s:
                     # Making the first kernel ready takes the host as long as a copy: the next one goes first too.
                     continue
                 while brought_in:
-                    self._send_on(brought_in.popleft(), copiers, deliverer)
+                    self._send_on(brought_in.popleft())
             while brought_in:
-                self._send_on(brought_in.popleft(), copiers, deliverer)
+                self._send_on(brought_in.popleft())
             while under_way:
                 self._finish(under_way.popleft(), finished)
         finally:
             # Nobody may free an array that a copy is still under way to.
             with suppress(Exception):
                 self._lanes.drain()
-            deliverer.shutdown(wait=True, cancel_futures=True)
-            copiers.shutdown(wait=True, cancel_futures=True)
+            self._threads.stop()
 
     def spans(self) -> tuple[Span, ...]:
         """Return where each chunk was; after `run`."""
-        return tuple(self._spans)
+        return tuple(span for spans in self._spans for span in spans.values())
 
-    def _bring_in(self, passage: _Passage, copiers: ThreadPoolExecutor) -> None:
+    def _bring_in(self, passage: _Passage) -> None:
         """Enqueue a chunk's copy to the device."""
         lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
         image, _ = lanes.arrays(passage.slot, work)
@@ -121,97 +118,101 @@ class Pipeline:
         if not all(lanes.is_pinned(source) for source in sources):
             staged = lanes.pinned(passage.slot, "in", (work.shape, sources[0].dtype))
             if before is not None:
-                lanes.wait(before.end(Lane.COPY_IN))
-            self._stage_in(passage, work.sources, staged, copiers)
+                lanes.wait(before.ends[Lane.COPY_IN])
+            self._stage_in(passage, staged)
             sources = (staged,)
         if before is not None:
-            lanes.after(Lane.COPY_IN, before.end(Lane.KERNEL))
-        begin = lanes.mark(Lane.COPY_IN)
+            lanes.after(Lane.COPY_IN, before.ends[Lane.KERNEL])
+        self._open(passage, Lane.COPY_IN)
         row = 0
         for source in sources:
             lanes.copy_in(source, image, row)
             row += len(source)
-        self._close(passage, Lane.COPY_IN, begin)
+        self._close(passage, Lane.COPY_IN)
 
-    def _send_on(self, passage: _Passage, copiers: ThreadPoolExecutor, deliverer: ThreadPoolExecutor) -> None:
+    def _send_on(self, passage: _Passage) -> None:
         """Enqueue what follows a chunk's copy to the device."""
         lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
         image, out = lanes.arrays(passage.slot, work)
         prepared = work.prepare()
-        lanes.after(Lane.KERNEL, passage.end(Lane.COPY_IN))
+        lanes.after(Lane.KERNEL, passage.ends[Lane.COPY_IN])
         if before is not None:
-            lanes.after(Lane.KERNEL, before.end(Lane.COPY_OUT))
-        begin = lanes.mark(Lane.KERNEL)
+            lanes.after(Lane.KERNEL, before.ends[Lane.COPY_OUT])
+        self._open(passage, Lane.KERNEL)
         lanes.launch(prepared, image, out)
-        self._close(passage, Lane.KERNEL, begin)
+        self._close(passage, Lane.KERNEL)
 
-        lanes.after(Lane.COPY_OUT, passage.end(Lane.KERNEL))
+        lanes.after(Lane.COPY_OUT, passage.ends[Lane.KERNEL])
         target = work.target
         is_direct = lanes.is_pinned(target)
         place = target if is_direct else lanes.pinned(passage.slot, "out", (target.shape, target.dtype))
         if before is not None and before.delivered is not None:
             before.delivered.result()
-        begin = lanes.mark(Lane.COPY_OUT)
+        self._open(passage, Lane.COPY_OUT)
         lanes.copy_out(out, work.skip, place)
-        self._close(passage, Lane.COPY_OUT, begin)
+        self._close(passage, Lane.COPY_OUT)
         if not is_direct:
-            passage.delivered = deliverer.submit(self._stage_out, passage, place, copiers)
+            passage.delivered = self._threads.deliver(lambda: self._stage_out(passage, place))
         self._slots[passage.slot] = passage
 
-    def _close(self, passage: _Passage, lane: Lane, begin: Any) -> None:
-        passage.marks[lane] = begin, self._lanes.mark(lane)
+    def _open(self, passage: _Passage, lane: Lane) -> None:
+        """Mark the begin of a chunk in a lane, unless the lane is busy: a mark keeps a copy engine for 6 us (H200)."""
+        last = self._last.get(lane)
+        if last is None or lane is Lane.KERNEL or self._lanes.is_reached(last):
+            passage.begins[lane] = self._lanes.mark(lane)
+
+    def _close(self, passage: _Passage, lane: Lane) -> None:
+        self._last[lane] = passage.ends[lane] = self._lanes.mark(lane)
 
     def _finish(self, passage: _Passage, finished: Callable[[Work], None]) -> None:
         """Wait for a chunk's result, read its marks while others are under way, and tell."""
         if passage.delivered is not None:
             passage.delivered.result()
-        self._lanes.wait(passage.end(Lane.COPY_OUT))
+        self._lanes.wait(passage.ends[Lane.COPY_OUT])
         finished(passage.work)
-        number = passage.work.chunk.number
-        for lane in Lane:
-            if lane in passage.marks:
-                begin, end = passage.marks[lane]
-                self._spans.append(Span(number, lane, self._lanes.ms(begin), self._lanes.ms(end)))
-            elif lane in passage.host_s:
-                begin_s, end_s = (1e3 * (at - self._begin_s) for at in passage.host_s[lane])
-                self._spans.append(Span(number, lane, begin_s, end_s))
+        self._read(passage)
         if self._slots[passage.slot] is passage:
             self._slots[passage.slot] = None
-        for marks in passage.marks.values():
-            self._lanes.forget(marks)
+        # A lane whose last mark that was has nothing left to do.
+        self._last = {lane: mark for lane, mark in self._last.items() if mark is not passage.ends[lane]}
+        self._lanes.forget([*passage.begins.values(), *passage.ends.values()])
 
-    def _stage_in(
-        self,
-        passage: _Passage,
-        sources: Sequence[np.ndarray],
-        staged: np.ndarray,
-        copiers: ThreadPoolExecutor,
-    ) -> None:
+    def _read(self, passage: _Passage) -> None:
+        """Keep when a finished chunk was where; the chunks before have been read."""
+        number = passage.work.chunk.number
+        spans: dict[Lane, Span] = {}
+        for lane in Lane:
+            if lane in passage.ends:
+                if lane in passage.begins:
+                    begin_ms = self._lanes.ms(passage.begins[lane])
+                else:
+                    # Busy with the chunk before, the lane began as soon as that, and what it waited for, were done.
+                    begin_ms = self._spans[-1][lane].end_ms
+                    waited = spans.get(Lane.KERNEL)
+                    if lane is Lane.COPY_IN and len(self._spans) >= len(self._slots):
+                        waited = self._spans[-len(self._slots)][Lane.KERNEL]
+                    if waited is not None:
+                        begin_ms = max(begin_ms, waited.end_ms)
+                spans[lane] = Span(number, lane, begin_ms, self._lanes.ms(passage.ends[lane]))
+            elif lane in passage.host_s:
+                begin_s, end_s = (1e3 * (at - self._begin_s) for at in passage.host_s[lane])
+                spans[lane] = Span(number, lane, begin_s, end_s)
+        self._spans.append(spans)
+
+    def _stage_in(self, passage: _Passage, staged: np.ndarray) -> None:
         begin_s = time.perf_counter()
         row, copies = 0, []
-        for source in sources:
-            copies += _copies(source, staged[row : row + len(source)], copiers)
+        for source in passage.work.sources:
+            copies += self._threads.copy(source, staged[row : row + len(source)])
             row += len(source)
         for copy in copies:
             copy.result()
         passage.host_s[Lane.STAGE_IN] = begin_s, time.perf_counter()
 
-    def _stage_out(self, passage: _Passage, staged: np.ndarray, copiers: ThreadPoolExecutor) -> None:
+    def _stage_out(self, passage: _Passage, staged: np.ndarray) -> None:
         """Copy a result from pinned memory into its place. Called on: the delivering thread."""
-        self._lanes.wait(passage.end(Lane.COPY_OUT))
+        self._lanes.wait(passage.ends[Lane.COPY_OUT])
         begin_s = time.perf_counter()
-        for copy in _copies(staged, passage.work.target, copiers):
+        for copy in self._threads.copy(staged, passage.work.target):
             copy.result()
         passage.host_s[Lane.STAGE_OUT] = begin_s, time.perf_counter()
-
-
-def _copies(source: np.ndarray, target: np.ndarray, copiers: ThreadPoolExecutor) -> list["Future[None]"]:
-    """Copy one array into another, in pieces of rows, one a thread; NumPy lets other threads run meanwhile."""
-    pieces = max(1, min(COPY_THREADS, source.nbytes // PIECE_BYTES, len(source)))
-    edges = [len(source) * piece // pieces for piece in range(pieces + 1)]
-    return [
-        copiers.submit(
-            np.copyto, target[edges[piece] : edges[piece + 1]], source[edges[piece] : edges[piece + 1]]
-        )
-        for piece in range(pieces)
-    ]

@@ -52,7 +52,7 @@ class Rates:
     multiply_adds_g_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CostTable:
     """The measured times of one kind of device.
 

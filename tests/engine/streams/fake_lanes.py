@@ -113,6 +113,9 @@ class FakeLanes:
             while mark.place.ms is None:
                 self._step()
 
+    def is_reached(self, mark: Mark) -> bool:
+        return mark.place.ms is not None
+
     def ms(self, mark: Mark) -> float:
         if not self._heeds_marks:
             self.wait(mark)

@@ -8,7 +8,7 @@ import pytest
 from engine.device.devices import device_named
 from engine.errors import Cancelled
 from engine.mask.mask import Mask
-from engine.streams import pipeline as pipeline_module
+from engine.streams import staging
 from engine.streams.lanes import Work
 from engine.streams.pipeline import Pipeline
 from engine.streams.timeline import Chunk, Lane
@@ -110,7 +110,7 @@ class LateThreads:
 def test_that_pinned_memory_is_used_again_only_when_the_host_has_copied_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pipeline_module, "ThreadPoolExecutor", LateThreads)
+    monkeypatch.setattr(staging, "ThreadPoolExecutor", LateThreads)
     lanes = FakeLanes(0, is_eager=True)
     chunks, wanted = works(lanes, pinned_in=False, pinned_out=False)
     Pipeline(lanes, 2, 0.0).run(chunks, lambda work: None)
