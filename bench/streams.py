@@ -130,10 +130,13 @@ def measure(arguments: argparse.Namespace) -> Timeline:
     best: Timeline | None = None
     for pinned in (True, False) if on_gpu else (False,):
         images, outs = pictures_for(arguments, pinned=pinned)
-        unchunked = engine.correlate(
-            images[0], mask, border="mirror", variant=arguments.variant, device=arguments.device,
-            result=arguments.result_type,
-        )  # fmt: skip
+        wanted = [
+            engine.correlate(
+                image, mask, border="mirror", variant=arguments.variant, device=arguments.device,
+                result=arguments.result_type,
+            )
+            for image in images
+        ]  # fmt: skip
         copies: dict[str, float] = {}
         if pinned:
             backend(device.key).activate()
@@ -150,7 +153,8 @@ def measure(arguments: argparse.Namespace) -> Timeline:
                     timeline = stream(images, outs, mask, arguments, chunk_bytes, ring).timeline
                     if attempt == 0:
                         same = all(
-                            np.array_equal(out.view(np.uint8), unchunked.view(np.uint8)) for out in outs
+                            np.array_equal(out.view(np.uint8), right.view(np.uint8))
+                            for out, right in zip(outs, wanted, strict=True)
                         )
                     else:
                         timelines.append(timeline)

@@ -51,7 +51,6 @@ class CudaLanes:
         self._views: dict[Any, Any] = {}
         self._events: list[Any] = []
         self._free_events: list[Any] = []
-        self.drain()
         self._zero = self.mark(Lane.COPY_IN)
         self.wait(self._zero)
 

@@ -13,7 +13,7 @@ an array is not page-locked, so that the copy engines cannot reach it: then thre
 memory, and that may be used again only when the other side is done with it.
 
 Host work that need not be done before something is enqueued is done while the device is busy: choosing a variant and making
-it ready after the first two copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or
+it ready after the first copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or
 after the last, would be a ms of the whole.
 
 Source: the CNN report, "Streaming" (two streams, pinned memory, chunks of 100 outputs in turn).
@@ -32,6 +32,9 @@ import numpy as np
 from engine.streams.lanes import Lanes, Work
 from engine.streams.staging import StagingThreads
 from engine.streams.timeline import Lane, Span
+
+# Choosing a variant and making it ready takes the host about as long as these take to copy.
+BYTES_AHEAD = 48 << 20
 
 
 @dataclass(eq=False)
@@ -83,21 +86,24 @@ class Pipeline:
         """
         under_way: deque[_Passage] = deque()
         try:
-            brought_in: deque[_Passage] = deque()
+            # Chunks that are brought in before the first one is sent on.
+            ahead: deque[_Passage] | None = deque()
             for number, work in enumerate(works):
                 while len(under_way) >= 2 * len(self._slots):
                     self._finish(under_way.popleft(), finished)
                 passage = _Passage(work, number % len(self._slots))
                 under_way.append(passage)
                 self._bring_in(passage)
-                brought_in.append(passage)
-                if number == 0 and Lane.STAGE_IN not in passage.host_s:
-                    # Making the first kernel ready takes the host as long as a copy: the next one goes first too.
+                if ahead is None:
+                    self._send_on(passage)
                     continue
-                while brought_in:
-                    self._send_on(brought_in.popleft())
-            while brought_in:
-                self._send_on(brought_in.popleft())
+                ahead.append(passage)
+                bytes_ahead = sum(passage.work.chunk.bytes_in for passage in ahead)
+                is_staged = Lane.STAGE_IN in passage.host_s
+                if is_staged or bytes_ahead >= BYTES_AHEAD or len(ahead) == len(self._slots):
+                    self._send_on_all(ahead)
+                    ahead = None
+            self._send_on_all(ahead or ())
             while under_way:
                 self._finish(under_way.popleft(), finished)
         finally:
@@ -129,6 +135,10 @@ class Pipeline:
             lanes.copy_in(source, image, row)
             row += len(source)
         self._close(passage, Lane.COPY_IN)
+
+    def _send_on_all(self, passages: Iterable[_Passage]) -> None:
+        for passage in passages:
+            self._send_on(passage)
 
     def _send_on(self, passage: _Passage) -> None:
         """Enqueue what follows a chunk's copy to the device."""

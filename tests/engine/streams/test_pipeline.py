@@ -1,6 +1,7 @@
 import itertools
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from engine.streams.lanes import Work
 from engine.streams.pipeline import Pipeline
 from engine.streams.timeline import Chunk, Lane
 from engine.timing.request import describe_problem
+from engine.variants.contract import Prepared
 from engine.variants.planner import choose
 from tests.engine.streams.fake_lanes import FakeLanes
 
@@ -165,3 +167,30 @@ def test_that_a_stopped_stream_leaves_nothing_under_way() -> None:
         Pipeline(lanes, 3, 0.0).run(until_cancelled(), lambda work: None)
     assert lanes.is_idle
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
+
+
+@pytest.mark.parametrize(("pinned", "copied_first"), [(True, 3), (False, 1)])
+def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(
+    pinned: bool, copied_first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lanes = FakeLanes(1)
+    chunks, wanted = works(lanes, pinned, pinned)
+    copied: set[int] = set()
+    copied_at_prepare: list[int] = []
+
+    def seen(work: Work) -> Work:
+        def prepare() -> Prepared:
+            copied_at_prepare.append(len(copied))
+            return work.prepare()
+
+        return replace(work, prepare=prepare)
+
+    copy_in = lanes.copy_in
+    monkeypatch.setattr(
+        lanes, "copy_in", lambda host, place, row: copied.add(id(place.base)) or copy_in(host, place, row)
+    )
+    Pipeline(lanes, 3, 0.0).run([seen(work) for work in chunks], lambda work: None)
+    assert copied_at_prepare[0] == copied_first
+    assert len(copied_at_prepare) == CHUNKS
+    for work, right in zip(chunks, wanted, strict=True):
+        np.testing.assert_array_equal(work.target, right)
