@@ -45,7 +45,7 @@ def copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool, fi
     row_bytes = host.shape[1] * host.shape[2] * host.itemsize
     pitch_bytes = device.shape[1] * device.shape[2] * host.itemsize
     on_host, on_device = driver.CUmemorytype.CU_MEMORYTYPE_HOST, driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
-    address = device.__cuda_array_interface__["data"][0] + first_row * pitch_bytes
+    address = device.device_ctypes_pointer.value + first_row * pitch_bytes
     handle = driver.CUstream(int(stream.handle))
     if row_bytes == pitch_bytes:
         # Described in 3 us instead of 14.

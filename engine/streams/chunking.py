@@ -210,7 +210,7 @@ class Stream:
             self._variants[found.variant.key] = None
             return found
 
-        return lambda rows: self._prepare(request, choice(), replace(request.problem, height=rows))
+        return cache(lambda rows: self._prepare(request, choice(), replace(request.problem, height=rows)))
 
     def _choice(self, request: Request, bands: tuple[Band, ...]) -> Choice:
         """Return the variant for a picture, whole or in bands; the last few are kept."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
-from engine.device.cuda_graph import check
+from engine.device.backend import Buffers
+from engine.device.cuda_graph import RepeatedLaunch, check
 from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_rows import copy_rows
 from engine.device.numba_cuda import cuda
@@ -20,6 +21,7 @@ from engine.variants.contract import Prepared
 SMALLEST_BYTES = 1 << 16
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
 MOST_VIEWS = 64
+NOWHERE = np.empty(0, np.float32)
 
 
 @cache
@@ -49,6 +51,7 @@ class CudaLanes:
         self._memory: dict[tuple[int, str], Any] = {}
         self._pool = device_pool()
         self._views: dict[Any, Any] = {}
+        self._launches: dict[tuple[int, int], RepeatedLaunch] = {}
         self._events: list[Any] = []
         self._free_events: list[Any] = []
         self._zero = self.mark(Lane.COPY_IN)
@@ -62,6 +65,7 @@ class CudaLanes:
         if key not in self._views:
             if len(self._views) >= MOST_VIEWS:
                 self._views.clear()
+                self._forget_launches()
             self._views[key] = tuple(
                 self._device_array(
                     (slot, which),
@@ -117,11 +121,21 @@ class CudaLanes:
 
     def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
         """Enqueue the kernels."""
-        prepared.launch(image, out, self._streams[Lane.KERNEL])
+        key = id(prepared), id(image)
+        if key not in self._launches:
+            # It holds the variant and the arrays, so that their ids are not given to others.
+            buffers = Buffers(image, out, NOWHERE)
+            self._launches[key] = RepeatedLaunch(prepared, buffers, self._streams[Lane.KERNEL])
+        self._launches[key].enqueue()
 
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
         """Enqueue a copy to the host."""
         copy_rows(host, on_device, self._streams[Lane.COPY_OUT], to_device=False, first_row=row)
+
+    def _forget_launches(self) -> None:
+        for launch in self._launches.values():
+            launch.close()
+        self._launches.clear()
 
     def mark(self, lane: Lane) -> Any:
         """Record an event."""
@@ -165,7 +179,8 @@ class CudaLanes:
             check(self._driver.cuStreamSynchronize(handle))
 
     def close(self) -> None:
-        """Free the events; the memory is kept for the next run."""
+        """Free the events and graphs; the memory is kept for the next run."""
+        self._forget_launches()
         for event in self._events:
             check(self._driver.cuEventDestroy(event))
         self._events.clear()

@@ -1,6 +1,7 @@
 """Chunks on a real device: the same bits as the whole picture, and copies that run beside the kernels."""
 
 import itertools
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -92,6 +93,19 @@ def test_that_a_batch_of_unequal_pictures_comes_back_right(device: str) -> None:
     streamed = engine.filter_stream(iter(pictures), MASK, device=device, chunk_bytes=1 << 18)
     for picture, values in zip(pictures, streamed.values, strict=True):
         np.testing.assert_array_equal(bits(values), bits(engine.correlate(picture, MASK, device=device)))
+
+
+@pytest.mark.parametrize("key", ["auto", "separable-l1", "fft"])
+def test_that_a_long_batch_of_equal_pictures_comes_back_right(device: str, key: str) -> None:
+    if key == "fft" and not find_spec("cupy"):
+        pytest.skip("needs CuPy")
+    random = np.random.default_rng(4)
+    mask = "gaussian:5:1"
+    pictures = [random.random((90, 70), np.float32) for _ in range(60)]
+    streamed = engine.filter_stream(pictures, mask, variant=key, device=device, ring=2)
+    for picture, values in zip(pictures, streamed.values, strict=True):
+        wanted = engine.correlate(picture, mask, variant=key, device=device)
+        np.testing.assert_array_equal(bits(values), bits(wanted))
 
 
 def test_that_lanes_overlap_and_hold_one_chunk_at_a_time(device: str) -> None:
