@@ -1,11 +1,12 @@
 """Pictures in chunks: end to end against the copies alone, for chunk sizes, ring depths, pinned and ordinary memory.
 
-python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same] [--timeline FILE.json]
+python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same] [--memory pinned]
+    [--timeline FILE.json]
 python -m bench.streams --draw TIMELINE.json FILE.svg
 
 Every combination is compared bit for bit with the unchunked call first. The copies alone are those of the same chunks,
-between pinned memory and the device, timed by device events in the same run; "both at once" is what the bus allows when
-it is used in both directions.
+between pinned memory and the device, timed by device events, in turns with the streams; "both at once" is what the bus
+allows when it is used in both directions.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from engine.streams.filtering import DEFAULT_RING, Streamed
 from engine.streams.timeline import Lane, Timeline, timeline_from_json
 from engine.strict_json import json_text
 
-REPEATS = 5
+REPEATS = 11
 
 
 class _NoKernel:
@@ -39,8 +40,13 @@ class _NoKernel:
     def launch(self, image: object, out: object, stream: object = None) -> None: ...
 
 
-def copies_alone_ms(images: list[np.ndarray], outs: list[np.ndarray], chunk_bytes: int) -> dict[str, float]:
-    """Return the medians of copying everything in, everything out, and both at once, ms; all arrays are pinned."""
+def copies_alone(
+    images: list[np.ndarray], outs: list[np.ndarray], chunk_bytes: int
+) -> dict[str, Callable[[], float]]:
+    """Return what copies everything in, everything out, and both at once, and says how long it took, ms.
+
+    All arrays are pinned.
+    """
     from engine.streams.cuda_lanes import CudaLanes
     from engine.streams.lanes import Work
     from engine.streams.pipeline import Pipeline
@@ -58,11 +64,10 @@ def copies_alone_ms(images: list[np.ndarray], outs: list[np.ndarray], chunk_byte
         lanes = CudaLanes(Layout.PITCHED)
         begin = lanes.mark(lane)
         for number, work in enumerate(works):
-            on_device, result = lanes.arrays(number % DEFAULT_RING, work)
             if lane is Lane.COPY_IN:
-                lanes.copy_in(work.sources[0], on_device, 0)
+                lanes.copy_in(work.sources[0], lanes.image(number % DEFAULT_RING, work), 0)
             else:
-                lanes.copy_out(result, 0, work.target)
+                lanes.copy_out(lanes.result(number % DEFAULT_RING, work), 0, work.target)
         end = lanes.mark(lane)
         lanes.drain()
         taken = lanes.ms(end) - lanes.ms(begin)
@@ -78,12 +83,11 @@ def copies_alone_ms(images: list[np.ndarray], outs: list[np.ndarray], chunk_byte
         lanes.close()
         return taken
 
-    ways: dict[str, Callable[[], float]] = {
+    return {
         "copy in": lambda: one_way(Lane.COPY_IN),
         "copy out": lambda: one_way(Lane.COPY_OUT),
         "both at once": both,
     }
-    return {name: statistics.median([way() for _ in range(REPEATS + 1)][1:]) for name, way in ways.items()}
 
 
 def pictures_for(arguments: argparse.Namespace, *, pinned: bool) -> tuple[list[np.ndarray], list[np.ndarray]]:
@@ -127,9 +131,9 @@ def measure(arguments: argparse.Namespace) -> Timeline:
     weights = np.random.default_rng(2).random((arguments.mask, arguments.mask))
     # A mean: sums of 8 bit would all be 255.
     mask = Mask(weights / weights.sum(), name="noise")
-    best: Timeline | None = None
-    for pinned in (True, False) if on_gpu else (False,):
-        images, outs = pictures_for(arguments, pinned=pinned)
+    found: list[Timeline] = []
+    for memory in arguments.memory if on_gpu else ("ordinary",):
+        images, outs = pictures_for(arguments, pinned=memory == "pinned")
         wanted = [
             engine.correlate(
                 image, mask, border="mirror", variant=arguments.variant, device=arguments.device,
@@ -137,40 +141,65 @@ def measure(arguments: argparse.Namespace) -> Timeline:
             )
             for image in images
         ]  # fmt: skip
-        copies: dict[str, float] = {}
-        if pinned:
+        if on_gpu:
             backend(device.key).activate()
         for chunk_bytes in arguments.chunks:
-            if pinned:
-                copies = copies_alone_ms(images, outs, chunk_bytes)
-                print(f"copies alone, chunks of {chunk_bytes >> 20} MB: " + ", ".join(f"{n} {t:.2f} ms" for n, t in copies.items()))  # fmt: skip
-                slower = max(copies["copy in"], copies["copy out"])
-            for ring in arguments.rings if on_gpu else (DEFAULT_RING,):
-                timelines = []
-                for attempt in range(REPEATS + 1):
-                    for out in outs:
-                        poison(out)
-                    timeline = stream(images, outs, mask, arguments, chunk_bytes, ring).timeline
-                    if attempt == 0:
-                        same = all(
-                            np.array_equal(out.view(np.uint8), right.view(np.uint8))
-                            for out, right in zip(outs, wanted, strict=True)
-                        )
-                    else:
-                        timelines.append(timeline)
-                timelines.sort(key=lambda timeline: timeline.end_to_end_ms)
-                median = timelines[len(timelines) // 2]
-                ratio = f"{median.end_to_end_ms / slower:5.2f}" if on_gpu else "    -"
-                busy = ", ".join(f"{lane} {median.busy_ms(lane):.1f}" for lane in median.lanes)
-                print(
-                    f"{'pinned' if pinned else 'ordinary':9} chunk {chunk_bytes >> 20:4} MB  ring {median.ring:2}  "
-                    f"{len(median.chunks):4} chunks  end to end {median.end_to_end_ms:9.2f} ms  ratio {ratio}  "
-                    f"{'same bits' if same else 'DIFFERENT'}  busy: {busy}"
-                )
-                if best is None or median.end_to_end_ms < best.end_to_end_ms:
-                    best = median
-    assert best is not None
-    return best
+            print(f"{memory} memory, chunks of {chunk_bytes >> 20} MB")
+            copies = copies_alone(images, outs, chunk_bytes) if memory == "pinned" else {}
+            rings = arguments.rings if on_gpu else [DEFAULT_RING]
+            found += compare(images, outs, wanted, mask, arguments, chunk_bytes, rings, copies)
+    return min(found, key=lambda timeline: timeline.end_to_end_ms)
+
+
+def compare(
+    images: list[np.ndarray], outs: list[np.ndarray], wanted: list[np.ndarray], mask: Mask,
+    arguments: argparse.Namespace, chunk_bytes: int, rings: list[int], copies: dict[str, Callable[[], float]],
+) -> list[Timeline]:  # fmt: skip
+    """Print a line for each way of copying and each ring, and return the median timelines.
+
+    They take turns, so that what else the machine does meets all of them. Nobody touches the host's memory in between:
+    what the host has just written, the copy engines find in its caches.
+    """
+    is_same = {}
+    for ring in rings:
+        for out in outs:
+            poison(out)
+        stream(images, outs, mask, arguments, chunk_bytes, ring)
+        is_same[ring] = all(
+            np.array_equal(out.view(np.uint8), right.view(np.uint8))
+            for out, right in zip(outs, wanted, strict=True)
+        )
+    times_ms: dict[str, list[float]] = {name: [] for name in copies}
+    timelines: dict[int, list[Timeline]] = {ring: [] for ring in rings}
+    for attempt in range(REPEATS + 1):
+        for name, way in copies.items():
+            times_ms[name].append(way())
+        for ring in rings:
+            timelines[ring].append(stream(images, outs, mask, arguments, chunk_bytes, ring).timeline)
+        if attempt == 0:
+            for kept in (*times_ms.values(), *timelines.values()):
+                kept.clear()
+    medians_ms = {name: statistics.median(kept) for name, kept in times_ms.items()}
+    slower_ms = max(medians_ms["copy in"], medians_ms["copy out"]) if medians_ms else None
+    for name, kept in times_ms.items():
+        print(f"  {name:13} {_told(kept, slower_ms)}")
+    found = []
+    for ring, kept in timelines.items():
+        kept.sort(key=lambda timeline: timeline.end_to_end_ms)
+        median = kept[len(kept) // 2]
+        busy = ", ".join(f"{lane} {median.busy_ms(lane):.1f}" for lane in median.lanes)
+        print(
+            f"  ring of {median.ring:2}    {_told([one.end_to_end_ms for one in kept], slower_ms)}  "
+            f"{len(median.chunks):4} chunks, {'same bits' if is_same[ring] else 'DIFFERENT'}; busy: {busy}"
+        )
+        found.append(median)
+    return found
+
+
+def _told(times_ms: list[float], slower_ms: float | None) -> str:
+    median, low, high = (float(np.percentile(times_ms, at)) for at in (50, 20, 80))
+    ratio = "" if slower_ms is None else f"  {median / slower_ms:5.2f} x the slower copy"
+    return f"{median:9.2f} ms (p20 {low:.2f}, p80 {high:.2f}){ratio}"
 
 
 def main() -> None:
@@ -187,6 +216,7 @@ def main() -> None:
     parser.add_argument(
         "--chunks", type=int, nargs="+", default=[SMALLEST_CHUNK_BYTES, LARGEST_CHUNK_BYTES // 2, LARGEST_CHUNK_BYTES]
     )  # fmt: skip
+    parser.add_argument("--memory", nargs="+", choices=("pinned", "ordinary"), default=["pinned", "ordinary"])
     parser.add_argument("--rings", type=int, nargs="+", default=[2, 3, 4])
     parser.add_argument("--timeline", type=Path)
     parser.add_argument("--draw", type=Path, nargs=2, metavar=("TIMELINE", "PICTURE"))

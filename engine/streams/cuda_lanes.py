@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -25,9 +26,21 @@ NOWHERE = np.empty(0, np.float32)
 
 
 @cache
-def _streams(device: int) -> dict[Lane, Any]:
-    """Return a stream for each lane of a device, made once."""
-    return {lane: cuda.stream() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)}
+def _streams(device: int) -> tuple[dict[Lane, Any], Any]:
+    """Return a stream for each lane of a device, and one that reads the clock; made once."""
+    return {lane: cuda.stream() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)}, cuda.stream()
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """A place in a lane's queue: the event there, and the one whose time counts.
+
+    An event with a time keeps a copy engine from its next copy for 6 us, one without for none (H200). Copies out end last
+    of all, so their lane has events without, and a stream beside it waits for these and has the time, some us later.
+    """
+
+    reached: Any
+    timed: Any
 
 
 class CudaLanes:
@@ -44,38 +57,39 @@ class CudaLanes:
 
         self._driver = driver
         self._layout = layout
-        self._streams = _streams(cuda.get_current_device().id)
+        self._streams, clock = _streams(cuda.get_current_device().id)
         self._handles = {lane: driver.CUstream(int(stream.handle)) for lane, stream in self._streams.items()}
+        self._clock = driver.CUstream(int(clock.handle))
         self._thread, self._context = threading.get_ident(), check(driver.cuCtxGetCurrent())
         # Memory that became too small may still be in use by a copy: the pool gets it back with the rest.
         self._memory: dict[tuple[int, str], Any] = {}
         self._pool = device_pool()
         self._views: dict[Any, Any] = {}
         self._launches: dict[tuple[int, int], RepeatedLaunch] = {}
-        self._events: list[Any] = []
-        self._free_events: list[Any] = []
+        self._marks: list[_Mark] = []
+        # By whether the lane has events without a time.
+        self._free_marks: dict[bool, list[_Mark]] = {False: [], True: []}
+        # Nothing is under way, so this is reached at once.
         self._zero = self.mark(Lane.COPY_IN)
-        self.wait(self._zero)
 
-    def arrays(self, slot: int, work: Work) -> tuple[Any, Any]:
-        """Return views of the slot's device memory, rows padded as the layout says."""
-        height, width, channels = work.shape
-        dtypes = work.sources[0].dtype, work.target.dtype
-        key = slot, work.shape, dtypes
+    def image(self, slot: int, work: Work) -> Any:
+        """Return a view of the slot's device memory for a picture, rows padded as the layout says."""
+        return self._view((slot, "image"), work.shape, work.sources[0].dtype)
+
+    def result(self, slot: int, work: Work) -> Any:
+        """Return a view of the slot's device memory for a result, rows padded as the layout says."""
+        return self._view((slot, "out"), work.shape, work.target.dtype)
+
+    def _view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype[Any]) -> Any:
+        key = name, shape, dtype
         if key not in self._views:
             if len(self._views) >= MOST_VIEWS:
                 self._views.clear()
                 self._forget_launches()
-            self._views[key] = tuple(
-                self._device_array(
-                    (slot, which),
-                    (height, self._layout.row_pixels(width, channels, dtype.itemsize), channels),
-                    dtype,
-                )
-                for which, dtype in zip(("image", "out"), dtypes, strict=True)
-            )
-        image, out = self._views[key]
-        return image, out
+            height, width, channels = shape
+            pitch = self._layout.row_pixels(width, channels, dtype.itemsize)
+            self._views[key] = self._device_array(name, (height, pitch, channels), dtype)
+        return self._views[key]
 
     def _device_array(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: Any) -> Any:
         size = shape[0] * shape[1] * shape[2] * dtype.itemsize
@@ -137,54 +151,57 @@ class CudaLanes:
             launch.close()
         self._launches.clear()
 
-    def mark(self, lane: Lane) -> Any:
-        """Record an event."""
-        if self._free_events:
-            event = self._free_events.pop()
-        else:
-            event = check(self._driver.cuEventCreate(0))
-            self._events.append(event)
-        check(self._driver.cuEventRecord(event, self._handles[lane]))
-        return event
+    def mark(self, lane: Lane) -> _Mark:
+        """Record an event, and when it was reached."""
+        driver, is_apart = self._driver, lane is Lane.COPY_OUT
+        free = self._free_marks[is_apart]
+        mark = free.pop() if free else self._new_mark(is_apart)
+        check(driver.cuEventRecord(mark.reached, self._handles[lane]))
+        if is_apart:
+            check(driver.cuStreamWaitEvent(self._clock, mark.reached, 0))
+            check(driver.cuEventRecord(mark.timed, self._clock))
+        return mark
 
-    def after(self, lane: Lane, mark: Any) -> None:
+    def _new_mark(self, is_apart: bool) -> _Mark:
+        timed = check(self._driver.cuEventCreate(0))
+        untimed = self._driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        mark = _Mark(check(self._driver.cuEventCreate(untimed)) if is_apart else timed, timed)
+        self._marks.append(mark)
+        return mark
+
+    def after(self, lane: Lane, mark: _Mark) -> None:
         """Let a stream wait for an event."""
-        check(self._driver.cuStreamWaitEvent(self._handles[lane], mark, 0))
+        check(self._driver.cuStreamWaitEvent(self._handles[lane], mark.reached, 0))
 
-    def wait(self, mark: Any) -> None:
-        """Wait for an event. Called on: any thread."""
+    def wait(self, mark: _Mark) -> None:
+        """Wait for an event and its time. Called on: any thread."""
         if threading.get_ident() != self._thread:
             check(self._driver.cuCtxSetCurrent(self._context))
-        check(self._driver.cuEventSynchronize(mark))
+        check(self._driver.cuEventSynchronize(mark.timed))
 
-    def is_reached(self, mark: Any) -> bool:
-        """Return whether an event was reached."""
-        (status,) = self._driver.cuEventQuery(mark)
-        if status == self._driver.CUresult.CUDA_ERROR_NOT_READY:
-            return False
-        check((status,))
-        return True
-
-    def ms(self, mark: Any) -> float:
+    def ms(self, mark: _Mark) -> float:
         """Return the time from the first event to this one."""
-        return float(check(self._driver.cuEventElapsedTime(self._zero, mark)))
+        return float(check(self._driver.cuEventElapsedTime(self._zero.timed, mark.timed)))
 
-    def forget(self, marks: Iterable[Any]) -> None:
+    def forget(self, marks: Iterable[_Mark]) -> None:
         """Take events back."""
-        self._free_events += marks
+        for mark in marks:
+            self._free_marks[mark.reached is not mark.timed].append(mark)
 
     def drain(self) -> None:
-        """Wait for all three streams."""
-        for handle in self._handles.values():
+        """Wait for all streams."""
+        for handle in (*self._handles.values(), self._clock):
             check(self._driver.cuStreamSynchronize(handle))
 
     def close(self) -> None:
         """Free the events and graphs; the memory is kept for the next run."""
         self._forget_launches()
-        for event in self._events:
-            check(self._driver.cuEventDestroy(event))
-        self._events.clear()
-        self._free_events.clear()
+        for mark in self._marks:
+            check(self._driver.cuEventDestroy(mark.timed))
+            if mark.reached is not mark.timed:
+                check(self._driver.cuEventDestroy(mark.reached))
+        self._marks.clear()
+        self._free_marks.clear()
 
 
 def _rounded(size: int) -> int:

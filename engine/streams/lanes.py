@@ -47,11 +47,14 @@ class Lanes(Protocol):
     Everything but `wait` and the arrays returns at once; a queue does what was put into it in order.
     """
 
-    def arrays(self, slot: int, work: Work) -> tuple[Any, Any]:
-        """Return a slot's place for a picture of that shape and type, and that for its result, on the device.
+    def image(self, slot: int, work: Work) -> Any:
+        """Return a slot's place for a picture of that shape and type, on the device.
 
-        A slot's arrays for one shape lie in the same memory as those for another.
+        A slot's places for one shape lie in the same memory as those for another.
         """
+
+    def result(self, slot: int, work: Work) -> Any:
+        """Return a slot's place for the result of such a picture."""
 
     def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
         """Return a slot's pinned array for the way "in" or "out", of that shape and type."""
@@ -76,9 +79,6 @@ class Lanes(Protocol):
 
     def wait(self, mark: Any) -> None:
         """Wait until a mark was reached. Called on: any thread."""
-
-    def is_reached(self, mark: Any) -> bool:
-        """Return whether a mark was reached."""
 
     def ms(self, mark: Any) -> float:
         """Return when a mark was reached, ms since the lanes were made."""

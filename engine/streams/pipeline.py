@@ -39,13 +39,11 @@ BYTES_AHEAD = 48 << 20
 
 @dataclass(eq=False)
 class _Passage:
-    """A chunk under way: its marks, and when the host copied for it, in seconds of its own clock.
-
-    There is no mark at a lane's begin where the lane was busy with the chunk before.
-    """
+    """A chunk under way: its marks, and when the host copied for it, in seconds of its own clock."""
 
     work: Work
     slot: int
+    image: Any = None
     begins: dict[Lane, Any] = field(default_factory=dict)
     ends: dict[Lane, Any] = field(default_factory=dict)
     host_s: dict[Lane, tuple[float, float]] = field(default_factory=dict)
@@ -70,9 +68,7 @@ class Pipeline:
         self._slots: list[_Passage | None] = [None] * ring
         self._begin_s = begin_s
         self._threads = StagingThreads()
-        # The marks that the lanes' queues end with.
-        self._last: dict[Lane, Any] = {}
-        self._spans: list[dict[Lane, Span]] = []
+        self._spans: list[Span] = []
 
     def run(self, works: Iterable[Work], finished: Callable[[Work], None]) -> None:
         """Send all chunks through and wait for them.
@@ -114,12 +110,12 @@ class Pipeline:
 
     def spans(self) -> tuple[Span, ...]:
         """Return where each chunk was; after `run`."""
-        return tuple(span for spans in self._spans for span in spans.values())
+        return tuple(self._spans)
 
     def _bring_in(self, passage: _Passage) -> None:
         """Enqueue a chunk's copy to the device."""
         lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
-        image, _ = lanes.arrays(passage.slot, work)
+        passage.image = image = lanes.image(passage.slot, work)
         sources: Sequence[np.ndarray] = work.sources
         if not all(lanes.is_pinned(source) for source in sources):
             staged = lanes.pinned(passage.slot, "in", (work.shape, sources[0].dtype))
@@ -129,12 +125,12 @@ class Pipeline:
             sources = (staged,)
         if before is not None:
             lanes.after(Lane.COPY_IN, before.ends[Lane.KERNEL])
-        self._open(passage, Lane.COPY_IN)
+        passage.begins[Lane.COPY_IN] = lanes.mark(Lane.COPY_IN)
         row = 0
         for source in sources:
             lanes.copy_in(source, image, row)
             row += len(source)
-        self._close(passage, Lane.COPY_IN)
+        passage.ends[Lane.COPY_IN] = lanes.mark(Lane.COPY_IN)
 
     def _send_on_all(self, passages: Iterable[_Passage]) -> None:
         for passage in passages:
@@ -143,14 +139,14 @@ class Pipeline:
     def _send_on(self, passage: _Passage) -> None:
         """Enqueue what follows a chunk's copy to the device."""
         lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
-        image, out = lanes.arrays(passage.slot, work)
+        out = lanes.result(passage.slot, work)
         prepared = work.prepare()
         lanes.after(Lane.KERNEL, passage.ends[Lane.COPY_IN])
         if before is not None:
             lanes.after(Lane.KERNEL, before.ends[Lane.COPY_OUT])
-        self._open(passage, Lane.KERNEL)
-        lanes.launch(prepared, image, out)
-        self._close(passage, Lane.KERNEL)
+        passage.begins[Lane.KERNEL] = lanes.mark(Lane.KERNEL)
+        lanes.launch(prepared, passage.image, out)
+        passage.ends[Lane.KERNEL] = lanes.mark(Lane.KERNEL)
 
         lanes.after(Lane.COPY_OUT, passage.ends[Lane.KERNEL])
         target = work.target
@@ -158,21 +154,12 @@ class Pipeline:
         place = target if is_direct else lanes.pinned(passage.slot, "out", (target.shape, target.dtype))
         if before is not None and before.delivered is not None:
             before.delivered.result()
-        self._open(passage, Lane.COPY_OUT)
+        passage.begins[Lane.COPY_OUT] = lanes.mark(Lane.COPY_OUT)
         lanes.copy_out(out, work.skip, place)
-        self._close(passage, Lane.COPY_OUT)
+        passage.ends[Lane.COPY_OUT] = lanes.mark(Lane.COPY_OUT)
         if not is_direct:
             passage.delivered = self._threads.deliver(lambda: self._stage_out(passage, place))
         self._slots[passage.slot] = passage
-
-    def _open(self, passage: _Passage, lane: Lane) -> None:
-        """Mark the begin of a chunk in a lane, unless the lane is busy: a mark keeps a copy engine for 6 us (H200)."""
-        last = self._last.get(lane)
-        if last is None or lane is Lane.KERNEL or self._lanes.is_reached(last):
-            passage.begins[lane] = self._lanes.mark(lane)
-
-    def _close(self, passage: _Passage, lane: Lane) -> None:
-        self._last[lane] = passage.ends[lane] = self._lanes.mark(lane)
 
     def _finish(self, passage: _Passage, finished: Callable[[Work], None]) -> None:
         """Wait for a chunk's result, read its marks while others are under way, and tell."""
@@ -180,34 +167,17 @@ class Pipeline:
             passage.delivered.result()
         self._lanes.wait(passage.ends[Lane.COPY_OUT])
         finished(passage.work)
-        self._read(passage)
-        if self._slots[passage.slot] is passage:
-            self._slots[passage.slot] = None
-        # A lane whose last mark that was has nothing left to do.
-        self._last = {lane: mark for lane, mark in self._last.items() if mark is not passage.ends[lane]}
-        self._lanes.forget([*passage.begins.values(), *passage.ends.values()])
-
-    def _read(self, passage: _Passage) -> None:
-        """Keep when a finished chunk was where; the chunks before have been read."""
         number = passage.work.chunk.number
-        spans: dict[Lane, Span] = {}
         for lane in Lane:
             if lane in passage.ends:
-                if lane in passage.begins:
-                    begin_ms = self._lanes.ms(passage.begins[lane])
-                else:
-                    # Busy with the chunk before, the lane began as soon as that, and what it waited for, were done.
-                    begin_ms = self._spans[-1][lane].end_ms
-                    waited = spans.get(Lane.KERNEL)
-                    if lane is Lane.COPY_IN and len(self._spans) >= len(self._slots):
-                        waited = self._spans[-len(self._slots)][Lane.KERNEL]
-                    if waited is not None:
-                        begin_ms = max(begin_ms, waited.end_ms)
-                spans[lane] = Span(number, lane, begin_ms, self._lanes.ms(passage.ends[lane]))
+                begin_ms, end_ms = self._lanes.ms(passage.begins[lane]), self._lanes.ms(passage.ends[lane])
+                self._spans.append(Span(number, lane, begin_ms, end_ms))
             elif lane in passage.host_s:
                 begin_s, end_s = (1e3 * (at - self._begin_s) for at in passage.host_s[lane])
-                spans[lane] = Span(number, lane, begin_s, end_s)
-        self._spans.append(spans)
+                self._spans.append(Span(number, lane, begin_s, end_s))
+        if self._slots[passage.slot] is passage:
+            self._slots[passage.slot] = None
+        self._lanes.forget([*passage.begins.values(), *passage.ends.values()])
 
     def _stage_in(self, passage: _Passage, staged: np.ndarray) -> None:
         begin_s = time.perf_counter()

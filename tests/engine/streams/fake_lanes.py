@@ -61,9 +61,11 @@ class FakeLanes:
         self._pinned: list[np.ndarray] = []
         self._steps = 0
 
-    def arrays(self, slot: int, work: Work) -> tuple[np.ndarray, np.ndarray]:
-        shape, source, target = work.shape, work.sources[0].dtype, work.target.dtype
-        return self._array((slot, "image"), shape, source), self._array((slot, "out"), shape, target)
+    def image(self, slot: int, work: Work) -> np.ndarray:
+        return self._array((slot, "image"), work.shape, work.sources[0].dtype)
+
+    def result(self, slot: int, work: Work) -> np.ndarray:
+        return self._array((slot, "out"), work.shape, work.target.dtype)
 
     def _array(self, name: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         size = int(np.prod(shape)) * dtype.itemsize
@@ -112,9 +114,6 @@ class FakeLanes:
         with self._lock:
             while mark.place.ms is None:
                 self._step()
-
-    def is_reached(self, mark: Mark) -> bool:
-        return mark.place.ms is not None
 
     def ms(self, mark: Mark) -> float:
         if not self._heeds_marks:
