@@ -1,0 +1,34 @@
+from types import SimpleNamespace
+
+import pytest
+
+from engine.device import cuda_graph
+from engine.device.cuda_graph import LAUNCHES_BEFORE_GRAPH, RepeatedLaunch
+
+
+def test_that_a_launch_is_captured_once_when_it_has_gone_on_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+
+    class Graph:
+        def __init__(self, prepared: object, buffers: object, stream: object, launches: int) -> None:
+            assert (prepared, buffers, stream, launches) == (variant, arrays, "stream", 1)
+            done.append("capture")
+
+        def replay(self) -> None:
+            done.append("replay")
+
+        def close(self) -> None:
+            done.append("close")
+
+    monkeypatch.setattr(cuda_graph, "LaunchGraph", Graph)
+    variant = SimpleNamespace(launch=lambda *arguments: done.append("launch"))
+    arrays = SimpleNamespace(image=None, out=None)
+    launch = RepeatedLaunch(variant, arrays, "stream")
+    before = LAUNCHES_BEFORE_GRAPH - 1
+    for _ in range(before + 3):
+        launch.enqueue()
+    launch.close()
+    launch.close()
+    assert done == ["launch"] * before + ["capture"] + ["replay"] * 3 + ["close"]
