@@ -25,7 +25,7 @@ from engine.variants.emit.cuda_ir import (
     narrow,
     with_twin,
 )
-from engine.variants.emit.cuda_picture_window import PictureWindow, Rule
+from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, has_ghosts
 
 
 class ByteTileFill:
@@ -60,6 +60,7 @@ class ByteTileFill:
         )
         lane, warp = (narrow(builder, arguments[place]) for place in (4, 5))
         self._ghost_value = arguments[7]
+        self._has_ghosts = has_ghosts(rule)
         self._thread = builder.add(builder.mul(warp, constant(32)), lane)
         pieces = shape.tile_samples // PIECE
         self._rows_of_round = shape.threads // pieces
@@ -124,12 +125,15 @@ class ByteTileFill:
             loop(builder, self._row, constant(self._shape.tile_rows), self._rows_of_round) as row,
         ):
             source_row, target = self._window.row_of(row), self._target(row, self._column)
-            is_row = builder.icmp_signed(">=", source_row, constant(0))
-            with builder.if_else(is_row) as (copied, ghosts):
-                with copied:
-                    self._copy_piece(target, self._window.at(source_row, first))
-                with ghosts:
-                    self._store_ghosts(target, ghost)
+            if self._has_ghosts:
+                is_row = builder.icmp_signed(">=", source_row, constant(0))
+                with builder.if_else(is_row) as (copied, ghosts):
+                    with copied:
+                        self._copy_piece(target, self._window.at(source_row, first))
+                    with ghosts:
+                        self._store_ghosts(target, ghost)
+            else:
+                self._copy_piece(target, self._window.at(source_row, first))
         self._cells(is_aligned, ghost)
 
     def _store_ghosts(self, target: ir.Value, ghost: ir.Value) -> None:
@@ -141,7 +145,12 @@ class ByteTileFill:
         builder.store(vector, builder.bitcast(target, words.as_pointer(SHARED)), align=PIECE)
 
     def _cells(self, is_aligned: ir.Value, ghost: ir.Value) -> None:
-        """Fill the cells that are read and that no piece covers: columns begin .. stop - 1 and end .. limit - 1."""
+        """Fill the cells that are read and that no piece covers: columns begin .. stop - 1 and end .. limit - 1.
+
+        With one way to the store the compiler has several cells under way, which pays where a thread has several: ghost cells
+        are loaded from somewhere in the picture, and replaced (256 x 256 RGB, 7 x 7: 4.7 instead of 5.8 us with zeros, 4.8
+        instead of 7.0 mirrored). Of one channel there are few (5 x 5: 3.7 instead of 3.3 us).
+        """
         builder, shape = self._builder, self._shape
         begin = constant(shape.before - shape.left)
         starts_before = builder.and_(is_aligned, builder.icmp_signed("<", self._window.left, constant(0)))
@@ -158,21 +167,36 @@ class ByteTileFill:
             builder, self._thread, builder.mul(cells, constant(shape.tile_rows)), shape.threads
         ) as number:
             row = builder.udiv(number, cells)
-            place = builder.sub(number, builder.mul(row, cells))
-            past = builder.add(builder.sub(place, before), end)
-            is_before = builder.icmp_signed("<", place, before)
-            column = builder.select(is_before, builder.add(begin, place), past)
+            cell = builder.sub(number, builder.mul(row, cells))
+            past = builder.add(builder.sub(cell, before), end)
+            is_before = builder.icmp_signed("<", cell, before)
+            column = builder.select(is_before, builder.add(begin, cell), past)
             source_row = self._window.row_of(row)
             sample = self._window.sample_of(
                 builder.add(self._window.left, column), shape.channels, shape.before
             )
             target = self._target(row, column)
-            is_cell = builder.icmp_signed(">=", builder.or_(source_row, sample), constant(0))
-            with builder.if_else(is_cell) as (copied, ghosts):
-                with copied:
-                    builder.store(builder.load(self._window.at(source_row, sample)), target)
-                with ghosts:
-                    builder.store(ghost, target)
+            place = source_row, sample
+            if shape.channels == 1:
+                self._cell_or_ghost(target, *place, ghost)
+            elif self._has_ghosts:
+                is_cell = builder.icmp_signed(">=", builder.or_(*place), constant(0))
+                own = [builder.select(is_cell, number, constant(0)) for number in place]
+                value = builder.load(self._window.at(*own))
+                builder.store(builder.select(is_cell, value, ghost), target)
+            else:
+                builder.store(builder.load(self._window.at(*place)), target)
+
+    def _cell_or_ghost(
+        self, target: ir.Value, source_row: ir.Value, sample: ir.Value, ghost: ir.Value
+    ) -> None:
+        builder = self._builder
+        is_cell = builder.icmp_signed(">=", builder.or_(source_row, sample), constant(0))
+        with builder.if_else(is_cell) as (copied, ghosts):
+            with copied:
+                builder.store(builder.load(self._window.at(source_row, sample)), target)
+            with ghosts:
+                builder.store(ghost, target)
 
     def _at_most(self, value: ir.Value, most: ir.Value) -> ir.Value:
         return self._builder.select(self._builder.icmp_signed("<", value, most), value, most)

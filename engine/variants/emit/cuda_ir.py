@@ -81,6 +81,17 @@ def load_vector(builder: ir.IRBuilder, pointer: ir.Value, itemsize: int) -> list
     return [builder.extract_element(loaded, constant(k)) for k in range(VECTOR)]
 
 
+def merged(builder: ir.IRBuilder, *ways: tuple[list[ir.Value], ir.Block]) -> list[ir.Value]:
+    """Return values that were found in one of several ways, each with the block that it ends in."""
+    found = []
+    for place, value in enumerate(ways[0][0]):
+        chosen = builder.phi(value.type)
+        for values, end in ways:
+            chosen.add_incoming(values[place], end)
+        found.append(chosen)
+    return found
+
+
 def store_vector(builder: ir.IRBuilder, pointer: ir.Value, values: list[ir.Value]) -> None:
     """Store 4 float32 where a pointer says, aligned to all of them, at once."""
     vector = ir.Constant(ir.VectorType(values[0].type, VECTOR), ir.Undefined)

@@ -6,10 +6,16 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
+from engine.border import ghost
 from engine.variants.emit.cuda_async_copy import copy_ahead
 from engine.variants.emit.cuda_ir import F32, I64, constant, data_of, moved, narrow, shape_of, wide
 
 Rule = Callable[[int, int], int]
+
+
+def has_ghosts(rule: Rule) -> bool:
+    """Return whether a border's rule has ghost cells (-1); by all others every cell outside is one of the picture's."""
+    return rule is ghost
 
 
 class PictureWindow:

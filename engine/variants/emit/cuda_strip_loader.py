@@ -21,13 +21,14 @@ from engine.variants.emit.cuda_ir import (
     data_of,
     load_vector,
     loop,
+    merged,
     moved,
     narrow,
     store_vector,
     wide,
     with_twin,
 )
-from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, copy_cell
+from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, copy_cell, has_ghosts
 from engine.variants.emit.march_shape import LANES
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
@@ -143,6 +144,7 @@ class StripFill:
             builder.extract_value(arguments[7], place) for place in range(VECTOR * vectors_of(shape))
         ]
         self._ghost_value = arguments[8]
+        self._has_ghosts = has_ghosts(rule)
         self._own = builder.mul(self._lane, constant(VECTOR))
         self._target = moved(builder, moved(builder, tile, arguments[1]), self._own)
 
@@ -222,10 +224,15 @@ class StripFill:
         target = moved(builder, target, at)
         first = builder.add(builder.add(self._window.left, self._own), constant(at))
         last = builder.add(first, constant(VECTOR))
-        is_row = builder.icmp_signed(">=", source_row, constant(0))
-        signs = builder.or_(builder.or_(first, builder.sub(self._window.samples, last)), source_row)
+        samples = self._columns[VECTOR * vector : VECTOR * (vector + 1)]
+        signs = builder.or_(first, builder.sub(self._window.samples, last))
+        if self._has_ghosts:
+            signs = builder.or_(signs, source_row)
         is_whole = builder.and_(is_aligned, builder.icmp_signed(">=", signs, constant(0)))
         source = self._window.row(source_row)
+        if self._itemsize < 4 and not self._has_ghosts:
+            self._integers_anywhere(target, source, first, is_whole, samples)
+            return
         with builder.if_else(is_whole) as (then, otherwise):
             with then:
                 whole = moved(builder, source, first)
@@ -234,14 +241,48 @@ class StripFill:
                 else:
                     self._store(0, load_vector(builder, whole, self._itemsize), target)
             with otherwise:
-                for k, sample in enumerate(self._columns[VECTOR * vector : VECTOR * (vector + 1)]):
-                    is_cell = builder.and_(is_row, builder.icmp_signed(">=", sample, constant(0)))
-                    with builder.if_else(is_cell) as (copied, ghost):
-                        with copied:
-                            cell = moved(builder, source, sample)
-                            copy_cell(builder, moved(builder, target, k), cell, self._itemsize)
-                        with ghost:
-                            builder.store(self._ghost_value, moved(builder, target, k))
+                if self._has_ghosts:
+                    self._cells_or_ghosts(target, source_row, source, samples)
+                else:
+                    for k, sample in enumerate(samples):
+                        copy_ahead(builder, moved(builder, target, k), moved(builder, source, sample), 1)
+
+    def _cells_or_ghosts(
+        self, target: ir.Value, source_row: ir.Value, source: ir.Value, samples: list[ir.Value]
+    ) -> None:
+        builder = self._builder
+        is_row = builder.icmp_signed(">=", source_row, constant(0))
+        for k, sample in enumerate(samples):
+            is_cell = builder.and_(is_row, builder.icmp_signed(">=", sample, constant(0)))
+            with builder.if_else(is_cell) as (copied, ghost):
+                with copied:
+                    cell = moved(builder, source, sample)
+                    copy_cell(builder, moved(builder, target, k), cell, self._itemsize)
+                with ghost:
+                    builder.store(self._ghost_value, moved(builder, target, k))
+
+    def _integers_anywhere(
+        self,
+        target: ir.Value,
+        source: ir.Value,
+        first: ir.Value,
+        is_whole: ir.Value,
+        samples: list[ir.Value],
+    ) -> None:
+        """Load a vector, or its cells, and store it: with one way to the store the compiler has several rows under way.
+
+        Where there are ghost cells this took longer (9 x 9 on 8-bit RGB 244 instead of 227 us), without 216 instead of 275.
+        """
+        builder = self._builder
+        with builder.if_else(is_whole) as (then, otherwise):
+            with then:
+                whole = load_vector(builder, moved(builder, source, first), self._itemsize)
+                after_whole = builder.block
+            with otherwise:
+                single = [builder.load(moved(builder, source, sample)) for sample in samples]
+                after_single = builder.block
+        values = merged(builder, (whole, after_whole), (single, after_single))
+        self._store(0, values, target)
 
 
 def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:

@@ -17,12 +17,13 @@ from engine.variants.emit.cuda_ir import (
     data_of,
     load_vector,
     loop,
+    merged,
     moved,
     narrow,
     store_vector,
     with_twin,
 )
-from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, copy_cell
+from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, has_ghosts
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
 # Integers that a thread has under way at once; they take registers until they are stored as float32.
@@ -83,6 +84,7 @@ class TileFill:
         )
         self._lane, self._warp = (narrow(builder, arguments[place]) for place in (5, 6))
         self._ghost_value = arguments[8]
+        self._has_ghosts = has_ghosts(rule)
         # Vectors of a row under the output tile, and those past it.
         self._main = shape.out_samples // VECTOR
         self._extra = shape.tile_samples // VECTOR - self._main
@@ -221,31 +223,79 @@ class TileFill:
         is_whole: ir.Value,
         samples: list[ir.Value],
     ) -> None:
-        builder = self._builder
         target = self._target(row, vector)
+        if self._itemsize < 4:
+            self._integers_anywhere(target, source_row, is_whole, samples)
+        elif self._has_ghosts:
+            self._floats_or_ghosts(target, source_row, is_whole, samples)
+        else:
+            with self._builder.if_else(is_whole) as (then, otherwise):
+                with then:
+                    self._copy([Piece(target, self._window.at(source_row, samples[0]))])
+                with otherwise:
+                    for k, sample in enumerate(samples):
+                        source = self._window.at(source_row, sample)
+                        copy_ahead(self._builder, moved(self._builder, target, k), source, 1)
+
+    def _integers_anywhere(
+        self, target: ir.Value, source_row: ir.Value, is_whole: ir.Value, samples: list[ir.Value]
+    ) -> None:
+        """Load a vector, or its cells, and store it: with one way to the store the compiler has several rows under way.
+
+        Ghost cells are loaded from somewhere in the picture, and replaced (256 x 256 8-bit RGB, 3 x 3, float32 results: 4.9
+        instead of 6.7 us with zeros, 5.1 instead of 7.9 mirrored).
+        """
+        builder = self._builder
+        are_cells = None
+        if self._has_ghosts:
+            is_row = builder.icmp_signed(">=", source_row, constant(0))
+            source_row = builder.select(is_row, source_row, constant(0))
+            in_row = [builder.icmp_signed(">=", sample, constant(0)) for sample in samples]
+            samples = [
+                builder.select(is_cell, sample, constant(0))
+                for is_cell, sample in zip(in_row, samples, strict=True)
+            ]
+            are_cells = [builder.and_(is_row, is_cell) for is_cell in in_row]
+        with builder.if_else(is_whole) as (then, otherwise):
+            with then:
+                whole = load_vector(builder, self._window.at(source_row, samples[0]), self._itemsize)
+                after_whole = builder.block
+            with otherwise:
+                single = [builder.load(self._window.at(source_row, sample)) for sample in samples]
+                after_single = builder.block
+        values = merged(builder, (whole, after_whole), (single, after_single))
+        converted = [builder.uitofp(value, F32) for value in values]
+        if are_cells is not None:
+            converted = [
+                builder.select(is_cell, value, self._ghost_value)
+                for is_cell, value in zip(are_cells, converted, strict=True)
+            ]
+        store_vector(builder, target, converted)
+
+    def _floats_or_ghosts(
+        self, target: ir.Value, source_row: ir.Value, is_whole: ir.Value, samples: list[ir.Value]
+    ) -> None:
+        builder = self._builder
         is_row = builder.icmp_signed(">=", source_row, constant(0))
+        all_signs = samples[0]
+        for sample in samples[1:]:
+            all_signs = builder.and_(all_signs, sample)
+        has_none = builder.or_(builder.not_(is_row), builder.icmp_signed("<", all_signs, constant(0)))
         with builder.if_else(builder.and_(is_whole, is_row)) as (then, otherwise):
             with then:
                 self._copy([Piece(target, self._window.at(source_row, samples[0]))])
-            with otherwise:
-                all_signs = samples[0]
-                for sample in samples[1:]:
-                    all_signs = builder.and_(all_signs, sample)
-                has_none = builder.icmp_signed("<", all_signs, constant(0))
-                with builder.if_else(builder.or_(builder.not_(is_row), has_none)) as (ghosts, cells):
-                    with ghosts:
-                        store_vector(builder, target, [self._ghost_value] * VECTOR)
-                    with cells:
-                        for k, sample in enumerate(samples):
-                            cell = moved(builder, target, k)
-                            is_cell = builder.icmp_signed(">=", sample, constant(0))
-                            with builder.if_else(is_cell) as (copied, ghost):
-                                with copied:
-                                    copy_cell(
-                                        builder, cell, self._window.at(source_row, sample), self._itemsize
-                                    )
-                                with ghost:
-                                    builder.store(self._ghost_value, cell)
+            with otherwise, builder.if_else(has_none) as (ghosts, cells):
+                with ghosts:
+                    store_vector(builder, target, [self._ghost_value] * VECTOR)
+                with cells:
+                    for k, sample in enumerate(samples):
+                        cell = moved(builder, target, k)
+                        is_cell = builder.icmp_signed(">=", sample, constant(0))
+                        with builder.if_else(is_cell) as (copied, ghost):
+                            with copied:
+                                copy_ahead(builder, cell, self._window.at(source_row, sample), 1)
+                            with ghost:
+                                builder.store(self._ghost_value, cell)
 
 
 def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
