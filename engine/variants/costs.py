@@ -3,7 +3,7 @@
 `cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture sizes, mask sizes
 and kinds of samples and results, each measured by `python -m bench.auto`, and the machine it was measured on. CUDA variants that load
 tiles have two such grids, with ghost cells outside the picture and with mirrored ones: in a small picture every tile touches
-an edge (256 x 256 float32, 5 x 5, `register-blocked`: 2.7 and 3.6 us). Between the points times are straight lines of
+an edge (256 x 256 float32, 9 x 9, `register-blocked`: 4.4 and 5.1 us). Between the points times are straight lines of
 logarithms. A mask that is not square counts as a square one with as many cells, or with as many rows
 and columns together, whichever the variant's time grows with.
 

@@ -3,6 +3,7 @@ from PySide6.QtCore import QCoreApplication, QEvent
 
 from engine.host.protocol import OpenPicture, Preview
 from engine.mask.presets import preset
+from gui.controllers import preview_controller
 from gui.controllers.display import Display
 from gui.controllers.engine_link import EngineLink
 from gui.controllers.engine_messages import EngineMessages
@@ -76,8 +77,9 @@ def bench(make_bench):
 
 
 @pytest.fixture
-def slow_bench(make_bench):
-    """A bench whose engine answers when the test says so, with a picture open."""
+def slow_bench(make_bench, monkeypatch):
+    """A bench whose engine answers when the test says so, with a picture open; previews wait for that however long it takes."""
+    monkeypatch.setattr(preview_controller, "PATIENCE_MS", 3_600_000)
     bench = make_bench(automatic=False)
     bench.open()
     return bench
