@@ -1,6 +1,7 @@
 """Replays many launches as one: the queue cannot starve, so events measure the kernels and not the host's haste."""
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from engine.device.backend import Buffers
@@ -50,17 +51,24 @@ class LaunchGraph:
         self._executable = check(driver.cuGraphInstantiate(graph, 0))
         check(driver.cuGraphDestroy(graph))
 
-    def replay(self) -> None:
-        """Enqueue all launches."""
+    def replay(self, stream: Any = None) -> None:
+        """Enqueue all launches, on the stream that they were captured on or on another one."""
         from cuda.bindings import driver
 
-        check(driver.cuGraphLaunch(self._executable, self._handle))
+        handle = self._handle if stream is None else driver.CUstream(int(stream.handle))
+        check(driver.cuGraphLaunch(self._executable, handle))
 
     def close(self) -> None:
         """Free the graph."""
         from cuda.bindings import driver
 
         check(driver.cuGraphExecDestroy(self._executable))
+
+
+@cache
+def _capturing_stream(device: int) -> Any:
+    """Return a stream of a device that nothing is sent to but what is captured, by one thread at a time."""
+    return cuda.stream()
 
 
 class RepeatedLaunch:
@@ -85,11 +93,13 @@ class RepeatedLaunch:
         """Enqueue one filtering."""
         self._launches += 1
         if self._launches == LAUNCHES_BEFORE_GRAPH:
-            self._graph = LaunchGraph(self._prepared, self._buffers, self._stream, 1)
+            # Not on the stream itself: what another thread sent there would be captured too, and not done.
+            stream = _capturing_stream(cuda.get_current_device().id)
+            self._graph = LaunchGraph(self._prepared, self._buffers, stream, 1)
         if self._graph is None:
             self._prepared.launch(self._buffers.image, self._buffers.out, self._stream)
         else:
-            self._graph.replay()
+            self._graph.replay(self._stream)
 
     def close(self) -> None:
         """Free the graph; one that is under way is freed when it is done."""

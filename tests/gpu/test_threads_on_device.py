@@ -35,3 +35,20 @@ def test_that_masks_edited_in_one_thread_break_no_capture_in_another(device: str
         finally:
             is_measured.set()
         assert edits.result() >= ROUNDS
+
+
+def test_that_streams_of_two_threads_do_not_mix(device: str) -> None:
+    """Both go through the same streams of the device, and both come to replay graphs."""
+    random = np.random.default_rng(5)
+    pictures = [random.integers(0, 99, (120, 80)).astype(np.float32) for _ in range(80)]
+
+    def filtered(mask: str) -> None:
+        values = engine.filter_stream(pictures, mask, device=device, ring=2).values
+        for picture, result in zip(pictures, values, strict=True):
+            np.testing.assert_array_equal(result, engine.correlate(picture, mask, device=device))
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [
+            threads.submit(filtered, mask) for mask in ("1 2 1; 2 4 2; 1 2 1", "1 0 -1; 2 0 -2; 1 0 -1")
+        ]:
+            done.result()
