@@ -1,4 +1,4 @@
-"""The lanes of a CUDA device: three streams, events of one clock, and memory for the slots that is kept between runs."""
+"""The lanes of a CUDA device: a stream for each, events of one clock, and memory for the slots that is kept between runs."""
 
 import threading
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ from numba.cuda.cudadrv.devicearray import DeviceNDArray
 
 from engine.device.backend import Buffers
 from engine.device.cuda_graph import RepeatedLaunch, check
+from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_rows import copy_rows
 from engine.device.numba_cuda import cuda
@@ -22,13 +23,19 @@ from engine.variants.contract import Prepared
 SMALLEST_BYTES = 1 << 16
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
 MOST_VIEWS = 64
+# A variant for each slot of the largest ring; each holds what its passes keep between them.
+MOST_LAUNCHES = 16
 NOWHERE = np.empty(0, np.float32)
 
 
 @cache
-def _streams(device: int) -> tuple[dict[Lane, Any], Any]:
-    """Return a stream for each lane of a device, and one that reads the clock; made once."""
-    return {lane: cuda.stream() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)}, cuda.stream()
+def _streams(device: int) -> tuple[dict[Lane, Any], Any, Any]:
+    """Return a stream for each lane of a device, one that reads the clock for copies out, and one that does nothing else.
+
+    They are made once, and two threads' pictures go through the same ones.
+    """
+    lanes = {lane: cuda.stream() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)}
+    return lanes, cuda.stream(), cuda.stream()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,7 @@ class CudaLanes:
 
         self._driver = driver
         self._layout = layout
-        self._streams, clock = _streams(cuda.get_current_device().id)
+        self._streams, clock, idle = _streams(cuda.get_current_device().id)
         self._handles = {lane: driver.CUstream(int(stream.handle)) for lane, stream in self._streams.items()}
         self._clock = driver.CUstream(int(clock.handle))
         self._thread, self._context = threading.get_ident(), check(driver.cuCtxGetCurrent())
@@ -69,8 +76,10 @@ class CudaLanes:
         self._marks: list[_Mark] = []
         # By whether the lane has events without a time.
         self._free_marks: dict[bool, list[_Mark]] = {False: [], True: []}
-        # Nothing is under way, so this is reached at once.
-        self._zero = self.mark(Lane.COPY_IN)
+        # Zero is now, whatever another thread has under way.
+        self._zero = self._new_mark(is_apart=False)
+        check(driver.cuEventRecord(self._zero.timed, driver.CUstream(int(idle.handle))))
+        self.wait(self._zero)
 
     def image(self, slot: int, work: Work) -> Any:
         """Return a view of the slot's device memory for a picture, rows padded as the layout says."""
@@ -135,12 +144,19 @@ class CudaLanes:
 
     def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
         """Enqueue the kernels."""
+        if not isinstance(prepared, PreparedPasses):
+            # What a library allocates for a launch is its own again after that, and a graph would go on writing to it.
+            prepared.launch(image, out, self._streams[Lane.KERNEL])
+            return
         key = id(prepared), id(image)
-        if key not in self._launches:
+        launch = self._launches.pop(key, None)
+        if launch is None:
             # It holds the variant and the arrays, so that their ids are not given to others.
-            buffers = Buffers(image, out, NOWHERE)
-            self._launches[key] = RepeatedLaunch(prepared, buffers, self._streams[Lane.KERNEL])
-        self._launches[key].enqueue()
+            launch = RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[Lane.KERNEL])
+        self._launches[key] = launch
+        if len(self._launches) > MOST_LAUNCHES:
+            self._launches.pop(next(iter(self._launches))).close()
+        launch.enqueue()
 
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
         """Enqueue a copy to the host."""

@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.errors import Cancelled, EngineError
 from engine.streams.lanes import Lanes, Work
 from engine.streams.staging import StagingThreads
 from engine.streams.timeline import Lane, Span
@@ -81,9 +82,9 @@ class Pipeline:
             Called for each chunk, in order, when its result lies in its place. Called on: the calling thread.
         """
         under_way: deque[_Passage] = deque()
+        # Chunks that are brought in before the first one is sent on.
+        ahead: list[_Passage] | None = []
         try:
-            # Chunks that are brought in before the first one is sent on.
-            ahead: deque[_Passage] | None = deque()
             for number, work in enumerate(works):
                 while len(under_way) >= 2 * len(self._slots):
                     self._finish(under_way.popleft(), finished)
@@ -97,11 +98,17 @@ class Pipeline:
                 bytes_ahead = sum(passage.work.chunk.bytes_in for passage in ahead)
                 is_staged = Lane.STAGE_IN in passage.host_s
                 if is_staged or bytes_ahead >= BYTES_AHEAD or len(ahead) == len(self._slots):
-                    self._send_on_all(ahead)
-                    ahead = None
-            self._send_on_all(ahead or ())
+                    chunks, ahead = ahead, None
+                    self._send_on_all(chunks)
+            chunks, ahead = ahead or [], None
+            self._send_on_all(chunks)
             while under_way:
                 self._finish(under_way.popleft(), finished)
+        except EngineError as error:
+            # What is wrong with an earlier picture is told before what is wrong with a later one.
+            if not isinstance(error, Cancelled):
+                self._send_on_all(ahead or [])
+            raise
         finally:
             # Nobody may free an array that a copy is still under way to.
             with suppress(Exception):
@@ -162,7 +169,7 @@ class Pipeline:
         self._slots[passage.slot] = passage
 
     def _finish(self, passage: _Passage, finished: Callable[[Work], None]) -> None:
-        """Wait for a chunk's result, read its marks while others are under way, and tell."""
+        """Wait for a chunk's result, tell, and read its marks while others are under way."""
         if passage.delivered is not None:
             passage.delivered.result()
         self._lanes.wait(passage.ends[Lane.COPY_OUT])

@@ -26,7 +26,9 @@ class StagingThreads:
         ]
 
     def deliver(self, delivery: Callable[[], None]) -> "Future[None]":
-        """Do that after what was given to this before, on the delivering thread."""
+        """Do that after what was given to this before, on the delivering thread; it may call `copy`."""
+        # Made here, by the calling thread: the two would make one each.
+        _ = self._copiers
         return self._deliverer.submit(delivery)
 
     def stop(self) -> None:

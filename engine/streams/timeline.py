@@ -69,7 +69,7 @@ class Timeline:
         Keys of the variants that filtered, separated by ", ".
     clock : str
         What the spans were read from. Of a GPU: device events; only the lanes of pinned memory, where the host copies,
-        are read from its own clock, whose zero was set while the device was idle.
+        are read from its own clock, set to zero together with the device's.
     ring : int
         Chunks that were on the device at once.
     chunks : tuple of Chunk

@@ -30,7 +30,7 @@ def test_that_a_launch_is_captured_once_when_it_has_gone_on_for_a_while(
     variant = SimpleNamespace(launch=lambda *arguments: done.append("launch"))
     arrays = SimpleNamespace(image=None, out=None)
     launch = RepeatedLaunch(variant, arrays, "stream")
-    before = LAUNCHES_BEFORE_GRAPH - 1
+    before = LAUNCHES_BEFORE_GRAPH
     for _ in range(before + 3):
         launch.enqueue()
     launch.close()

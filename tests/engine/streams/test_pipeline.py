@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.device.devices import device_named
-from engine.errors import Cancelled
+from engine.errors import Cancelled, EngineError
 from engine.mask.mask import Mask
 from engine.streams import staging
 from engine.streams.lanes import Work
@@ -155,18 +155,57 @@ def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring() -> None:
     assert taken == finished == CHUNKS
 
 
-def test_that_a_stopped_stream_leaves_nothing_under_way() -> None:
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("before", [0, 1, 2, 6])
+def test_that_a_stopped_stream_leaves_nothing_under_way(before: int, pinned: bool) -> None:
     lanes = FakeLanes(3)
-    chunks, _ = works(lanes, pinned_in=False, pinned_out=False)
+    chunks, _ = works(lanes, pinned, pinned)
 
     def until_cancelled() -> Iterator[Work]:
-        yield from chunks[:6]
+        yield from chunks[:before]
         raise Cancelled("Stopped")
 
     with pytest.raises(Cancelled):
         Pipeline(lanes, 3, 0.0).run(until_cancelled(), lambda work: None)
     assert lanes.is_idle
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("number", [0, 1, 2, 7])
+@pytest.mark.parametrize("who", ["prepare", "finished"])
+def test_that_a_failure_leaves_nothing_under_way(who: str, number: int, pinned: bool) -> None:
+    lanes = FakeLanes(4)
+    chunks, _ = works(lanes, pinned, pinned)
+
+    def fail() -> Prepared:
+        raise EngineError(f"what {who} says")
+
+    def finished(work: Work) -> None:
+        if who == "finished" and work.chunk.number == number:
+            fail()
+
+    if who == "prepare":
+        chunks[number] = replace(chunks[number], prepare=fail)
+    with pytest.raises(EngineError, match=f"what {who} says"):
+        Pipeline(lanes, 3, 0.0).run(chunks, finished)
+    assert lanes.is_idle
+
+
+def test_that_what_is_wrong_with_an_earlier_picture_is_told_first() -> None:
+    lanes = FakeLanes(5)
+    chunks, _ = works(lanes, pinned_in=True, pinned_out=True)
+
+    def fail() -> Prepared:
+        raise EngineError("the first")
+
+    def with_a_wrong_second() -> Iterator[Work]:
+        yield replace(chunks[0], prepare=fail)
+        raise EngineError("the second")
+
+    with pytest.raises(EngineError, match="the first"):
+        Pipeline(lanes, 3, 0.0).run(with_a_wrong_second(), lambda work: None)
+    assert lanes.is_idle
 
 
 @pytest.mark.parametrize(("pinned", "copied_first"), [(True, 3), (False, 1)])
