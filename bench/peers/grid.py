@@ -99,6 +99,17 @@ def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
         _along("rgb", f"8-bit RGB, {shape}", "mask_side", rgb, (5,) if quick else to_15),
     ]
     if not quick:
+        gaussian_sides = (3, 5, 7, 9, 15, 31)
+        tables += [
+            _along(
+                f"gaussian-{name}",
+                f"Gaussian masks (rank 1): 8-bit {words}, {shape}",
+                "mask_side",
+                replace(bytes_, kind="gaussian"),
+                gaussian_sides,
+            )
+            for name, words, bytes_ in (("grey", "grey", grey), ("rgb", "RGB", rgb))
+        ]
         tables += [
             _along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES),
             _along("channels", f"Channels: {shape} float32, 5 x 5", "channels", base, (1, 2, 3, 4)),

@@ -139,7 +139,8 @@ def _about(run: dict[str, Any]) -> list[str]:
         ),
         "",
         "- every time belongs to a result that was compared with the float64 oracle: float32 within the rounding bound, 8 bit "
-        "within one step (ours equal, rounded half to even); Pillow leaves the border as it is, so it is compared without; "
+        "within one step (ours equal, rounded half to even, or within half a step and that bound where weights round); Pillow "
+        "leaves the border as it is, so it is compared without; "
         "`npp border` replicates it, and is compared with that",
         "- `reached` is the share of the limit that the best of ours reaches, `lead` how many times faster `auto` is than the "
         "fastest peer",

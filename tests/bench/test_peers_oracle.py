@@ -105,3 +105,16 @@ def test_that_a_large_picture_is_compared_in_part_and_says_so() -> None:
     cell = Cell(300, 300, 3)
     oracle = Oracle(cell, pictures_of(cell), affordable=100_000)
     assert "% of the pixels" in oracle.verdict(right(cell).astype(np.float32), "zero").text
+
+
+def test_that_our_8_bit_results_of_weights_that_round_may_only_be_off_where_rounding_explains_it() -> None:
+    cell = Cell(200, 160, 5, dtype="uint8", kind="gaussian")
+    oracle, wanted = Oracle(cell, pictures_of(cell)), right(cell)
+    rounded = np.rint(wanted).astype(np.uint8)
+    text = "within half an 8-bit step and the rounding bound, every pixel"
+    assert oracle.verdict(rounded, "zero", steps=0).text == text
+    from_half = np.abs(wanted % 1 - 0.5)
+    for place, is_explained in ((np.argmin(from_half), True), (np.argmax(from_half), False)):
+        off = rounded.copy()
+        off.flat[place] = int(off.flat[place]) + (1 if off.flat[place] < wanted.flat[place] else -1)
+        assert oracle.verdict(off, "zero", steps=0).passed is is_explained
