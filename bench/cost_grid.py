@@ -27,7 +27,7 @@ from bench.auto_grid import (
 )
 from engine.border import Border
 from engine.device.backend import Backend
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.mask.mask import Mask
 from engine.timing.request import describe_problem
 from engine.variants.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cost_table, kind_of

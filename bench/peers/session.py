@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bench.peers.measure import Measurement, Plan
 from bench.peers.pipe import Worker
 from bench.peers.roster import OURS, ROSTERS
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, device_required: bool = True) -> None:

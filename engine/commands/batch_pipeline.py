@@ -15,7 +15,7 @@ import numpy as np
 from engine.api import Request
 from engine.commands.batch_files import Task
 from engine.commands.batch_steps import Finished, Job, Opened, look_up, open_task, verify_and_save
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.errors import DeviceFault, EngineError
 from engine.mask.mask import Mask
 from engine.streams.filtering import filter_stream

@@ -1,6 +1,5 @@
 """The CPU as a device: its buffers are the host's own memory, its clock is the host's."""
 
-import os
 import platform
 import time
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
+from engine.device.core_count import cores
 from engine.device.result_memory import empty_result
 from engine.device.versions import commit, versions
 from engine.layout import Layout
@@ -19,13 +19,6 @@ from engine.variants.contract import Prepared
 
 # Below this the host's clock (about 0.1 us a reading) would show in the result: several launches make one sample.
 SHORTEST_SAMPLE_S = 200e-6
-
-
-def cores() -> int:
-    """Return the CPU cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _model() -> str:

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.device.numba_cuda import cuda as _cuda  # noqa: F401 - decides where compiled code is kept, before Numba
 
 from numba import njit  # isort: skip

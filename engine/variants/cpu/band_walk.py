@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numba import njit
 
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.problem import Problem
 from engine.variants.cpu.bands import cut, workers_for
 from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row

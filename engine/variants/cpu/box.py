@@ -23,7 +23,7 @@ from numba import njit
 
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.errors import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.problem import Problem

@@ -21,7 +21,7 @@ import numpy as np
 
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.mask.mask import Mask
 from engine.problem import Problem
 from engine.variants import transform

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import cfunc, njit, types
 
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.variants.emit.cpu_sharing import (
     BOARD_ELEMENTS,
     FINISH,
@@ -129,7 +129,9 @@ def _started() -> np.ndarray:
     not held to cores, launches of 1 to 4 ms took up to twice as long as they needed (2 cores). For the same reason the
     thread of the caller's own core is left asleep.
     """
-    free = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else [-1] * (cores() - 1)
+    # Whoever has only a part of the cores' time shares them: where others are at work only the scheduler knows.
+    is_held = hasattr(os, "sched_setaffinity") and cores() == len(os.sched_getaffinity(0))
+    free = sorted(os.sched_getaffinity(0)) if is_held else [-1] * (cores() - 1)
     compiled()
     boxes = np.zeros((len(free), MAILBOX_ELEMENTS), np.int64)
     for box, core in zip(boxes, free, strict=True):

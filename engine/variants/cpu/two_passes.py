@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.problem import Problem

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.device.cpu import cores
+from engine.device.core_count import cores
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.errors import DeviceUnavailable
 

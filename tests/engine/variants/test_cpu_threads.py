@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -242,3 +244,20 @@ def test_that_the_plain_loops_let_other_threads_run() -> None:
         steps += 1
     thread.join()
     assert steps > 20
+
+
+def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core() -> None:
+    program = """
+import os, numpy, engine
+from engine.device import core_count
+from engine.variants.cpu import band_walk, threads
+os.sched_getaffinity = lambda process: range(8)
+core_count.time_quota = lambda: 3.0
+picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.float32)
+values = engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel", border="wrap")
+rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1) for j in (-1, 0, 1))
+assert numpy.array_equal(values, rolled)
+print(threads.mailboxes()[:, threads.CORE].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("[-1, -1]\n", 0), done.stderr
