@@ -3,6 +3,7 @@
 Where many are one the queue cannot starve, so events measure the kernels and not the host's haste.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -97,7 +98,9 @@ class RepeatedLaunch:
         if self._launches == LAUNCHES_BEFORE_GRAPH:
             # Not on the stream itself: what another thread sent there would be captured too, and not done.
             stream = _capturing_stream(cuda.get_current_device().id)
-            self._graph = LaunchGraph(self._prepared, self._buffers, stream, 1)
+            # Where it cannot be captured it goes on as it was; a fault of the device comes back with the next launch.
+            with suppress(Exception):
+                self._graph = LaunchGraph(self._prepared, self._buffers, stream, 1)
         self._launches += 1
         if self._graph is None:
             self._prepared.launch(self._buffers.image, self._buffers.out, self._stream)
