@@ -35,6 +35,9 @@ SMALLEST_CHUNK_BYTES = 8 << 20
 # The first copy in and the last copy out overlap nothing, however the chunks grow or shrink between them. Of 64 MB in 8, 16
 # and 32 MB the end was there after 3.1, 2.1 and 2.5 ms, of 256 MB after 6.7, 6.4 and 6.4 ms (H200).
 CHUNKS_WANTED = 4
+# Where nothing overlaps, chunks only have to be many, so that progress is told and somebody can stop it.
+CHUNKS_IN_ORDER = 32
+SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
 # A picture's bands have six shapes at most, and each of them is made ready apart.
 MOST_PREPARED = 16
 # What `auto` takes for a picture in bands where its first choice cannot be cut: the fastest first.
@@ -110,7 +113,7 @@ class Stream:
             what, why = "The batch is empty", "there is nothing to filter"
             raise BadValue(what, why, "Pass at least one picture.") from None
         request = self._request(first)
-        chunk_bytes = self._chunk_bytes or _chunk_bytes(request.problem, total)
+        chunk_bytes = self._chunk_bytes or _chunk_bytes(request, total)
 
         def requests() -> Iterator[Request]:
             yield request
@@ -281,12 +284,16 @@ class Stream:
         self._places.leave(picture.values)
 
 
-def _chunk_bytes(problem: Problem, pictures: int) -> int:
+def _chunk_bytes(request: Request, pictures: int) -> int:
     """Return how large a chunk should be: of a batch whose end is not known, as large as for a long one."""
     if pictures == 0:
         return LARGEST_CHUNK_BYTES
+    problem = request.problem
     whole = pictures * problem.samples * max(problem.itemsize, problem.result_itemsize)
-    return min(max(whole // CHUNKS_WANTED, SMALLEST_CHUNK_BYTES), LARGEST_CHUNK_BYTES)
+    wanted, smallest = CHUNKS_WANTED, SMALLEST_CHUNK_BYTES
+    if request.device.kind == "cpu":
+        wanted, smallest = CHUNKS_IN_ORDER, SMALLEST_CHUNK_IN_ORDER_BYTES
+    return min(max(whole // wanted, smallest), LARGEST_CHUNK_BYTES)
 
 
 def _place(outputs: Iterator[np.ndarray] | None, request: Request, picture: int) -> np.ndarray:

@@ -87,7 +87,8 @@ def filter_stream(
         Called with the index of each picture of a batch and its result, in order, as soon as it is whole; the results
         are then not kept. Called on: the calling thread.
     chunk_bytes : int, optional
-        What a chunk copies at most in either direction, about. None: a quarter of the whole, within 8 and 32 MB.
+        What a chunk copies at most in either direction, about. None: a quarter of the whole, within 8 and 32 MB; on the
+        CPU a 32nd, within 4 and 32 MB.
     ring : int
         Chunks that are on the device at once, 2 to 16.
     checkpoint : callable of Step

@@ -355,3 +355,13 @@ def test_that_an_array_that_cannot_take_a_result_is_refused_in_words() -> None:
     assert np.array_equal(picture.ravel(), np.arange(2400))
     with pytest.raises(BadValue, match="cannot be called"):
         engine.filter_stream(picture, "gaussian:5:1", device="cpu", receive=3)
+
+
+def test_that_a_large_picture_on_the_cpu_goes_in_many_chunks() -> None:
+    picture = np.zeros((4096, 8192), np.float32)
+    told: list[float] = []
+    timeline = engine.filter_stream(
+        picture, [[1, 2]], device="cpu", checkpoint=lambda step: told.append(step.fraction)
+    ).timeline
+    assert len(timeline.chunks) == len(told) == 32
+    assert max(chunk.bytes_in for chunk in timeline.chunks) <= 4 << 20
