@@ -168,13 +168,14 @@ class Oracle:
         return self._parts[border]
 
     def _text(self, dtype: np.dtype, border: str, added: float, steps: int) -> str:
-        own = (
-            "equal, rounded half to even"
-            if self._is_exact
-            else "within half an 8-bit step and the rounding bound"
-        )
-        how = "within one 8-bit step" if steps else own
-        how = how if dtype == np.uint8 else "within the rounding bound"
+        if dtype != np.uint8:
+            how = "within the rounding bound"
+        elif steps:
+            how = "within one 8-bit step"
+        elif self._is_exact:
+            how = "equal, rounded half to even"
+        else:
+            how = "within half an 8-bit step and the rounding bound"
         how += f" and {added:.1g} that the variant states" if added else ""
         where = {"interior": ", the border left out", "replicate": ", border replicated"}.get(border, "")
         return f"{how}, {self.checked}{where}"

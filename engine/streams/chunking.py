@@ -97,7 +97,6 @@ class Stream:
         self._unfinished: dict[int, _Unfinished] = {}
         self._places = PlacesInUse()
         self._activate: Callable[[], None] = lambda: None
-        self._choices: dict[tuple[Problem, int], Choice] = {}
         self._prepared: dict[tuple[Problem, str], Prepared] = {}
         # When the last result lay in its place and nothing was under way any longer.
         self._end_s = 0.0
@@ -212,23 +211,12 @@ class Stream:
 
         @cache
         def choice() -> Choice:
-            found = self._choice(request, bands)
+            found = request.choice if len(bands) == 1 else self._cuttable(request, bands)
             refuse_strange_samples(found.variant, request.samples)
             self._variants[found.variant.key] = None
             return found
 
         return cache(lambda rows: self._prepare(request, choice(), replace(request.problem, height=rows)))
-
-    def _choice(self, request: Request, bands: tuple[Band, ...]) -> Choice:
-        """Return the variant for a picture, whole or in bands; the last few are kept."""
-        key = request.problem, len(bands)
-        choice = self._choices.pop(key, None)
-        if choice is None:
-            choice = request.choice if len(bands) == 1 else self._cuttable(request, bands)
-        self._choices[key] = choice
-        if len(self._choices) > MOST_PREPARED:
-            del self._choices[next(iter(self._choices))]
-        return choice
 
     def _cuttable(self, request: Request, bands: tuple[Band, ...]) -> Choice:
         """Return the variant for a picture in bands.

@@ -4,7 +4,7 @@ An emitted function has a twin in plain Python that does the same element by ele
 counting tests run the twin.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,15 +81,31 @@ def load_vector(builder: ir.IRBuilder, pointer: ir.Value, itemsize: int) -> list
     return [builder.extract_element(loaded, constant(k)) for k in range(VECTOR)]
 
 
-def merged(builder: ir.IRBuilder, *ways: tuple[list[ir.Value], ir.Block]) -> list[ir.Value]:
-    """Return values that were found in one of several ways, each with the block that it ends in."""
-    found = []
-    for place, value in enumerate(ways[0][0]):
-        chosen = builder.phi(value.type)
-        for values, end in ways:
-            chosen.add_incoming(values[place], end)
-        found.append(chosen)
-    return found
+def load_vector_or_cells(
+    builder: ir.IRBuilder,
+    is_whole: ir.Value,
+    whole: Callable[[], ir.Value],
+    cells: Callable[[], Iterable[ir.Value]],
+    itemsize: int,
+) -> list[ir.Value]:
+    """Load 4 elements at once from where `whole` points to, or one by one from where `cells` do.
+
+    Both come to one place, so that the compiler can have the loads of several rows of a loop under way.
+    """
+    with builder.if_else(is_whole) as (then, otherwise):
+        with then:
+            at_once = load_vector(builder, whole(), itemsize)
+            after_whole = builder.block
+        with otherwise:
+            single = [builder.load(cell) for cell in cells()]
+            after_single = builder.block
+    values = []
+    for one, other in zip(at_once, single, strict=True):
+        value = builder.phi(one.type)
+        value.add_incoming(one, after_whole)
+        value.add_incoming(other, after_single)
+        values.append(value)
+    return values
 
 
 def store_vector(builder: ir.IRBuilder, pointer: ir.Value, values: list[ir.Value]) -> None:

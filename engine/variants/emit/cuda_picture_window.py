@@ -7,8 +7,7 @@ from llvmlite import ir
 from numba import types
 
 from engine.border import ghost
-from engine.variants.emit.cuda_async_copy import copy_ahead
-from engine.variants.emit.cuda_ir import F32, I64, constant, data_of, moved, narrow, shape_of, wide
+from engine.variants.emit.cuda_ir import I64, constant, data_of, moved, narrow, shape_of, wide
 
 Rule = Callable[[int, int], int]
 
@@ -105,11 +104,3 @@ class PictureWindow:
         builder = self._builder
         above = builder.mul(builder.zext(row, I64), builder.zext(self.pitch, I64))
         return moved(builder, self._data, builder.add(above, wide(builder, sample)))
-
-
-def copy_cell(builder: ir.IRBuilder, target: ir.Value, source: ir.Value, itemsize: int) -> None:
-    """Copy one sample into a tile of float32; only float32 is not waited for."""
-    if itemsize == 4:
-        copy_ahead(builder, target, source, 1)
-    else:
-        builder.store(builder.uitofp(builder.load(source), F32), target)

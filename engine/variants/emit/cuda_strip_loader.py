@@ -20,15 +20,15 @@ from engine.variants.emit.cuda_ir import (
     constant,
     data_of,
     load_vector,
+    load_vector_or_cells,
     loop,
-    merged,
     moved,
     narrow,
     store_vector,
     wide,
     with_twin,
 )
-from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, copy_cell, has_ghosts
+from engine.variants.emit.cuda_picture_window import PictureWindow, Rule, has_ghosts
 from engine.variants.emit.march_shape import LANES
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
 
@@ -256,8 +256,11 @@ class StripFill:
             is_cell = builder.and_(is_row, builder.icmp_signed(">=", sample, constant(0)))
             with builder.if_else(is_cell) as (copied, ghost):
                 with copied:
-                    cell = moved(builder, source, sample)
-                    copy_cell(builder, moved(builder, target, k), cell, self._itemsize)
+                    cell, place = moved(builder, source, sample), moved(builder, target, k)
+                    if self._itemsize == 4:
+                        copy_ahead(builder, place, cell, 1)
+                    else:
+                        builder.store(builder.uitofp(builder.load(cell), F32), place)
                 with ghost:
                     builder.store(self._ghost_value, moved(builder, target, k))
 
@@ -274,14 +277,13 @@ class StripFill:
         Where there are ghost cells this took longer (9 x 9 on 8-bit RGB 244 instead of 227 us), without 216 instead of 275.
         """
         builder = self._builder
-        with builder.if_else(is_whole) as (then, otherwise):
-            with then:
-                whole = load_vector(builder, moved(builder, source, first), self._itemsize)
-                after_whole = builder.block
-            with otherwise:
-                single = [builder.load(moved(builder, source, sample)) for sample in samples]
-                after_single = builder.block
-        values = merged(builder, (whole, after_whole), (single, after_single))
+        values = load_vector_or_cells(
+            builder,
+            is_whole,
+            lambda: moved(builder, source, first),
+            lambda: (moved(builder, source, sample) for sample in samples),
+            self._itemsize,
+        )
         self._store(0, values, target)
 
 

@@ -16,8 +16,8 @@ from engine.variants.emit.cuda_ir import (
     constant,
     data_of,
     load_vector,
+    load_vector_or_cells,
     loop,
-    merged,
     moved,
     narrow,
     store_vector,
@@ -256,14 +256,13 @@ class TileFill:
                 for is_cell, sample in zip(in_row, samples, strict=True)
             ]
             are_cells = [builder.and_(is_row, is_cell) for is_cell in in_row]
-        with builder.if_else(is_whole) as (then, otherwise):
-            with then:
-                whole = load_vector(builder, self._window.at(source_row, samples[0]), self._itemsize)
-                after_whole = builder.block
-            with otherwise:
-                single = [builder.load(self._window.at(source_row, sample)) for sample in samples]
-                after_single = builder.block
-        values = merged(builder, (whole, after_whole), (single, after_single))
+        values = load_vector_or_cells(
+            builder,
+            is_whole,
+            lambda: self._window.at(source_row, samples[0]),
+            lambda: (self._window.at(source_row, sample) for sample in samples),
+            self._itemsize,
+        )
         converted = [builder.uitofp(value, F32) for value in values]
         if are_cells is not None:
             converted = [

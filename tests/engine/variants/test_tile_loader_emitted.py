@@ -12,7 +12,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from engine.border import Border
-from engine.variants.emit import cuda_picture_window, cuda_tile_loader
+from engine.variants.emit import cuda_tile_loader
 from engine.variants.emit.cuda_row_keeper import row_keeper
 from engine.variants.emit.cuda_tile_loader import tile_loader
 from engine.variants.emit.register_tile_shape import VECTOR, TileShape
@@ -55,8 +55,7 @@ def load_on_the_processor(shape: TileShape, rows: int, itemsize: int, border: Bo
 def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
     shape: TileShape, rows: int, dtype: str, border: Border, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (cuda_tile_loader, cuda_picture_window):
-        monkeypatch.setattr(module, "copy_ahead", copied_at_once)
+    monkeypatch.setattr(cuda_tile_loader, "copy_ahead", copied_at_once)
     monkeypatch.setattr(cuda_tile_loader, "close_group", lambda builder: None)
     load, channels = load_on_the_processor(shape, rows, np.dtype(dtype).itemsize, border), shape.channels
     # Rows that begin anywhere; padded ones; some tiles lie inside; smaller than a vector.

@@ -1,4 +1,4 @@
-"""Strips of float32 and tiles of bytes: the emitted loaders on this machine's processor, against the border's rule.
+"""Strips of float32: the emitted loader on this machine's processor, against the border's rule.
 
 As `test_tile_loader_emitted.py` does it for tiles of float32: copies that nobody waits for are replaced by plain ones.
 """
@@ -12,11 +12,8 @@ from numba.extending import intrinsic
 
 from engine.border import Border
 from engine.problem import Problem
-from engine.variants.cuda.byte_tiles import byte_tile_shape
 from engine.variants.cuda.fused_strips import shape_of
-from engine.variants.emit import cuda_byte_loader, cuda_picture_window, cuda_strip_loader
-from engine.variants.emit.byte_tile_shape import ByteTileShape
-from engine.variants.emit.cuda_byte_loader import byte_tile_loader
+from engine.variants.emit import cuda_strip_loader
 from engine.variants.emit.cuda_strip_loader import strip_columns, strip_loader
 from engine.variants.emit.march_shape import LANES, MarchShape
 from tests.engine.variants.plain_copies import copied_at_once
@@ -24,15 +21,6 @@ from tests.engine.variants.plain_copies import copied_at_once
 RANDOM = np.random.default_rng(11)
 GUARD = 16
 GHOST = 7
-by_border = pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
-
-
-@pytest.fixture(autouse=True)
-def _plain_copies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cuda_byte_loader, cuda_strip_loader, cuda_picture_window):
-        monkeypatch.setattr(module, "copy_ahead", copied_at_once)
-    for module in (cuda_byte_loader, cuda_strip_loader):
-        monkeypatch.setattr(module, "close_group", lambda builder: None)
 
 
 def wanted(image: np.ndarray, border: Border, y: int, sample: int) -> int:
@@ -65,13 +53,15 @@ def strip_on_the_processor(shape: MarchShape, itemsize: int, border: Border) -> 
     return load_all
 
 
-@by_border
+@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR, Border.WRAP])
 @pytest.mark.parametrize(
     ("dtype", "channels", "side"), [("float32", 1, 9), ("uint8", 3, 7), ("uint16", 2, 6)]
 )
 def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(
-    dtype: str, channels: int, side: int, border: Border
+    dtype: str, channels: int, side: int, border: Border, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(cuda_strip_loader, "copy_ahead", copied_at_once)
+    monkeypatch.setattr(cuda_strip_loader, "close_group", lambda builder: None)
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
     shape = shape_of(problem, 2)
     load = strip_on_the_processor(shape, np.dtype(dtype).itemsize, border)
@@ -90,45 +80,3 @@ def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(
                     assert cells[row, cell] == right, (height, width, top, left, row, cell)
                 assert np.all(tile[:GUARD] == 999)
                 assert np.all(tile[-GUARD:] == 999)
-
-
-def bytes_on_the_processor(shape: ByteTileShape, border: Border) -> Any:
-    """Return `load(tile, image, samples, top, left, ghost_value)`, all threads of a block."""
-    emitted, threads = byte_tile_loader(shape, border.rule), shape.threads
-
-    @intrinsic
-    def load(typingctx, tile, image, samples, top, lane, warp, left, ghost_value):
-        return emitted._defn(typingctx, tile, image, samples, top, lane, warp, left, ghost_value)
-
-    @njit
-    def load_all(tile, image, samples, top, left, ghost_value):
-        for thread in range(threads):
-            load(tile, image, samples, top, thread % 32, thread // 32, left, ghost_value)
-
-    return load_all
-
-
-@by_border
-@pytest.mark.parametrize(("channels", "side"), [(1, 5), (3, 5), (4, 2)])
-def test_that_a_tile_of_bytes_holds_what_the_border_says_in_all_cells_that_are_read(
-    channels: int, side: int, border: Border
-) -> None:
-    problem = Problem(
-        64, 64, channels, "uint8", (side, side), (side // 2, side // 2), border, result_dtype="uint8"
-    )
-    shape = byte_tile_shape(problem)
-    assert shape is not None
-    load, rows = bytes_on_the_processor(shape, border), shape.tile_rows
-    for height, width, row_pixels in ((7, 35, 35), (9, 45, 48), (rows + 9, 320, 320), (2, 1, 1)):
-        samples = width * channels
-        image = RANDOM.integers(8, 256, (height, row_pixels, channels)).astype(np.uint8)
-        for top in (-2, height - rows + 1, height - rows, height - 1):
-            for left in range(-shape.before, samples, shape.out_samples):
-                tile = np.full(shape.tile_samples * rows, 3, np.uint8)
-                load(tile, image, samples, top, left, np.float32(GHOST))
-                cells = tile.reshape(rows, -1)
-                end = min(shape.tile_samples, samples + shape.right - left)
-                for row in range(rows):
-                    for cell in range(shape.before - shape.left, end):
-                        right = wanted(image[:, :width], border, top + row, left + cell)
-                        assert cells[row, cell] == right, (height, width, top, left, row, cell)
