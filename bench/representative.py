@@ -30,7 +30,7 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     """Return a mask of about that size that the variant takes.
 
     Binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums; a larger sum of two or three
-    products for the variants of these.
+    products for the variants of these, a larger random one where few cells are refused.
     """
     name = f"binomial {rows} x {columns}"
     if variant.key.endswith("box"):
@@ -40,6 +40,8 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     if variant.key.startswith("low-rank"):
         terms = int(variant.key[-1])
         return mask_of(f"rank {terms}", max(rows, columns, 3 * terms))
+    if variant.key == "split-float16":
+        return mask_of("random", max(rows, columns, 9))
     return Mask(np.outer(binomial(rows), binomial(columns)), name=name)
 
 
@@ -51,6 +53,12 @@ def launch_each_filter() -> None:
         mask = mask_for(variant, 5, 7)
         if variant.only_bytes:
             launched(variant, mask, colours, "constant", cval=7.0, result_dtype="uint8")
+        elif variant.key == "split-float16":
+            # Groups that are split, and some that are not.
+            strange = random.standard_normal((97, 131)).astype(np.float32)
+            strange[40, 50] = np.nan
+            launched(variant, mask_of("random", 15), strange, "mirror")
+            launched(variant, mask, grey, "constant", cval=0.5)
         else:
             launched(variant, mask, colours, "mirror")
             launched(variant, mask, grey, "constant", cval=0.5)

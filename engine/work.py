@@ -15,7 +15,8 @@ class Work:
     ----------
     flops : int
         Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the offset is
-        not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor cores, for one digit.
+        not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor cores, for one digit; those of
+        `split-float16` are of float32, each formed by three of float16.
     global_loads, global_stores : int
         Elements that threads ask of global memory (CUDA) or of memory (CPU).
     global_load_bytes, global_store_bytes : int

@@ -26,6 +26,7 @@ from engine.variants.cuda import (
     separable_l0,
     separable_l1,
     separable_l2,
+    split_float16,
     tiled,
     tiled_input,
 )
@@ -47,6 +48,7 @@ VARIANTS: tuple[Variant, ...] = (
     implicit_gemm.VARIANT,
     register_blocked.VARIANT,
     digit_sums.VARIANT,
+    split_float16.VARIANT,
     separable_fused.VARIANT,
     low_rank_2.VARIANT,
     low_rank_3.VARIANT,

@@ -69,6 +69,7 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "implicit-gemm": (_PURPLE, _CROSS),
     "register-blocked": (_BLUE, _STAR),
     "digit-sums": (_BLUE, _SQUARE),
+    "split-float16": (_BLUE, _DIAMOND),
     "separable-fused": (_VERMILION, _SQUARE),
     "low-rank-2": (_ORANGE, _STAR),
     "low-rank-3": (_PURPLE, _STAR),

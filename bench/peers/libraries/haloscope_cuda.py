@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.variants.contract import DeviceKind
 from engine.variants.registry import VARIANTS
 
-METHODS = ("auto", "register-blocked", "digit-sums", "separable-fused", "tiled")
+METHODS = ("auto", "register-blocked", "digit-sums", "split-float16", "separable-fused", "tiled")
 # In tables of other types they would be columns of refusals.
 _ONLY_BYTES = {variant.key for variant in VARIANTS if variant.only_bytes}
 

@@ -21,10 +21,9 @@ from engine.device.constant_memory import jit_with_constant
 from engine.device.cuda_kernels import float32, image_type, result_type
 from engine.device.kept_kernels import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
-from engine.metrics.traffic import cells_inside
 from engine.problem import Problem
 from engine.variants.contract import Launch, Pass, Place
-from engine.variants.cuda.geometry import blocks_along
+from engine.variants.cuda.strip_grid import strip_groups, strip_launch, strip_loads, strip_rows, strips_across
 from engine.variants.emit.cuda_async_copy import closer, waiter
 from engine.variants.emit.cuda_constants import WEIGHTS
 from engine.variants.emit.cuda_march import marcher, none_waiting
@@ -41,7 +40,6 @@ WARPS = 4
 SHARED_BYTES = 48 * 1024
 # What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past 21 KB).
 MOST_CODE_BYTES = 18 * 1024
-LEAST_STRIP_ROWS = 8
 
 
 def march_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, rank: int) -> MarchShape:
@@ -57,7 +55,10 @@ def march_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, 
     row_code_bytes = 16 * VECTOR * rank * (rows + columns)
     fitting = [count for count in (4, 2) if count * row_code_bytes <= MOST_CODE_BYTES]
     most_rows = fitting[0] if fitting else 1
-    shapes = [MarchShape(along, rows, rank, group_rows, 1, WARPS) for group_rows in range(most_rows, 0, -1)]
+    shapes = [
+        MarchShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows, ahead=1, warps=WARPS)
+        for group_rows in range(most_rows, 0, -1)
+    ]
     return next((shape for shape in shapes if shape.shared_bytes <= SHARED_BYTES), shapes[-1])
 
 
@@ -71,52 +72,30 @@ def most_warps(shape: MarchShape) -> int:
     return 2048 if shape.kept <= 56 else 1536 if shape.kept <= 80 else 1024
 
 
-def strip_rows(problem: Problem, shape: MarchShape) -> int:
-    """Return the rows of results of a strip: as many as leave the picture warps enough, in whole groups of input rows.
-
-    In small pictures a strip has at least half of the rows that its warp filters besides.
-    """
-    strips = blocks_along(problem.width * problem.channels, STRIP_SAMPLES)
-    bands = max(1, most_warps(shape) // strips)
-    rows = max(blocks_along(problem.height, bands), LEAST_STRIP_ROWS, (shape.mask_rows - 1) // 2)
-    return shape.groups(rows) * shape.group_rows - (shape.mask_rows - 1)
+def strip_height(problem: Problem, shape: MarchShape) -> int:
+    """Return the rows of results of a strip."""
+    return strip_rows(problem, shape, most_warps(shape))
 
 
 def launch_of(problem: Problem, rank: int) -> Launch:
     """Return the launch: a warp a strip, up to 4 strips side by side a block."""
     shape = shape_of(problem, rank)
-    strips = blocks_along(problem.width * problem.channels, STRIP_SAMPLES)
-    warps = min(strips, WARPS)
-    grid = (blocks_along(strips, warps), blocks_along(problem.height, strip_rows(problem, shape)), 1)
-    return Launch(grid, (LANES, warps, 1), shape.shared_bytes, 4 * shape.weights)
+    return strip_launch(problem, shape, strip_height(problem, shape), 4 * shape.weights)
 
 
 def work_of(problem: Problem, rank: int) -> Work:
     """Return the work: each strip filters the rows under its own results and those that the mask hangs over."""
     shape = shape_of(problem, rank)
-    strips = blocks_along(problem.width * problem.channels, STRIP_SAMPLES)
-    height = strip_rows(problem, shape)
-    tops = range(0, problem.height, height)
-    groups = [shape.groups(min(height, problem.height - top)) for top in tops]
-    rows = sum(groups) * shape.group_rows
-    samples, along = problem.width * problem.channels, shape.along
-    cells = loaded = strips * rows * along.tile_samples
-    if problem.border.has_ghost_cells:
-        lefts = (strip * STRIP_SAMPLES - along.before for strip in range(strips))
-        loaded = sum(cells_inside(left, left + along.tile_samples, samples) for left in lefts) * sum(
-            cells_inside(
-                top - problem.anchor[0], top - problem.anchor[0] + count * shape.group_rows, problem.height
-            )
-            for top, count in zip(tops, groups, strict=True)
-        )
-    threads = strips * LANES
+    height, threads = strip_height(problem, shape), strips_across(problem) * LANES
+    groups = sum(strip_groups(problem, shape, height))
+    rows = groups * shape.group_rows
     weights = rank * sum(problem.mask_shape)
     return filter_work(
         problem,
-        picture_loads=loaded,
-        shared_loads=threads * rows * along.window,
-        shared_stores=cells,
-        constant_loads=threads * sum(groups) * weights,
+        picture_loads=strip_loads(problem, shape, height),
+        shared_loads=threads * rows * shape.along.window,
+        shared_stores=strips_across(problem) * rows * shape.along.tile_samples,
+        constant_loads=threads * groups * weights,
         multiply_adds=threads * rows * VECTOR * weights,
     )
 
@@ -129,7 +108,7 @@ def kernel(border: Border, shape: MarchShape, itemsize: int, result_itemsize: in
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
-    none_waits, march = none_waiting(shape), marcher(shape)
+    none_waits, march = none_waiting(shape.kept), marcher(shape)
     store = strip_storer(shape.group_rows, result_itemsize)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
     # Vectors of 16 bytes need it; the simulator knows no alignment.
@@ -197,7 +176,7 @@ def pass_of(problem: Problem, columns: NDArray[np.float32], rows: NDArray[np.flo
     factor_type = types.Array(types.float32, 2, "C")
     numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
     signature = (image_type(problem), factor_type, factor_type, *numbers, result_type(problem))
-    values = (problem.width, problem.anchor[0], strip_rows(problem, shape))
+    values = (problem.width, problem.anchor[0], strip_height(problem, shape))
     constants = (np.float32(problem.ghost_value), np.float32(offset))
     arguments = (Place.IMAGE, rows, columns, *values, *constants, Place.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)

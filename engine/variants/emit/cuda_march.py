@@ -179,20 +179,20 @@ def marcher(shape: MarchShape) -> Any:
     return with_twin(march, twin)
 
 
-def none_waiting(shape: MarchShape) -> Any:
-    """Return the function `none()` of the sums that wait before the first input row: zeros, which no result contains."""
+def none_waiting(kept: int) -> Any:
+    """Return the function `none()` of the sums that wait before the first input row: so many zeros, which no result contains."""
 
     @intrinsic
     def none(typingctx):
-        signature = types.UniTuple(types.float32, shape.kept)()
+        signature = types.UniTuple(types.float32, kept)()
 
         def codegen(context, builder, signature, arguments):
-            zeros = [ir.Constant(F32, 0.0)] * shape.kept
+            zeros = [ir.Constant(F32, 0.0)] * kept
             return context.make_tuple(builder, signature.return_type, zeros)
 
         return signature, codegen
 
     def twin() -> tuple[Any, ...]:
-        return (types.float32(0.0),) * shape.kept
+        return (types.float32(0.0),) * kept
 
     return with_twin(none, twin)

@@ -70,6 +70,12 @@ class PictureWindow:
         )
         return builder.icmp_signed(">=", signs, constant(0))
 
+    def has_rows(self, rows: int) -> ir.Value:
+        """Return whether so many rows from the tile's first one on are all the picture's."""
+        builder = self._builder
+        below = builder.sub(self.height, builder.add(self.top, constant(rows)))
+        return builder.icmp_signed(">=", builder.or_(self.top, below), constant(0))
+
     def row_of(self, row: ir.Value) -> ir.Value:
         """Return the row that row number `row` of the tile comes from; -1 for ghost cells."""
         return self._by_rule(self._builder.add(self.top, row), self.height)

@@ -9,19 +9,17 @@ STRIP_SAMPLES = LANES * VECTOR
 """Results of a warp in a row."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarchShape:
-    """The shape of a warp's work; everything is known when the kernel is compiled.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StripShape:
+    """The shape of a warp's work on a strip; everything is known when the kernel is compiled.
 
     Parameters
     ----------
     along : TileShape
-        Of an input row of a strip: a mask of one row, one vector of results a thread, one warp.
+        Of an input row of a strip as it lies in shared memory: a mask of one row, one vector of results a thread, one warp.
     mask_rows : int
-    rank : int
-        Pairs of a column and a row whose products add up to the mask.
     group_rows : int
-        Input rows that are copied as one group and filtered one after another, without a loop.
+        Input rows that are copied as one group and filtered without a loop.
     ahead : int
         Groups that are under way while one is filtered.
     warps : int
@@ -30,7 +28,6 @@ class MarchShape:
 
     along: TileShape
     mask_rows: int
-    rank: int
     group_rows: int
     ahead: int
     warps: int
@@ -55,6 +52,23 @@ class MarchShape:
         """Sums that a thread keeps from one input row to the next: of results that wait for further rows."""
         return VECTOR * max(self.mask_rows - 1, 1)
 
+    def groups(self, results: int) -> int:
+        """Return the groups of input rows that a strip of so many rows of results needs."""
+        return -(-(results + self.mask_rows - 1) // self.group_rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarchShape(StripShape):
+    """The shape where a mask is a sum of columns times rows.
+
+    Parameters
+    ----------
+    rank : int
+        Pairs of a column and a row whose products add up to the mask.
+    """
+
+    rank: int
+
     @property
     def down_at(self) -> int:
         """Where the weights of the columns begin in constant memory."""
@@ -64,7 +78,3 @@ class MarchShape:
     def weights(self) -> int:
         """Weights in constant memory: the rows, each filled up to whole vectors, then for each mask row those of the columns."""
         return -(-(self.down_at + self.rank * self.mask_rows) // VECTOR) * VECTOR
-
-    def groups(self, results: int) -> int:
-        """Return the groups of input rows that a strip of so many rows of results needs."""
-        return -(-(results + self.mask_rows - 1) // self.group_rows)

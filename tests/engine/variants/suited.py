@@ -25,8 +25,8 @@ MOST_SIDES = {
     "low-rank-3": (33, 63),
 }
 MOST_CELLS = {"digit-sums": 128}
-LEAST_SIDES = {"low-rank-2": 6, "low-rank-3": 8}
-"""Both sides of the smallest mask for which so many columns times rows are worth it."""
+LEAST_SIDES = {"low-rank-2": 6, "low-rank-3": 8, "split-float16": 7}
+"""Both sides of the smallest mask for which so many columns times rows are worth it, or that is granted enough roundings."""
 
 
 def has_kernels(variant: Variant) -> bool:
@@ -35,7 +35,9 @@ def has_kernels(variant: Variant) -> bool:
 
 
 def typed(variant: Variant, problem: Problem) -> Problem:
-    """Return the problem with samples and results of types that the variant takes."""
+    """Return the problem with samples and results of types, and channels, that the variant takes."""
+    if variant.key == "split-float16":
+        return replace(problem, dtype="float32", channels=1)
     return replace(problem, dtype="uint8", result_dtype="uint8") if variant.only_bytes else problem
 
 
@@ -49,7 +51,14 @@ def suited(variant: Variant, case: Case) -> Case | None:
         return None
     if variant.key.startswith(("separable", "cpu-separable")):
         case = replace(case, weights=f"rank 1 {case.weights}")
-    if variant.key in LEAST_SIDES:
+    if variant.key == "split-float16":
+        if max(case.mask_shape) > 17:
+            return None
+        shape = _at_least(variant, *case.mask_shape)
+        # Weights of few digits are refused.
+        weights = case.weights if case.weights == "holes" else "even"
+        case = replace(case, mask_shape=shape, dtype="float32", channels=1, weights=weights)
+    elif variant.key in LEAST_SIDES:
         # Rounded factors are refused where sums of few digits are exact, and where the mask is too small to gain by them.
         case = replace(
             case, weights=f"rank {variant.key[-1]} even", mask_shape=_at_least(variant, *case.mask_shape)
@@ -75,14 +84,16 @@ def suited(variant: Variant, case: Case) -> Case | None:
     refusal = variant.unsupported(case.problem(), case.mask(), case.block, LIMITS)
     if refusal is None:
         return case
-    assert "block" in refusal.reason or "shared memory" in refusal.reason, refusal.reason
+    assert any(word in refusal.reason for word in ("block", "shared memory", "registers")), refusal.reason
     return None if refusal.nearest_block is None else replace(case, block=refusal.nearest_block)
 
 
 def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
-    """Return the cases as the variant can take them; one in four for the code of low-rank-2 with one product more."""
-    if variant.key == "low-rank-3":
-        cases = cases[::4]
+    """Return the cases as the variant can take them.
+
+    One in four for the code of low-rank-2 with one product more, one in two where most of them become the same sort.
+    """
+    cases = cases[:: {"low-rank-3": 4, "split-float16": 2}.get(variant.key, 1)]
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 
@@ -100,12 +111,14 @@ def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     """Return a mask of that shape that the variant takes: of rank 1, and of one row for 1-D variants.
 
-    A sum of products is a larger one where such a small one is not worth it.
+    A sum of products is a larger one where such a small one is not worth it, or is not granted enough roundings.
     """
     if variant.key.startswith("row"):
         return Mask(np.ones((1, columns)))
     if variant.key in LEAST_SIDES:
         shape = _at_least(variant, rows, columns)
+        if variant.key == "split-float16":
+            return Case("mask", mask_shape=shape).mask()
         return Case("mask", mask_shape=shape, weights=f"rank {variant.key[-1]} even").mask()
     return Mask(np.ones((rows, columns)))
 

@@ -18,7 +18,7 @@ RANDOM = np.random.default_rng(18)
 def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size: int, side: int) -> None:
     problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
     launch, shape = fused_strips.launch_of(problem, 2), fused_strips.shape_of(problem, 2)
-    rows = fused_strips.strip_rows(problem, shape)
+    rows = fused_strips.strip_height(problem, shape)
     assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
     assert launch.grid[0] * launch.block[1] * 128 >= size
     assert (rows + side - 1) % shape.group_rows == 0

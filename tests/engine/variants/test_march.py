@@ -91,7 +91,7 @@ def test_that_the_emitted_march_and_its_plain_twin_agree_on_whole_numbers(shape:
     tile = RANDOM.integers(-50, 50, (4 * shape.group_rows, shape.along.tile_samples)).astype(np.float32)
     rows = RANDOM.integers(-9, 9, (shape.rank, shape.along.mask_columns)).astype(np.float32)
     columns = RANDOM.integers(-9, 9, (shape.mask_rows, shape.rank)).astype(np.float32)
-    waiting, results = none_waiting(shape).py_func(), []
+    waiting, results = none_waiting(shape.kept).py_func(), []
     for group in range(4):
         march = marcher(shape).py_func
         made, waiting = march(tile.ravel(), group * shape.group_cells, LANE, waiting, rows, columns)

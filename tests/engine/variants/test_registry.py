@@ -48,6 +48,7 @@ def test_that_the_stable_keys_are_there_in_teaching_order() -> None:
         "implicit-gemm",
         "register-blocked",
         "digit-sums",
+        "split-float16",
         "separable-fused",
         "low-rank-2",
         "low-rank-3",

@@ -29,7 +29,8 @@ def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_h
     known: Variant,
 ) -> None:
     own = refusal_of(known, "uint8" if known.only_bytes else "float32")
-    assert own is None or known.library
+    # One takes no pictures of whole numbers.
+    assert own is None or known.library or known.key == "split-float16"
     refusal = refusal_of(replace(known, quantises=False), "uint8")
     assert refusal is not None
     assert refusal.nearest_block is None

@@ -15,6 +15,7 @@ LADDER = (
     "implicit-gemm",
     "register-blocked",
     "digit-sums",
+    "split-float16",
     "separable-fused",
     "low-rank-2",
     "low-rank-3",

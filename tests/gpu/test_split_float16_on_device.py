@@ -1,0 +1,65 @@
+"""`split-float16` on samples of every size: what float16 cannot hold is scaled, or computed in float32."""
+
+import numpy as np
+import pytest
+
+from engine.border import Border
+from engine.device.backend import Backend
+from engine.mask.mask import Mask
+from engine.metrics.agreement import verify
+from engine.timing.request import describe_problem
+from engine.variants.registry import variant
+
+RANDOM = np.random.default_rng(77)
+SIDE = 700
+VARIANT = variant("split-float16")
+MASK = Mask(RANDOM.standard_normal((9, 9)), offset=0.5)
+
+
+def filtered(picture: np.ndarray, gpu: Backend, mask: Mask = MASK) -> np.ndarray:
+    problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
+    gpu.activate()
+    buffers = gpu.allocate(picture)
+    gpu.upload(picture, buffers)
+    gpu.run(VARIANT.prepare(problem, mask, VARIANT.default_block), buffers)
+    result = gpu.download(buffers)
+    found = verify(result, picture, mask, problem)
+    assert found.passed, found.reason
+    return result
+
+
+@pytest.mark.parametrize("scale", [1e-44, 1e-38, 1e-20, 1e-14, 1e-4, 1.0, 255.0, 65535.0, 1e12, 1e22, 1e35])
+def test_that_samples_of_any_size_are_within_the_bound(scale: float, gpu: Backend) -> None:
+    filtered((RANDOM.standard_normal((SIDE, SIDE, 1)) * scale).astype(np.float32), gpu)
+
+
+def test_that_samples_far_apart_are_within_the_bound(gpu: Backend) -> None:
+    exponents = RANDOM.uniform(-60, 60, (SIDE, SIDE, 1))
+    filtered(np.exp2(exponents).astype(np.float32), gpu)
+
+
+def test_that_what_lies_far_from_a_bright_spot_is_as_exact_as_without_it(gpu: Backend) -> None:
+    dark = RANDOM.random((SIDE, SIDE, 1)).astype(np.float32)
+    bright = dark.copy()
+    bright[300, 300] = 1e25
+    bright[450:453] = 0.0
+    clear = dark.copy()
+    clear[450:453] = 0.0
+    with_it, without = filtered(bright, gpu), filtered(clear, gpu)
+    # The rows of its groups share its scale; those further down do not.
+    assert np.array_equal(with_it[340:], without[340:])
+    assert np.array_equal(with_it[:260], without[:260])
+
+
+def test_that_nan_and_infinity_stay_in_their_place_and_rows_after_them_are_split_again(gpu: Backend) -> None:
+    clean = RANDOM.standard_normal((SIDE, SIDE, 1)).astype(np.float32)
+    strange = clean.copy()
+    strange[100, 5], strange[101, 640], strange[400, 350] = np.nan, np.inf, -np.inf
+    with_them, without = filtered(strange, gpu), filtered(clean, gpu)
+    assert np.isnan(with_them[96:105, 1:10]).all()
+    assert np.isfinite(with_them).sum() == SIDE * SIDE - 3 * 81
+    assert np.array_equal(with_them[200:300], without[200:300])
+
+
+def test_that_a_black_picture_gives_the_offset(gpu: Backend) -> None:
+    assert np.all(filtered(np.zeros((SIDE, SIDE, 1), np.float32), gpu) == 0.5)
