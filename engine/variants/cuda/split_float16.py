@@ -15,7 +15,7 @@ Limit
     Registers leave two warps a scheduler, which hardly hide what one of them waits for: tensor cores work for half of the time.
 
 What is rounded stands in `engine/variants/weight_halves.py`. Groups of rows with NaN, infinity, or samples too far apart for float16 are
-multiplied in float32 instead, so that NaN and infinity are where a direct sum has them; such groups take about ten times as long.
+multiplied in float32 instead, so that NaN and infinity are where a direct sum has them; such groups take about five times as long.
 
 Sources: Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA tensor core programmability, performance & precision" (2018),
 arXiv:1803.04014, section V; Ootomo and Yokota, "Recovering single precision accuracy from tensor cores while surpassing the FP32
@@ -245,7 +245,7 @@ VARIANT = Variant(
     uses_block=False,
     remark=(
         "float32 pictures of one channel with float32 results, masks of about 40 cells up to 17 x 17. Rows where NaN, infinity, or samples "
-        "2^27 times smaller than others near them lie are computed in float32, at about ten times the time. Its model of work "
+        "2^27 times smaller than others near them lie are computed in float32, at about five times the time. Its model of work "
         "counts float32 multiply-adds."
     ),
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
