@@ -1,6 +1,8 @@
 """Settings that hold for every test: no screen, no settings of the person, no cache of the person, markers by themselves."""
 
+import ctypes
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,13 +13,30 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 GPU_REQUIRED = os.environ.get("HALOSCOPE_GPU") == "1"
 
 
+def has_driver() -> bool:
+    """Return whether NVIDIA's driver is there; whether it has a device the tests' own fixture finds out."""
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by what they use; engine tests first, so that the first failure is the deepest one."""
+    """Mark tests by what they use; engine tests first, so that the first failure is the deepest one.
+
+    Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find that out.
+    """
+    without_gpu = (
+        None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver was found.")
+    )
     for item in items:
         if "qapp" in getattr(item, "fixturenames", ()):
             item.add_marker("gui")
         if "tests/gpu" in item.path.as_posix():
             item.add_marker("gpu")
+            if without_gpu:
+                item.add_marker(without_gpu)
     order = ("tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")
     items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
 

@@ -37,6 +37,8 @@ def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
     """Return what a variant's code is looked at for; of the code of low-rank-2 with one product more one pair is enough."""
     if variant.key == "low-rank-3":
         return PAIRS[-1:]
+    if variant.key == "split-float16":
+        return [pair for pair in PAIRS if pair[1] == "float32" and can_run(variant, pair[0])]
     if not variant.only_bytes:
         return PAIRS
     return [pair for pair in PAIRS if pair[1] == "uint8" and can_run(variant, pair[0])] + [

@@ -91,9 +91,9 @@ def suited(variant: Variant, case: Case) -> Case | None:
 def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
     """Return the cases as the variant can take them.
 
-    One in four for the code of low-rank-2 with one product more, one in two where most of them become the same sort.
+    One in four for the code of low-rank-2 with one product more, one in three where most of them become the same sort.
     """
-    cases = cases[:: {"low-rank-3": 4, "split-float16": 2}.get(variant.key, 1)]
+    cases = cases[:: {"low-rank-3": 4, "split-float16": 3}.get(variant.key, 1)]
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)
 
 
