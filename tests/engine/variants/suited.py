@@ -102,9 +102,11 @@ def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
     problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
     has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
     cases = suited_cases(variant, simulator_cases(whole=variant.key == "naive", has_barrier=has_barrier))
-    if variant.key == "naive" or not variant.uses_block:
+    # 0.6 s a case: 40 s in all.
+    takes_long = variant.key in ("digit-sums", "box")
+    if variant.key == "naive" or not (variant.uses_block or takes_long):
         return cases
-    # Every second one of the course's kernels, of neighbours not the same ones; devices get all of them.
+    # Every second one of these and of the course's kernels, of neighbours not the same ones; devices get all of them.
     return cases[VARIANTS.index(variant) % 2 :: 2]
 
 
