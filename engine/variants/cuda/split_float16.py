@@ -244,9 +244,8 @@ VARIANT = Variant(
     passes=passes,
     uses_block=False,
     remark=(
-        "float32 pictures of one channel with float32 results, masks of about 40 cells up to 17 x 17. Rows where NaN, infinity, or samples "
-        "2^27 times smaller than others near them lie are computed in float32, at about five times the time. Its model of work "
-        "counts float32 multiply-adds."
+        "float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or samples very far apart take about five times as "
+        "long."
     ),
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     cuttable=False,
