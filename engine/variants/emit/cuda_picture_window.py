@@ -53,6 +53,11 @@ class PictureWindow:
         self.pitch = builder.mul(row_pixels, channels)
         self.samples, self.top, self.left = (narrow(builder, value) for value in (samples, top, left))
 
+    @property
+    def has_ghosts(self) -> bool:
+        """Whether cells outside are ghost cells."""
+        return has_ghosts(self._rule)
+
     def is_aligned(self, samples: int) -> ir.Value:
         """Return whether rows begin on whole vectors of so many samples; packed rows begin anywhere."""
         remainder = self._builder.and_(self.pitch, constant(samples - 1))

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from engine.border import Border
 from engine.problem import Problem
 from engine.variants.cuda.fused_strips import shape_of
-from engine.variants.emit import cuda_strip_loader
+from engine.variants.emit import cuda_strip_copies, cuda_strip_loader
 from engine.variants.emit.cuda_strip_loader import strip_columns, strip_loader
 from engine.variants.emit.march_shape import LANES, MarchShape
 from tests.engine.variants.plain_copies import copied_at_once
@@ -60,7 +60,8 @@ def strip_on_the_processor(shape: MarchShape, itemsize: int, border: Border) -> 
 def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(
     dtype: str, channels: int, side: int, border: Border, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuda_strip_loader, "copy_ahead", copied_at_once)
+    for module in (cuda_strip_loader, cuda_strip_copies):
+        monkeypatch.setattr(module, "copy_ahead", copied_at_once)
     monkeypatch.setattr(cuda_strip_loader, "close_group", lambda builder: None)
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
     shape = shape_of(problem, 2)
