@@ -47,7 +47,8 @@ from engine.variants.cuda.strip_grid import (
 from engine.variants.emit.cuda_async_copy import closer, waiter
 from engine.variants.emit.cuda_march import none_waiting
 from engine.variants.emit.cuda_pair_storer import PAIR, pair_storer
-from engine.variants.emit.cuda_split_sums import HALF_STRIP, first_scaling, lane_weights, split_marcher
+from engine.variants.emit.cuda_split_march import first_scaling, lane_weights, split_marcher
+from engine.variants.emit.cuda_split_sums import HALF_STRIP
 from engine.variants.emit.cuda_strip_loader import strip_columns, strip_loader
 from engine.variants.emit.march_shape import LANES, STRIP_SAMPLES
 from engine.variants.emit.register_tile_shape import VECTOR

@@ -18,7 +18,9 @@ from engine.metrics.agreement import rounding_bound
 from engine.problem import Problem
 from engine.timing.request import describe_problem
 from engine.variants.cuda.split_float16 import BLOCKS, LANES, VARIANT, WARPS, kernel, shape_of, strip_height
-from engine.variants.emit.cuda_split_sums import HALF_STRIP, PAIR, SplitSums, split_marcher
+from engine.variants.emit.cuda_pair_storer import PAIR
+from engine.variants.emit.cuda_split_march import split_marcher
+from engine.variants.emit.cuda_split_sums import HALF_STRIP, SplitSums
 from engine.variants.emit.split_fragments import fragments_of
 from engine.variants.emit.split_shape import EIGHT, SplitShape
 from engine.variants.suitability import why_not
