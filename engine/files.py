@@ -16,6 +16,7 @@ _CHOOSE_ANOTHER = "Choose another folder or name."
 _REASONS: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("its folder does not exist", "Create the folder first, or choose another one."),
     errno.ENOTDIR: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
+    errno.EEXIST: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
     errno.EACCES: ("you may not write in that folder", "Choose another folder or change its permissions."),
     errno.EPERM: ("you may not write in that folder", "Choose another folder or change its permissions."),
     errno.EROFS: ("the disk can only be read", "Choose another folder."),
@@ -74,12 +75,17 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
             raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
         _write_beside_and_replace(target, data)
     except OSError as error:
-        why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
-        raise FileWriteError(f"{path} cannot be written", why, remedy) from error
+        raise write_error(os.fspath(path), error) from error
     except ValueError as error:  # a NUL in the path
         raise FileWriteError(
             f"{path!r} cannot be written", "it is not a possible path", _CHOOSE_ANOTHER
         ) from error
+
+
+def write_error(path: str, error: OSError) -> FileWriteError:
+    """Return what the operating system's error means to a person who writes to `path`."""
+    why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
+    return FileWriteError(f"{path} cannot be written", why, remedy)
 
 
 def _write_beside_and_replace(target: Path, data: bytes | memoryview) -> None:
