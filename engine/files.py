@@ -16,7 +16,7 @@ _CHOOSE_ANOTHER = "Choose another folder or name."
 _REASONS: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("its folder does not exist", "Create the folder first, or choose another one."),
     errno.ENOTDIR: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
-    errno.EEXIST: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
+    errno.EEXIST: ("a file, or a link that leads nowhere, has its name", _CHOOSE_ANOTHER),
     errno.EACCES: ("you may not write in that folder", "Choose another folder or change its permissions."),
     errno.EPERM: ("you may not write in that folder", "Choose another folder or change its permissions."),
     errno.EROFS: ("the disk can only be read", "Choose another folder."),

@@ -37,10 +37,13 @@ def main(argv: list[str]) -> int:
         Exit status: 0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed
         verification; 1 for what nobody expected, 130 after Ctrl+C. An error is one line on standard error.
     """
+    from engine.commands.output import tell_notes
+    from engine.device.code_store import told_of_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
 
     try:
-        status = _command(argv)
+        with told_of_code_not_kept(lambda warning: tell_notes([str(warning)])):
+            status = _command(argv)
         sys.stdout.flush()
         return status
     except DeviceFault as error:

@@ -99,11 +99,11 @@ def _check(options: argparse.Namespace, chosen: Sequence[Paper]) -> None:
             check_place(os.path.join(options.out, f"{one.key}.md"))
 
 
-def _show_progress(one: Paper) -> Callable[[str, float], None]:
+def _show_progress(one: Paper) -> Callable[[str, float, float], None]:
     """Return what prints a line for each cell that begins."""
     last = ""
 
-    def show(text: str, fraction: float) -> None:
+    def show(text: str, fraction: float, expected_s: float) -> None:
         nonlocal last
         if text != last:
             last = text

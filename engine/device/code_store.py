@@ -12,16 +12,18 @@ import hashlib
 import os
 import stat
 import warnings
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from engine.errors import CodeNotKept, EngineError, FileWriteError
+from engine.errors import CodeNotKept, FileWriteError
 from engine.files import atomic_write, write_error
 
 MOST_BYTES = 256 * 1024 * 1024
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
-_CONSEQUENCE = "Each start compiles it anew until then."
+_REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
 
 class CodeStore:
@@ -70,15 +72,15 @@ class CodeStore:
         path = self._path(kind, key)
         try:
             if not self._folder.is_absolute():
-                raise FileWriteError("", "the home folder is not known", "Set HOME or NUMBA_CACHE_DIR.")
+                raise FileWriteError("", "the home folder is not known")
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._is_trusted():
                 atomic_write(path, _packed(key, code))
                 self._make_room(path)
         except OSError as error:
-            self._warn(write_error(str(self._folder), error))
+            self._warn(write_error(str(self._folder), error).why)
         except FileWriteError as error:
-            self._warn(error)
+            self._warn(error.why)
 
     def remove(self, kind: str, key: str) -> None:
         """Remove an entry that proved unusable."""
@@ -101,9 +103,7 @@ class CodeStore:
             facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         )
         if not is_own:
-            self._warn(
-                EngineError("", "others may write in that folder", "Remove it: it is made again, for you alone.")
-            )
+            self._warn("others may write in it", "Remove it: it is made again, for you alone.")
         return is_own
 
     def _make_room(self, newest: Path) -> None:
@@ -121,11 +121,27 @@ class CodeStore:
                 path.unlink()
             taken -= size
 
-    def _warn(self, error: EngineError) -> None:
+    def _warn(self, why: str, remedy: str = _REMEDY) -> None:
         if not self._has_warned:
             self._has_warned = True
-            what = f"Compiled code is not kept in {self._folder}"
-            warnings.warn(CodeNotKept(what, error.why, f"{error.remedy} {_CONSEQUENCE}"), stacklevel=2)
+            what = f"Compiled code cannot be kept in {self._folder}, so each start compiles it anew"
+            warnings.warn(CodeNotKept(what, why, remedy), stacklevel=2)
+
+
+@contextmanager
+def told_of_code_not_kept(tell: Callable[[CodeNotKept], None]) -> Iterator[None]:
+    """Tell a `CodeNotKept` that comes meanwhile to a function, in place of the lines that Python prints of a warning."""
+    with warnings.catch_warnings():
+        print_warning = warnings.showwarning
+
+        def show(message: Warning | str, *facts: Any, **named: Any) -> None:
+            if isinstance(message, CodeNotKept):
+                tell(message)
+            else:
+                print_warning(message, *facts, **named)
+
+        warnings.showwarning = show
+        yield
 
 
 def _packed(key: str, code: bytes) -> bytes:

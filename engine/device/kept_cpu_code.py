@@ -37,13 +37,13 @@ def kept_on_disk(dispatcher: Any) -> Any:
 
 def kept_callback(signature: Any, function: Callable[..., Any]) -> Any:
     """Return a function compiled for callers of C, as `numba.cfunc` does, its machine code kept on disk."""
-    callback = CFunc(function, normalize_signature(signature), locals={}, options={})
+    callback: Any = CFunc(function, normalize_signature(signature), locals={}, options={})
     callback._cache = CpuCodeCache(function)
     callback.compile()
     return callback
 
 
-class CpuCodeCache(NullCache):  # type: ignore[misc] - Numba has no types
+class CpuCodeCache(NullCache):
     """What a Numba dispatcher asks before it compiles and tells after it has; stands where Numba's own would.
 
     Parameters

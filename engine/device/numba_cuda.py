@@ -11,7 +11,7 @@ import os
 # Numba warns of each launch of fewer than 128 blocks; small pictures and large blocks are what people come here to see.
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
-from numba import cuda  # noqa: E402 - Numba reads the environment when it is first imported
+from numba import cuda
 
 __all__ = ["SIMULATED", "cuda", "intrinsic", "missing"]
 

@@ -1,10 +1,15 @@
 import os
+import resource
+import stat
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from engine.device.code_store import CodeStore
+from engine.errors import CodeNotKept
 
 CODE = b"machine code" * 100
 
@@ -55,11 +60,74 @@ def test_that_the_least_recently_used_entries_make_room(tmp_path: Path) -> None:
     assert [key for key in "abc" if store.load("cuda", key) is not None] == ["a", "c"]
 
 
-def test_that_a_folder_that_cannot_be_made_keeps_nothing_and_fails_nothing(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    store = CodeStore(tmp_path / "file" / "folder")
-    store.save("cuda", "key", CODE)
-    assert store.load("cuda", "key") is None
+@contextmanager
+def files_of_at_most(count: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as a disk that is full lets none."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (count, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def save_twice(trouble: str, store: CodeStore) -> None:
+    with files_of_at_most(100) if trouble == "full" else nullcontext():
+        store.save("cpu", "key", CODE)
+        store.save("cpu", "another key", CODE)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        ("full", "it is larger than this disk allows a file to be"),
+        ("file", "a file, or a link that leads nowhere, has its name"),
+        ("loop", "a link that leads nowhere"),
+        ("others", "others may write in it"),
+        ("homeless", "the home folder is not known"),
+    ],
+)
+def test_that_a_folder_where_nothing_can_be_kept_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "folder"
+    if trouble == "file":
+        folder.write_text("in the way", encoding="utf-8")
+    elif trouble == "loop":
+        folder.symlink_to(folder)
+    elif trouble == "others":
+        folder.mkdir()
+        folder.chmod(0o770)
+    store = CodeStore(Path("~/folder") if trouble == "homeless" else folder)
+    with pytest.warns(CodeNotKept) as told:
+        save_twice(trouble, store)
+    (warning,) = told
+    text = str(warning.message)
+    assert reason in text
+    assert str(folder) in text or trouble == "homeless"
+    assert store.load("cpu", "key") is None
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder] * (trouble == "file")
+
+
+def test_that_code_in_a_folder_that_others_can_write_in_is_never_used(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    CodeStore(folder).save("cpu", "key", CODE)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert CodeStore(folder).load("cpu", "key") == CODE
+    for mode in (0o720, 0o702):
+        folder.chmod(mode)
+        with pytest.warns(CodeNotKept, match="others may write in it"):
+            assert CodeStore(folder).load("cpu", "key") is None
+
+
+def test_that_the_code_of_another_person_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CodeStore(tmp_path / "folder").save("cpu", "key", CODE)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.warns(CodeNotKept):
+        assert CodeStore(tmp_path / "folder").load("cpu", "key") is None
 
 
 def test_that_writers_of_one_entry_leave_it_whole(tmp_path: Path) -> None:

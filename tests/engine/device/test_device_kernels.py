@@ -16,10 +16,10 @@ import pytest
 from engine.block import Block
 from engine.border import Border
 from engine.device import constant_memory, device_kernels, kept_kernels
+from engine.device.code_store import CodeStore
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
 from engine.device.device_kernels import for_current_device
 from engine.device.kept_kernels import kept_on_disk
-from engine.device.code_store import CodeStore
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.mask.mask import Mask
 from engine.problem import Problem
