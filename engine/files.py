@@ -23,6 +23,7 @@ _REASONS: dict[int, tuple[str, str]] = {
     errno.ENOSPC: ("the disk is full", "Free some space or choose another disk."),
     errno.EDQUOT: ("your share of the disk is used up", "Free some space or choose another disk."),
     errno.EFBIG: ("it is larger than this disk allows a file to be", "Choose another disk."),
+    errno.ELOOP: ("it is a loop of symbolic links", _CHOOSE_ANOTHER),
     errno.EISDIR: ("there is a folder of that name", "Add a file name."),
     errno.ENAMETOOLONG: ("its name is too long", "Choose a shorter name."),
 }
@@ -68,6 +69,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
         target = Path(os.path.realpath(path))
         if not os.path.basename(os.fspath(path)) or target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
+        if target.is_symlink():  # still a link after all were followed: they lead in a circle
+            raise OSError(errno.ELOOP, "is a loop")
         if target.exists() and not target.is_file():
             raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
         if target.exists() and not os.access(target, os.W_OK):

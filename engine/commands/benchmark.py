@@ -61,10 +61,10 @@ def run(arguments: list[str]) -> int:
         baseline = options.baseline.key
         faster = speed_ups(results, baseline)
         document = results_document(sweep, baseline, results, faster)
-        contents = {options.out: json_text(document)}
+        texts = {options.out: lambda: json_text(document)}
         if options.csv:
-            contents[options.csv] = results_csv(baseline, results, faster)
-        not_written = write_each(contents)
+            texts[options.csv] = lambda: results_csv(baseline, results, faster)
+        not_written = write_each(texts)
         if options.json:
             say_json(document)
         else:

@@ -65,8 +65,8 @@ def run(arguments: list[str]) -> int:
     if options.json:
         say_json(_document([_entry(*answer) for answer in answers], dict(machine)))
     cells = (cell for _, tables in answers for each in tables for row in each.rows for cell in row)
-    for error in not_written:
-        tell(str(error))
+    for unwritten in not_written:
+        tell(str(unwritten))
     if any(cell.not_verified for cell in cells):
         return NOT_VERIFIED
     return BAD_INPUT if not_written else DONE

@@ -122,10 +122,10 @@ def _answer(options: argparse.Namespace, results: Sequence[MatmulResult]) -> lis
     document = matmul_document(
         options.sizes, options.tiles, options.device, options.seed, options.budget, results
     )
-    contents = {options.out: json_text(document)} if options.out else {}
+    texts = {options.out: lambda: json_text(document)} if options.out else {}
     if options.csv:
-        contents[options.csv] = matmul_csv(results)
-    not_written = write_each(contents)
+        texts[options.csv] = lambda: matmul_csv(results)
+    not_written = write_each(texts)
     if options.json:
         say_json(document)
     else:

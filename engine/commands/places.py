@@ -26,6 +26,8 @@ def check_place(path: str) -> None:
         target = Path(os.path.realpath(path))
         if not os.path.basename(path) or target.is_dir():
             raise FileWriteError(what, "it is a folder", "Add a file name.")
+        if target.is_symlink():
+            raise FileWriteError(what, "it is a loop of symbolic links", _ANOTHER)
         if target.exists() and not target.is_file():
             raise FileWriteError(what, "it is a device, not a file", _ANOTHER)
         if target.exists() and not os.access(target, os.W_OK):

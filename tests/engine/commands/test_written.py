@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from engine.course.papers import paper
+
 BENCH = ("bench", "--variants", "cpu-serial", "--sizes", "9x7", "--masks", "3", "--budget", "0.001")
 MATMUL = ("matmul", "--size", "8", "--variants", "numpy", "--budget", "0.001")
 
@@ -33,6 +35,5 @@ def test_that_a_papers_tables_are_printed_although_they_cannot_be_written(comman
         "course", "report", "--sizes", "16", "--device", "cpu", "--budget", "0.001", "--out", full_disk
     )
     assert answer.status == 2
-    assert "cpu-serial" in answer.err
-    assert "16" in answer.out
+    assert paper("report").tables[0] in answer.out
     assert "cannot be written: the disk is full" in answer.err.splitlines()[-1]
