@@ -1,5 +1,6 @@
 """Compiled CPU functions on disk: found again, and never run once a byte of the file is another one."""
 
+import ast
 import pickle
 import random
 from pathlib import Path
@@ -16,6 +17,7 @@ from engine.device.kept_cpu_code import kept_callback, kept_on_disk
 
 SIGNATURE = (types.float32[:, ::1], types.int64)
 DAMAGES = 60
+ENGINE = Path(kept_cpu_code.__file__).parents[1]
 
 
 def total(values: Any, count: Any) -> Any:
@@ -98,3 +100,13 @@ def test_that_a_closure_is_refused() -> None:
     factor = 3
     with pytest.raises(TypeError, match="closure"):
         kept_on_disk(njit(lambda value: value * factor))
+
+
+def test_that_no_function_is_left_to_numbas_own_cache() -> None:
+    """It raises where the disk is full, and runs whatever a file holds."""
+    sources = sorted(ENGINE.rglob("*.py"))
+    assert len(sources) > 100
+    for path in sources:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("njit", "jit", "cfunc", "vectorize"):
+                assert "cache" not in [keyword.arg for keyword in node.keywords], path
