@@ -103,7 +103,10 @@ class CodeStore:
             facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         )
         if not is_own:
-            self._warn("others may write in it", "Remove it: it is made again, for you alone.")
+            self._warn(
+                "it belongs to somebody else, or others may write in it",
+                "Remove it: it is made again, for you alone.",
+            )
         return is_own
 
     def _make_room(self, newest: Path) -> None:
