@@ -1,7 +1,7 @@
 """Compiled CPU functions are kept on disk: the next start loads machine code instead of compiling.
 
 Numba's own `cache=True` raises where the disk is full or a file is damaged, runs whatever the file holds, and follows
-changes of the function's own file only, not of what the function calls (numba 0.66, `core/caching.py`). Here one is
+changes of the function's own file only, not of what the function calls (numba 0.68, `core/caching.py`). Here one is
 found by its name, the types of its arguments, the processor and the versions of the compilers, in the store that CUDA
 kernels lie in too (`code_store.py`); everything else comes from the sources, whose digest names the folder.
 """
