@@ -112,3 +112,7 @@ class HostLost(EngineError):
 
 class Cancelled(EngineError):
     """The person stopped the request."""
+
+
+class CodeNotKept(EngineError, UserWarning):
+    """Compiled code cannot be kept for the next start; it is used all the same, so this is a warning."""

@@ -16,12 +16,14 @@ _CHOOSE_ANOTHER = "Choose another folder or name."
 _REASONS: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("its folder does not exist", "Create the folder first, or choose another one."),
     errno.ENOTDIR: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
+    errno.EEXIST: ("a file, or a link that leads nowhere, has its name", _CHOOSE_ANOTHER),
     errno.EACCES: ("you may not write in that folder", "Choose another folder or change its permissions."),
     errno.EPERM: ("you may not write in that folder", "Choose another folder or change its permissions."),
     errno.EROFS: ("the disk can only be read", "Choose another folder."),
     errno.ENOSPC: ("the disk is full", "Free some space or choose another disk."),
     errno.EDQUOT: ("your share of the disk is used up", "Free some space or choose another disk."),
     errno.EFBIG: ("it is larger than this disk allows a file to be", "Choose another disk."),
+    errno.ELOOP: ("it is a loop of symbolic links", _CHOOSE_ANOTHER),
     errno.EISDIR: ("there is a folder of that name", "Add a file name."),
     errno.ENAMETOOLONG: ("its name is too long", "Choose a shorter name."),
 }
@@ -67,6 +69,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
         target = Path(os.path.realpath(path))
         if not os.path.basename(os.fspath(path)) or target.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder")
+        if target.is_symlink():  # still a link after all were followed: they lead in a circle
+            raise OSError(errno.ELOOP, "is a loop")
         if target.exists() and not target.is_file():
             raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
         if target.exists() and not os.access(target, os.W_OK):
@@ -74,12 +78,17 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
             raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
         _write_beside_and_replace(target, data)
     except OSError as error:
-        why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
-        raise FileWriteError(f"{path} cannot be written", why, remedy) from error
+        raise write_error(os.fspath(path), error) from error
     except ValueError as error:  # a NUL in the path
         raise FileWriteError(
             f"{path!r} cannot be written", "it is not a possible path", _CHOOSE_ANOTHER
         ) from error
+
+
+def write_error(path: str, error: OSError) -> FileWriteError:
+    """Return what the operating system's error means to a person who writes to `path`."""
+    why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
+    return FileWriteError(f"{path} cannot be written", why, remedy)
 
 
 def _write_beside_and_replace(target: Path, data: bytes | memoryview) -> None:

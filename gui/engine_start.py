@@ -9,8 +9,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from engine.errors import HostLost
+from engine.errors import CodeNotKept, HostLost
 from engine.host.protocol import OpenPicture, Progress, Ready, Request
+
+Event = Ready | HostLost | CodeNotKept
 
 
 class Client(Protocol):
@@ -52,17 +54,17 @@ class StartedEngine:
     Parameters
     ----------
     make_client : callable
-        Called with `on_ready` and `on_lost`.
+        Called with `on_ready`, `on_lost` and `on_notice`.
     """
 
     def __init__(self, make_client: Callable[..., Client]) -> None:
         self._lock = threading.Lock()
-        self._events: list[Ready | HostLost] = []
-        self._listener: Callable[[Ready | HostLost], None] | None = None
-        self.client = make_client(on_ready=self._tell, on_lost=self._tell)
+        self._events: list[Event] = []
+        self._listener: Callable[[Event], None] | None = None
+        self.client = make_client(on_ready=self._tell, on_lost=self._tell, on_notice=self._tell)
         self.client.start()
 
-    def listen(self, listener: Callable[[Ready | HostLost], None]) -> None:
+    def listen(self, listener: Callable[[Event], None]) -> None:
         """Tell the events so far and every later one. The listener is called on any thread."""
         with self._lock:
             events, self._events = self._events, []
@@ -70,7 +72,7 @@ class StartedEngine:
         for event in events:
             listener(event)
 
-    def _tell(self, event: Ready | HostLost) -> None:
+    def _tell(self, event: Event) -> None:
         with self._lock:
             listener = self._listener
             if listener is None:

@@ -5,6 +5,8 @@ Importing this costs nothing; a command loads what it needs when it is called.
 
 import os
 import sys
+from contextlib import suppress
+from typing import TextIO
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
 # What shells report of a program that a signal ended: 128 and the signal's number.
@@ -37,11 +39,14 @@ def main(argv: list[str]) -> int:
         Exit status: 0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed
         verification; 1 for what nobody expected, 130 after Ctrl+C. An error is one line on standard error.
     """
+    from engine.commands.output import tell_notes
+    from engine.device.code_store import told_of_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
 
     try:
-        status = _command(argv)
-        sys.stdout.flush()
+        with told_of_code_not_kept(lambda warning: tell_notes([str(warning)])):
+            status = _command(argv)
+        _flush(sys.stdout)
         return status
     except DeviceFault as error:
         _complain(str(error))
@@ -99,9 +104,15 @@ def _command(argv: list[str]) -> int:
 
 def leave_at_once(status: int) -> None:
     """End the process without destructors: those of a lost CUDA context raise or hang."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with suppress(OSError):
+        _flush(sys.stdout)
+        _flush(sys.stderr)
     os._exit(status)
+
+
+def _flush(stream: TextIO | None) -> None:
+    if stream is not None:  # closed by whoever started the program
+        stream.flush()
 
 
 def _complain(line: str, status: int = BAD_INPUT) -> int:

@@ -5,7 +5,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Collection, Sequence
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from engine.commands import COMMANDS
 from engine.errors import BadValue, UnknownName
@@ -13,6 +13,18 @@ from engine.errors import BadValue, UnknownName
 T = TypeVar("T")
 
 _HELP_WIDTH = 79
+
+
+class _Name(str):
+    """An argument that stands after --: a name, whatever it begins with."""
+
+
+def _after_dashes(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments without the first --, those after it marked as names."""
+    if "--" not in arguments:
+        return list(arguments)
+    place = list(arguments).index("--")
+    return [*arguments[:place], *map(_Name, arguments[place + 1 :])]
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,9 +60,13 @@ class Parser(argparse.ArgumentParser):
         """Return the values of the arguments; None where only help was asked for, and was printed."""
         try:
             # Intermixed: files may stand before, between and after options.
-            return self.parse_intermixed_args(_joined(arguments))
+            return self.parse_intermixed_args(_joined(_after_dashes(arguments)))
         except SystemExit:
             return None
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        # Intermixed arguments are parsed twice, and the second time argparse has forgotten the --.
+        return None if isinstance(arg_string, _Name) else super()._parse_optional(arg_string)
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse complains of as bad use."""
@@ -61,7 +77,11 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     """Join an option with a value such as -1,0,1 by =; argparse would take the value for another option."""
     joined: list[str] = []
     for argument in arguments:
-        follows_option = bool(joined) and re.fullmatch(r"--[a-z-]+", joined[-1]) is not None
+        follows_option = (
+            bool(joined)
+            and not isinstance(argument, _Name)
+            and re.fullmatch(r"--[a-z-]+", joined[-1]) is not None
+        )
         if follows_option and re.match(r"-[\d.]", argument):
             joined[-1] += f"={argument}"
         else:

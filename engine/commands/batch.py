@@ -24,7 +24,7 @@ from engine.commands.filter_options import (
     unused_quality,
 )
 from engine.commands.finishing import depth_of_result
-from engine.commands.output import say, say_json, tell, tell_notes
+from engine.commands.output import printable, say, say_json, tell, tell_notes
 from engine.commands.places import check_format, check_place
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.image.picture import Picture
@@ -196,11 +196,11 @@ def _summary(
     proof = _proof(done) if done else ""
     speed = f", {len(done) / elapsed_s:.3g} a second" if done else ""
     lines = [
-        f"{len(done)} of {total} {pictures} filtered into {options.out}{by}{proof}; {elapsed_s:.3g} s{speed}"
+        f"{len(done)} of {total} {pictures} filtered into {printable(options.out)}{by}{proof}; {elapsed_s:.3g} s{speed}"
     ]
     if failed:
         lines.append(f"{len(failed)} failed:")
-        lines += [f"  {_failure(finished)}" for finished in failed]
+        lines += [f"  {printable(_failure(finished))}" for finished in failed]
     return "\n".join(lines)
 
 

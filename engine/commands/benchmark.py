@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.block import Block
 from engine.border import Border
-from engine.commands import DONE, NOT_VERIFIED
+from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, one_of, several, sides, whole
 from engine.commands.mask_grid import KINDS, GridMask, mask_label, mask_of_grid
 from engine.commands.output import say, say_json, table, tell
@@ -17,9 +17,9 @@ from engine.commands.results_files import results_csv, results_document
 from engine.commands.stopped import told_when_stopped
 from engine.commands.sweep import Sweep, measured, speed_ups
 from engine.commands.variant_keys import key_of_filter
+from engine.commands.written import write_each
 from engine.device.devices import device_named
 from engine.errors import BadValue, UnknownName
-from engine.files import atomic_write
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.layout import Layout
 from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
@@ -61,20 +61,23 @@ def run(arguments: list[str]) -> int:
         baseline = options.baseline.key
         faster = speed_ups(results, baseline)
         document = results_document(sweep, baseline, results, faster)
-        atomic_write(options.out, json_text(document).encode())
+        texts = {options.out: lambda: json_text(document)}
         if options.csv:
-            atomic_write(options.csv, results_csv(baseline, results, faster).encode())
+            texts[options.csv] = lambda: results_csv(baseline, results, faster)
+        not_written = write_each(texts)
         if options.json:
             say_json(document)
         else:
             say(_table(results, faster, baseline, with_layout=len(sweep.layouts) > 1))
+    for error in not_written:
+        tell(str(error))
     if fault is not None:
         raise fault
     if any(result.verification and not result.verification.passed for result in results):
         return NOT_VERIFIED
     if not any(_is_proven(result) for result in results):
         _refuse_empty(sweep, results)
-    return DONE
+    return BAD_INPUT if not_written else DONE
 
 
 def _refuse_empty(sweep: Sweep, results: Sequence[RunResult]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from engine.commands import DONE, NOT_VERIFIED
+from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.places import check_place
@@ -17,6 +17,7 @@ from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import sheet_of
+from engine.errors import FileWriteError
 
 FORMAT, VERSION = "haloscope-course", 1
 
@@ -41,6 +42,7 @@ def run(arguments: list[str]) -> int:
     _check(options, chosen)
     machine = machine_lines(options.device)
     answers: list[tuple[Paper, tuple[CourseTable, ...]]] = []
+    not_written: list[FileWriteError] = []
     with told_when_stopped([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
         for one in chosen:
             tables = tables_of(
@@ -51,15 +53,23 @@ def run(arguments: list[str]) -> int:
                 on_progress=_show_progress(one),
             )
             if options.out is not None:
-                for name in write_paper(options.out, one, tables, machine):
-                    tell(f"written: {os.path.join(options.out, name)}")
+                try:
+                    for name in write_paper(options.out, one, tables, machine):
+                        tell(f"written: {os.path.join(options.out, name)}")
+                except FileWriteError as error:
+                    # What was measured is printed all the same, and the next paper's files may find room.
+                    not_written.append(error)
             if not options.json:
                 say(_text(one, tables, machine))
             answers.append((one, tables))
     if options.json:
         say_json(_document([_entry(*answer) for answer in answers], dict(machine)))
     cells = (cell for _, tables in answers for each in tables for row in each.rows for cell in row)
-    return NOT_VERIFIED if any(cell.not_verified for cell in cells) else DONE
+    for unwritten in not_written:
+        tell(str(unwritten))
+    if any(cell.not_verified for cell in cells):
+        return NOT_VERIFIED
+    return BAD_INPUT if not_written else DONE
 
 
 def _parser() -> Parser:
@@ -99,11 +109,11 @@ def _check(options: argparse.Namespace, chosen: Sequence[Paper]) -> None:
             check_place(os.path.join(options.out, f"{one.key}.md"))
 
 
-def _show_progress(one: Paper) -> Callable[[str, float], None]:
+def _show_progress(one: Paper) -> Callable[[str, float, float], None]:
     """Return what prints a line for each cell that begins."""
     last = ""
 
-    def show(text: str, fraction: float) -> None:
+    def show(text: str, fraction: float, expected_s: float) -> None:
         nonlocal last
         if text != last:
             last = text

@@ -18,7 +18,7 @@ from engine.commands.filter_options import (
     unused_quality,
 )
 from engine.commands.finishing import depth_of_result
-from engine.commands.output import say, say_json, tell_notes
+from engine.commands.output import printable, say, say_json, tell_notes
 from engine.commands.places import check_format, check_other_file, check_place
 from engine.commands.stopped import told_when_stopped
 from engine.image.finished import finished_picture, lost_values
@@ -115,7 +115,7 @@ def _what_ran(options: argparse.Namespace, request: Request, mask: Mask) -> str:
     rounded = f", {request.problem.result_dtype} results" if request.problem.is_quantised else ""
     chosen = f" (auto: {request.choice.reason})" if request.choice.reason else ""
     return (
-        f"{options.output}: {operation_of(options)} with {mask.name or 'a mask'} ({mask.rows} x {mask.columns}{turned}), "
+        f"{printable(options.output)}: {operation_of(options)} with {printable(mask.name) or 'a mask'} ({mask.rows} x {mask.columns}{turned}), "
         f"border {request.problem.border}, by {variant.key} on {request.device.title}{block}{rows}{rounded}{chosen}"
     )
 

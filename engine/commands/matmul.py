@@ -4,15 +4,15 @@ import argparse
 import itertools
 from collections.abc import Callable, Sequence
 
-from engine.commands import DONE, NOT_VERIFIED
+from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.matmul_files import matmul_csv, matmul_document
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.places import check_result_files
 from engine.commands.stopped import told_when_stopped
+from engine.commands.written import write_each
 from engine.device.devices import device_named
-from engine.errors import BadValue
-from engine.files import atomic_write
+from engine.errors import BadValue, FileWriteError
 from engine.matrices.cells import Cell, cells_of
 from engine.matrices.lecture import LECTURE_BANDWIDTH_GB_S
 from engine.matrices.operands import refuse_too_large
@@ -52,14 +52,16 @@ def run(arguments: list[str]) -> int:
     files = [path for path in (options.out, options.csv) if path]
     with told_when_stopped(files, lambda: f"{len(seen)} of {len(cells)} cells done"):
         results, fault = measured(cells, options.device, options.seed, options.budget, on_result)
-        _answer(options, results)
+        not_written = _answer(options, results)
+    for error in not_written:
+        tell(str(error))
     if fault is not None:
         raise fault
     if any(result.verification and not result.verification.passed for result in results):
         return NOT_VERIFIED
     if not any(result.is_proven for result in results):
         _refuse_empty(cells, options.device, results)
-    return DONE
+    return BAD_INPUT if not_written else DONE
 
 
 def _parser() -> Parser:
@@ -115,18 +117,20 @@ def _product(text: str) -> MatrixProduct:
     return product
 
 
-def _answer(options: argparse.Namespace, results: Sequence[MatmulResult]) -> None:
+def _answer(options: argparse.Namespace, results: Sequence[MatmulResult]) -> list[FileWriteError]:
+    """Write and print the results; return why files cannot be written."""
     document = matmul_document(
         options.sizes, options.tiles, options.device, options.seed, options.budget, results
     )
-    if options.out:
-        atomic_write(options.out, json_text(document).encode())
+    texts = {options.out: lambda: json_text(document)} if options.out else {}
     if options.csv:
-        atomic_write(options.csv, matmul_csv(results).encode())
+        texts[options.csv] = lambda: matmul_csv(results)
+    not_written = write_each(texts)
     if options.json:
         say_json(document)
     else:
         say(_table(results))
+    return not_written
 
 
 def _refuse_empty(cells: Sequence[Cell], device: str, results: Sequence[MatmulResult]) -> None:

@@ -1,16 +1,35 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TextIO
 
 from engine.errors import FileWriteError
 from engine.strict_json import json_text
 
+# Beside the controls themselves those that turn the direction of what is printed after them.
+_CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
+
 
 def say(text: str) -> None:
-    """Print an answer on standard output."""
-    _write(sys.stdout, text)
+    """Print an answer on standard output.
+
+    Raises
+    ------
+    BrokenPipeError
+        Whoever read it has enough.
+    FileWriteError
+        It cannot be written there.
+    """
+    try:
+        _write(sys.stdout, text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 
 
 def say_json(document: Any) -> None:
@@ -19,8 +38,9 @@ def say_json(document: Any) -> None:
 
 
 def tell(line: str) -> None:
-    """Print a line for the person on standard error: an error, a note, progress."""
-    _write(sys.stderr, " ".join(line.split()))
+    """Print a line for the person on standard error: an error, a note, progress; lost where nobody listens."""
+    with suppress(OSError):
+        _write(sys.stderr, " ".join(line.split()))
 
 
 def tell_notes(notes: Sequence[str]) -> None:
@@ -51,14 +71,16 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     )
 
 
-def _write(stream: TextIO, text: str) -> None:
+def printable(text: str) -> str:
+    """Return a text with its control characters as code points, in backslashes: a name must not drive the terminal."""
+    return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # closed by whoever started the program
+        return
     # A name that the terminal's encoding has not is shown with backslashes instead of ending the program.
     encoding = stream.encoding or "utf-8"
-    try:
-        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-        stream.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
+    lines = "\n".join(map(printable, text.split("\n")))
+    stream.write(lines.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+    stream.flush()

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.errors import BadValue, EngineError, FileWriteError
-from engine.image.save import save_image
+from engine.errors import BadValue, FileWriteError
+from engine.image.save import encoded_image
 
 _ANOTHER = "Choose another folder or name."
 
@@ -26,6 +26,8 @@ def check_place(path: str) -> None:
         target = Path(os.path.realpath(path))
         if not os.path.basename(path) or target.is_dir():
             raise FileWriteError(what, "it is a folder", "Add a file name.")
+        if target.is_symlink():
+            raise FileWriteError(what, "it is a loop of symbolic links", _ANOTHER)
         if target.exists() and not target.is_file():
             raise FileWriteError(what, "it is a device, not a file", _ANOTHER)
         if target.exists() and not os.access(target, os.W_OK):
@@ -87,8 +89,7 @@ def check_other_file(output: str, source: str) -> None:
 def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -> None:
     """Refuse a picture file whose format does not exist or does not hold such pictures.
 
-    One pixel of the same kind is saved under the same name in a folder of its own, so that whatever `save_image`
-    refuses is refused here, in its words.
+    One pixel of the same kind is encoded in memory, so that whatever `save_image` refuses is refused here, in its words.
 
     Parameters
     ----------
@@ -103,10 +104,4 @@ def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -
     ------
     EngineError
     """
-    pixel = np.zeros((1, 1) if channels == 1 else (1, 1, channels), dtype)
-    with tempfile.TemporaryDirectory() as folder:
-        probe = os.path.join(folder, os.path.basename(path))
-        try:
-            save_image(pixel, probe, quality=quality)
-        except EngineError as error:
-            raise type(error)(error.what.replace(probe, path), error.why, error.remedy) from error
+    encoded_image(np.zeros((1, 1) if channels == 1 else (1, 1, channels), dtype), path, quality=quality)

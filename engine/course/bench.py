@@ -29,7 +29,7 @@ from engine.timing.bank import measure_bank
 from engine.timing.plan import SamplingPlan
 from engine.timing.request import describe_problem
 from engine.timing.runner import measure
-from engine.timing.sampling import Checkpoint
+from engine.timing.sampling import Checkpoint, Step
 from engine.variants.contract import DeviceKind, Variant
 from engine.variants.cuda import implicit_gemm
 from engine.variants.planner import Choice
@@ -159,6 +159,7 @@ class Bench:
         by_device = self._filter(run.filtering, checkpoint)
         if by_device.reason:
             return by_device
+        checkpoint(Step("timing by the host's clock", 0.9, run.expected_s))
         host_ms = self._host_ms(run.filtering)
         return Measured({"kernel_ms": by_device.values["kernel_ms"], "host_ms": host_ms})
 

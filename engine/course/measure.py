@@ -20,8 +20,12 @@ BUDGET_S = 0.3
 # A cell of the serial loops on a large picture takes seconds; three samples of it are enough.
 PATIENCE_S = 5.0
 
-OnProgress = Callable[[str, float], None]
-"""Called with what is measured and the fraction done; may raise to stop."""
+# Of what comes before the first step of a cell: the random picture of 16,384 x 16,384 takes 1.3 s.
+PREPARING_S = 3.0
+
+OnProgress = Callable[[str, float, float], None]
+"""Called with what is measured, the fraction done, and how long the step that begins should take, seconds; may raise to
+stop."""
 
 
 def tables_of(
@@ -30,7 +34,7 @@ def tables_of(
     *,
     sizes: Sequence[int] | None = None,
     budget_s: float = BUDGET_S,
-    on_progress: OnProgress = lambda text, fraction: None,
+    on_progress: OnProgress = lambda text, fraction, expected_s: None,
 ) -> tuple[CourseTable, ...]:
     """Measure what a paper's tables need and return them.
 
@@ -43,7 +47,8 @@ def tables_of(
         Sides of pictures and matrices instead of the paper's own.
     budget_s : float
         Time to spend on the samples of one cell, seconds.
-    on_progress : callable of (str, float)
+    on_progress : callable of (str, float, float)
+        What is measured, the fraction done, and seconds that the step that begins should take.
 
     Returns
     -------
@@ -66,7 +71,7 @@ def tables_of(
     check_device(device)
     runs = tuple(dict.fromkeys(module.runs(wanted)))
     results = Results(_measured(runs, device, budget_s, on_progress))
-    on_progress("the tables", 1.0)
+    on_progress("the tables", 1.0, PREPARING_S)
     tables = module.tables(results, wanted)
     return tables if wanted is None else _with_note(module, tables, wanted)
 
@@ -114,9 +119,10 @@ def _measured(
     for run in runs:
 
         def checkpoint(step: Step, run: Run = run, before_s: float = before_s) -> None:
-            on_progress(run.label, (before_s + run.expected_s * step.fraction) / total_s)
+            fraction = (before_s + run.expected_s * step.fraction) / total_s
+            on_progress(run.label, fraction, step.expected_s)
 
-        on_progress(run.label, before_s / total_s)
+        on_progress(run.label, before_s / total_s, PREPARING_S)
         done[run] = bench.take(run, checkpoint)
         before_s += run.expected_s
     return done

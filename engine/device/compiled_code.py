@@ -1,10 +1,11 @@
-"""Where compiled CPU code is kept between starts.
+"""Where compiled code is kept between starts.
 
-Numba notices a change only in the file that holds a function, not in what that function calls: a stale entry may even
-write past its buffers. A folder named after the sources makes one impossible; where a person chose a folder by
-`NUMBA_CACHE_DIR`, it lies in there. No Numba in here; `numba_cuda` tells it, whoever imported Numba first.
+What a function compiles to depends on all that it calls, in whatever file that stands. A folder named after a digest of
+the sources makes a stale entry impossible; where a person chose a folder by `NUMBA_CACHE_DIR`, it lies in there. No
+Numba in here.
 """
 
+import functools
 import hashlib
 import os
 import shutil
@@ -13,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
+
+from engine.device.code_store import CodeStore
 
 _ENGINE = Path(__file__).parents[1]
 _COMPILED = ("border.py", "device/*.py", "variants/**/*.py")
@@ -29,21 +32,17 @@ def source_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def keep_compiled_code() -> Path:
-    """Return the folder for compiled code, made, and name it to the processes that this one starts."""
-    chosen, digest = os.environ.get("NUMBA_CACHE_DIR"), source_digest()
-    if chosen and Path(chosen).name == digest:
-        return Path(chosen)
+@functools.cache
+def code_store() -> CodeStore:
+    """Return the store of this process's compiled code; its folder need not be there, nor be one that can be made."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
     own = Path(platformdirs.user_cache_dir("haloscope", appauthor=False)) / "compiled"
-    kept = Path(chosen) if chosen else own
-    folder = kept / digest
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    folder = (Path(chosen).absolute() if chosen else own) / source_digest()
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        if kept == own:
-            _remove_unused(kept)
-    return folder
+        if not chosen:
+            _remove_unused(own)
+    return CodeStore(folder)
 
 
 def _remove_unused(kept: Path) -> None:

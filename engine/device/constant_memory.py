@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.kept_kernels import rebuilt
-from engine.device.kernel_store import KeptKernel
+from engine.device.kept_kernels import KeptKernel, rebuilt
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.whole_device import WHOLE_DEVICE
 

@@ -16,18 +16,40 @@ import functools
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from engine.device.kernel_store import KeptKernel, KernelStore
-from engine.device.numba_cuda import COMPILED_FOLDER, SIMULATED, cuda, missing
+from engine.device.compiled_code import code_store
+from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.device.versions import versions
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
+_KIND = "cuda"
 SWITCH = "HALOSCOPE_KEEP_KERNELS"
 # What these say changes the code that Numba makes.
 _COMPILING = ("NUMBA_CUDA", "NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_FULL", "CUDA_HOME", "CUDA_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptKernel:
+    """A compiled kernel: machine code for one kind of device, and the name that the kernel has in it."""
+
+    cubin: bytes
+    entry_name: str
+    is_cooperative: bool = False
+
+    def packed(self) -> bytes:
+        """Return it as the bytes of one file."""
+        facts = json.dumps([self.entry_name, self.is_cooperative]).encode()
+        return facts + b"\n" + self.cubin
+
+    @classmethod
+    def unpacked(cls, content: bytes) -> "KeptKernel":
+        """Return what `packed` made bytes of."""
+        facts, _, cubin = content.partition(b"\n")
+        return cls(cubin, *json.loads(facts))
 
 
 def kept_on_disk(factory: Factory) -> Factory:
@@ -94,15 +116,15 @@ class KernelCache:
         """Return the kernel of that signature, loaded into the device; None where it has to be compiled."""
         if not self._is_kept():
             return None
-        store, key = _store(), self._key(signature)
-        kept = store.load(key)
-        if kept is None:
+        store, key = code_store(), self._key(signature)
+        content = store.load(_KIND, key)
+        if content is None:
             return None
-        kernel = rebuilt(kept, signature, self._options)
         try:
+            kernel = rebuilt(KeptKernel.unpacked(content), signature, self._options)
             kernel.bind()
         except Exception:  # noqa: BLE001 - whatever the driver has against the code, the compiler makes it anew
-            store.remove(key)
+            store.remove(_KIND, key)
             return None
         return kernel
 
@@ -112,7 +134,7 @@ class KernelCache:
         if self._is_kept() and not kernel.launch_config_sensitive:
             cubin = kernel.library.get_cubin().code
             kept = KeptKernel(bytes(cubin), kernel.entry_name, bool(kernel.cooperative))
-            _store().save(self._key(signature), kept)
+            code_store().save(_KIND, self._key(signature), kept.packed())
 
     def enable(self) -> None:
         """Do nothing: the environment says whether kernels are kept."""
@@ -138,11 +160,6 @@ class KernelCache:
 def _compilers() -> tuple[Any, ...]:
     settings = sorted((name, text) for name, text in os.environ.items() if name.startswith(_COMPILING))
     return versions(), settings
-
-
-@functools.cache
-def _store() -> KernelStore:
-    return KernelStore(COMPILED_FOLDER / "kernels")
 
 
 def rebuilt(kept: KeptKernel, signature: Any, options: dict[str, Any]) -> Any:

@@ -8,18 +8,12 @@ brings then still simulates, but drives no GPU that this program supports.
 import importlib.util
 import os
 
-from engine.device.compiled_code import keep_compiled_code
-
-COMPILED_FOLDER = keep_compiled_code()
 # Numba warns of each launch of fewer than 128 blocks; small pictures and large blocks are what people come here to see.
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
-from numba import config, cuda  # noqa: E402 - Numba reads the environment when it is first imported
+from numba import cuda
 
-# Somebody else may have imported Numba before: it would keep compiled code beside the sources then.
-config.CACHE_DIR = str(COMPILED_FOLDER)
-
-__all__ = ["COMPILED_FOLDER", "SIMULATED", "cuda", "intrinsic", "missing"]
+__all__ = ["SIMULATED", "cuda", "intrinsic", "missing"]
 
 try:
     from numba.cuda.extending import intrinsic

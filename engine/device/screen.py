@@ -10,9 +10,11 @@ from functools import cache
 import numpy as np
 
 from engine.device.core_count import cores
-from engine.device.numba_cuda import cuda as _cuda  # noqa: F401 - decides where compiled code is kept, before Numba
+from engine.device.numba_cuda import cuda as _cuda  # noqa: F401 - sets what Numba reads when it is imported
 
 from numba import njit  # isort: skip
+
+from engine.device.kept_cpu_code import kept_on_disk  # isort: skip
 
 SMALLEST_LEVEL = 64
 
@@ -31,7 +33,8 @@ def full_scale(dtype: np.dtype) -> float:
     return float(np.iinfo(dtype).max) if dtype.kind == "u" else 1.0
 
 
-@njit(nogil=True, cache=True)
+@kept_on_disk
+@njit(nogil=True)
 def _fill(values, alpha, scale, shift, absolute, out, top, bottom):
     channels = values.shape[2]
     transparent = alpha.shape[0] > 0
@@ -53,7 +56,8 @@ def _fill(values, alpha, scale, shift, absolute, out, top, bottom):
             out[row, column, 3] = np.uint8(np.rint(opacity * np.float32(255.0)))
 
 
-@njit(nogil=True, cache=True)
+@kept_on_disk
+@njit(nogil=True)
 def _halve(source, out, top, bottom):
     height, width = source.shape[0], source.shape[1]
     for row in range(top, bottom):
@@ -72,7 +76,8 @@ def _halve(source, out, top, bottom):
                 out[row, column, channel] = np.uint8((total + 2) >> 2)
 
 
-@njit(nogil=True, cache=True)
+@kept_on_disk
+@njit(nogil=True)
 def _range(values):
     lowest, highest = np.inf, -np.inf
     for value in values.ravel():

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from engine.errors import Cancelled, EngineError, HostLost
+from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost
 from engine.host.books import Host, Pending, ProgressCallback
 from engine.host.faults import Faults
 from engine.host.handed_blocks import HandedBlocks
@@ -25,6 +25,7 @@ from engine.host.protocol import (
     Cancel,
     Done,
     Failed,
+    Noticed,
     Ready,
     Release,
     Request,
@@ -55,6 +56,8 @@ class EngineClient:
     on_lost : callable of HostLost, optional
         The real host has ended by itself; the remedy says whether a successor is being started. Of the simulator's
         host only its requests tell.
+    on_notice : callable of CodeNotKept, optional
+        The real host noticed something that the person should know.
     """
 
     def __init__(
@@ -62,9 +65,11 @@ class EngineClient:
         *,
         on_ready: Callable[[Ready], None] | None = None,
         on_lost: Callable[[HostLost], None] | None = None,
+        on_notice: Callable[[CodeNotKept], None] | None = None,
     ) -> None:
         self._on_ready = on_ready or (lambda ready: None)
         self._on_lost = on_lost or (lambda lost: None)
+        self._on_notice = on_notice or (lambda notice: None)
         self._lock = threading.RLock()
         self._ids = itertools.count(1)
         self._pending: dict[int, Pending] = {}
@@ -203,6 +208,9 @@ class EngineClient:
     def _receive(self, link: HostLink, message: object) -> None:
         if isinstance(message, Ready):
             self._note_ready(link, message)
+        elif isinstance(message, Noticed):
+            if not link.options.simulator:
+                _tell(self._on_notice, message.warning)
         elif isinstance(message, Working):
             with self._lock:
                 pending = self._pending.get(message.id)

@@ -5,9 +5,8 @@ from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.jobs import Report
 from engine.host.protocol import Progress, Saved
 
-# Of one cell: the client gives up on the host after ten times that. The serial baseline of the largest picture, with
-# its proof by the oracle, is the slowest.
-EXPECTED_CELL_S = 60.0
+# The first request loads what measures.
+LOADING_S = 5.0
 
 
 def count_course(request: CountCourse) -> tuple[CourseTable, ...]:
@@ -22,10 +21,10 @@ def measure_course(request: MeasureCourse, report: Report) -> tuple[CourseTable,
     """Measure a paper's tables; a request that was stopped ends between two cells."""
     from engine.course.measure import tables_of
 
-    def tell(text: str, fraction: float) -> None:
-        report(Progress(text, fraction, EXPECTED_CELL_S))
+    def tell(text: str, fraction: float, expected_s: float) -> None:
+        report(Progress(text, fraction, expected_s))
 
-    tell("preparing the paper's tables", 0.0)
+    tell("preparing the paper's tables", 0.0, LOADING_S)
     return tables_of(request.paper, request.device, on_progress=tell)
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from engine.block import Block
 from engine.border import Border
-from engine.errors import EngineError
+from engine.errors import CodeNotKept, EngineError
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.lane import Lane
 from engine.host.matmul_requests import CountMatmul, RunMatmul
@@ -352,6 +352,13 @@ class Working:
 
     id: int
     progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something that the person should know and that no request failed by: compiled code that cannot be kept."""
+
+    warning: CodeNotKept
 
 
 def blocks_of(reply: object) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import threading
 from collections import deque
 from multiprocessing.connection import Connection
 
+from engine.device.code_store import told_of_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.host import course_jobs, jobs, matmul_jobs, shared
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
@@ -15,6 +16,7 @@ from engine.host.protocol import (
     CheckVariants,
     Done,
     Failed,
+    Noticed,
     OpenPicture,
     Preview,
     Progress,
@@ -51,8 +53,9 @@ class Worker:
         """Serve until `Stop` or until the other side is gone."""
         self._send(jobs.ready())
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
-        while (message := self._next()) is not None:
-            self._answer(message)
+        with told_of_code_not_kept(lambda warning: self._send(Noticed(warning))):
+            while (message := self._next()) is not None:
+                self._answer(message)
 
     def _read(self) -> None:
         """Take messages; answer light questions here, so that they need not wait for a run."""

@@ -92,7 +92,15 @@ def save_image(
     BadValue
         An array that is not a picture.
     """
-    name = path_text(path)
+    data, left_out = encoded_image(picture, path_text(path), quality=quality, depth=depth)
+    atomic_write(path, data)
+    return left_out
+
+
+def encoded_image(
+    picture: Picture | NDArray[Any], name: str, *, quality: int = DEFAULT_QUALITY, depth: Depth = "keep"
+) -> tuple[bytes, tuple[str, ...]]:
+    """Return the bytes of a file, as `save_image` would write it, and what it says is left out."""
     format_name = _format_of(name)
     if not 1 <= quality <= 100:
         raise ImageWriteError(f"{name} cannot be saved", f"quality {quality} is not between 1 and 100")
@@ -107,8 +115,7 @@ def save_image(
         raise ImageWriteError(
             f"{name} cannot be saved", f"the {format_name} encoder says: {error}"
         ) from error
-    atomic_write(path, data)
-    return left_out
+    return data, left_out
 
 
 def takes_quality(path: str) -> bool:

@@ -10,7 +10,7 @@ import re
 from typing import Any, NoReturn
 
 from engine.errors import MaskError
-from engine.mask.mask import Mask
+from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.mask.text_cells import WHAT, count, quoted
 
 FORMAT = "haloscope-mask"
@@ -64,6 +64,11 @@ def mask_from_json(text: str) -> Mask:
     name = document.get("name", "")
     if not isinstance(name, str):
         _refuse('its "name" is no text', _EXAMPLE)
+    if len(name) > MAX_NAME_CHARACTERS:
+        _refuse(
+            f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken',
+            "Shorten it.",
+        )
     return mask_from_values(document, name)
 
 

@@ -119,12 +119,12 @@ def refuse_strange_samples(variant: Variant, samples: np.ndarray) -> None:
 def expected_launch_s(choice: Choice, problem: Problem, device: DeviceInfo) -> float:
     """Estimate one launch before any was seen, seconds; the choice is one that the device can do.
 
-    The plain loops on one core make about 0.3 G multiply-adds a second, the simulator 0.1 M. There, a thread that only
-    loads costs as much as one that computes (its start and its barriers take about 1 ms), and a block may have twenty
+    The plain loops on one core make about 0.3 G multiply-adds a second, the plain kernel on a small GPU 10 G, the simulator
+    0.1 M. There, a thread that only loads costs as much as one that computes (its start and its barriers take about 1 ms), and a block may have twenty
     such threads for each result: `implicit-gemm` with one mask in a block of 20 x 20 takes ten times as long as `tiled`.
     """
     if device.key != "simulator":
-        return 0.5 + problem.multiply_adds / 3e8
+        return 0.5 + problem.multiply_adds / (1e10 if device.kind == "cuda" else 3e8)
     launches = choice.variant.plan(problem, choice.block)
     threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
     rows, columns = problem.mask_shape

@@ -7,10 +7,10 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from engine.errors import Cancelled, EngineError, HostLost
+from engine.errors import Cancelled, CodeNotKept, EngineError
 from engine.host.protocol import Progress, Ready, Request
 from gui.controllers.block_keeper import BlockKeeper, blocks_of_request
-from gui.engine_start import StartedEngine
+from gui.engine_start import Event, StartedEngine
 from gui.state.engine_state import RESTARTING, EngineState
 
 
@@ -33,10 +33,13 @@ class EngineLink(QObject):
         A host is up: Ready.
     lost(object)
         A host has ended by itself: HostLost. The asks that it held fail after this.
+    noticed(object)
+        Something that the person should know and that nothing failed by: CodeNotKept.
     """
 
     ready = Signal(object)
     lost = Signal(object)
+    noticed = Signal(object)
     _event_arrived = Signal(object)
     _answer_arrived = Signal(object, object)
     _progress_arrived = Signal(object, object)
@@ -89,10 +92,12 @@ class EngineLink(QObject):
         self._open.clear()
         self._client.shutdown()
 
-    def _on_event(self, event: Ready | HostLost) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Ready):
             self._state.set_ready(event)
             self.ready.emit(event)
+        elif isinstance(event, CodeNotKept):
+            self.noticed.emit(event)
         else:
             self._state.set_status(f"lost: {event.why}")
             self.lost.emit(event)

@@ -1,12 +1,13 @@
-"""What the engine's process tells about itself, in words: that it ended, that its successor is up, that the GPU is out."""
+"""What the engine's process tells in words: its end, its successor, a GPU that is out, code that cannot be kept."""
 
 from PySide6.QtCore import QObject
 
-from engine.errors import HostLost
+from engine.errors import CodeNotKept, HostLost
 from gui.controllers.engine_link import EngineLink
 from gui.state.messages import Message, Messages, Severity
 
 SOURCE = "engine"
+CODE_SOURCE = "compiled code"
 RETRY = "Try the GPU again"
 
 
@@ -17,6 +18,8 @@ class EngineMessages(QObject):
         super().__init__(parent)
         self._link = link
         self._messages = messages
+        self._told: set[str] = set()
+        link.noticed.connect(self._noticed)
         link.lost.connect(self._lost)
         link.ready.connect(self._ready)
         messages.action_chosen.connect(lambda source: self.try_gpu_again() if source == SOURCE else None)
@@ -28,6 +31,14 @@ class EngineMessages(QObject):
 
     def _lost(self, error: HostLost) -> None:
         self._messages.show_error(SOURCE, error, "" if self._link.uses_cuda else RETRY)
+
+    def _noticed(self, warning: CodeNotKept) -> None:
+        # Each successor of a host notices it anew.
+        if str(warning) not in self._told:
+            self._told.add(str(warning))
+            self._messages.show(
+                Message(CODE_SOURCE, Severity.INFO, warning.what, warning.why, warning.remedy)
+            )
 
     def _ready(self) -> None:
         message = self._messages.of(SOURCE)

@@ -18,6 +18,7 @@ _PAGE_OF = {
     "course tables": "course",
     "matrices": "matrices",
     "engine": EVERYWHERE,
+    "compiled code": EVERYWHERE,
     "preferences": EVERYWHERE,
     "unexpected": EVERYWHERE,
 }

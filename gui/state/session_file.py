@@ -15,7 +15,7 @@ from engine.errors import EngineError, MaskError
 from engine.files import atomic_write
 from engine.image.convert import RANGE_MODES
 from engine.layout import Layout
-from engine.mask.mask import MAX_LINE, Mask
+from engine.mask.mask import MAX_LINE, MAX_NAME_CHARACTERS, Mask
 from engine.problem import RESULT_TYPES
 from gui.state.workspace import Settings
 from gui.strict_json import read_strict_json
@@ -134,10 +134,11 @@ def _mask(reader: "_Reader") -> Mask:
         isinstance(anchor, list) and len(anchor) == 2 and all(type(part) is int for part in anchor)
     ):
         raise table.bad('its "anchor" is not a row and a column')
+    name = table.text("name", "")
+    if len(name) > MAX_NAME_CHARACTERS:
+        raise table.bad(f'its mask\'s "name" has more than {MAX_NAME_CHARACTERS} characters')
     try:
-        return Mask(
-            rows, tuple(anchor) if anchor else None, table.number("offset", 0.0), table.text("name", "")
-        )
+        return Mask(rows, tuple(anchor) if anchor else None, table.number("offset", 0.0), name)
     except (MaskError, OverflowError) as error:
         raise table.bad(f"its mask is none: {error}") from error
 

@@ -102,6 +102,13 @@ class TestPosix:
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "target").read_bytes() == b"new"
 
+    def test_that_a_loop_of_links_is_refused(self, tmp_path):
+        (tmp_path / "a").symlink_to("b")
+        (tmp_path / "b").symlink_to("a")
+        with pytest.raises(FileWriteError, match="loop of symbolic links"):
+            atomic_write(tmp_path / "a", b"new")
+        assert (tmp_path / "a").readlink().name == "b"
+
     def test_that_a_pipe_is_not_replaced(self, tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(FileWriteError, match="device"):

@@ -44,7 +44,7 @@ def first_launch(folder: Path, **environment: str) -> dict[str, Any]:
 
 
 def kept(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/kernels/*.kernel"))
+    return sorted(folder.glob("*/*.cuda"))
 
 
 def test_that_a_second_process_loads_what_the_first_compiled(device: str, tmp_path: Path) -> None:
@@ -75,13 +75,15 @@ def test_that_the_switch_keeps_nothing(device: str, tmp_path: Path) -> None:
 
 
 def test_that_code_the_driver_refuses_is_compiled_anew(device: str, tmp_path: Path) -> None:
-    from engine.device.kernel_store import KeptKernel, _packed, _unpacked
+    from engine.device.code_store import _packed, _unpacked
+    from engine.device.kept_kernels import KeptKernel
 
     first_launch(tmp_path)
     for path in kept(tmp_path):
         body = path.read_bytes()[32:]
-        header = json.loads(body[4 : 4 + int.from_bytes(body[:4], "big")])
-        good = _unpacked(path.read_bytes(), header["key"])
-        assert good is not None
-        path.write_bytes(_packed(header["key"], KeptKernel(b"no code at all" * 100, good.entry_name)))
+        key = body[4 : 4 + int.from_bytes(body[:4], "big")].decode()
+        content = _unpacked(path.read_bytes(), key)
+        assert content is not None
+        bad = KeptKernel(b"no code at all" * 100, KeptKernel.unpacked(content).entry_name)
+        path.write_bytes(_packed(key, bad.packed()))
     assert first_launch(tmp_path)["right"]

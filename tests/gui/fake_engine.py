@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from engine.block import Block
-from engine.errors import Cancelled, EngineError, HostLost, ImageReadError
+from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
 from engine.host import shared
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.matmul_requests import CountMatmul, RunMatmul
@@ -88,12 +88,14 @@ class FakeEngineClient:
         *,
         on_ready: Callable[[Ready], None] | None = None,
         on_lost: Callable[[HostLost], None] | None = None,
+        on_notice: Callable[[CodeNotKept], None] | None = None,
         automatic: bool = True,
         ready: bool = True,
         unavailable: dict[str, str] | None = None,
     ) -> None:
         self._on_ready = on_ready or (lambda ready: None)
         self._on_lost = on_lost or (lambda lost: None)
+        self.notice = on_notice or (lambda notice: None)
         self.automatic = automatic
         self._says_ready = ready
         self.unavailable = unavailable if unavailable is not None else {"tiled": NO_GPU, "cached": NO_GPU}

@@ -1,6 +1,6 @@
 """CPU variants, one a file. Every compiled function releases the GIL."""
 
-# Before any function here is declared: it says where compiled code is kept, also where nobody has asked for a device yet.
-from engine.device.numba_cuda import COMPILED_FOLDER
+# Before anything here imports Numba: it sets what Numba reads when it is first imported.
+from engine.device import numba_cuda
 
-__all__ = ["COMPILED_FOLDER"]
+__all__ = ["numba_cuda"]

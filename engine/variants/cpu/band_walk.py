@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from engine.device.core_count import cores
+from engine.device.kept_cpu_code import kept_on_disk
 from engine.problem import Problem
 from engine.variants.cpu.bands import cut, workers_for
 from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
@@ -35,7 +36,8 @@ PAST_CACHE_MASK_ROWS = 5
 
 # Addresses instead of arrays for the picture and the result: whether they may be written to is part of an array's type,
 # and each type costs a compilation. What can be computed before comes computed: each line here costs 10 ms of it.
-@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@kept_on_disk
+@njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def walk_bands(
     picture,
     out,

@@ -24,6 +24,7 @@ from numba import njit
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.device.core_count import cores
+from engine.device.kept_cpu_code import kept_on_disk
 from engine.errors import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.problem import Problem
@@ -63,7 +64,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return refuse_other_masks(mask, "cpu-parallel")
 
 
-@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@kept_on_disk
+@njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def box_sums_of_bands(
     picture,
     out,

@@ -27,6 +27,7 @@ from numba import njit
 from engine.block import Block, Limits
 from engine.block_rules import Refusal
 from engine.device.index_rules import cpu_code, source_index
+from engine.device.kept_cpu_code import kept_on_disk
 from engine.device.result_rules import cpu_largest, cpu_result
 from engine.mask.mask import Mask
 from engine.metrics.traffic import loads_by_taps
@@ -54,7 +55,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 MULTIPLY_ADDS_A_CALL = 100_000_000
 
 
-@njit(nogil=True, cache=True)
+@kept_on_disk
+@njit(nogil=True)
 def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, largest, out):
     """Correlate, one result after another; the arguments are those of every filter kernel, and `cpu_result`'s.
 

@@ -16,9 +16,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cfunc, njit, types
+from numba import njit, types
 
 from engine.device.core_count import cores
+from engine.device.kept_cpu_code import kept_callback, kept_on_disk
 from engine.variants.emit.cpu_sharing import (
     BOARD_ELEMENTS,
     FINISH,
@@ -54,7 +55,8 @@ _release = types.ExternalFunction("PyThread_release_lock", types.void(types.int6
 
 
 # An address and the element after it are one operation: each operation takes 2 ms to compile.
-@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@kept_on_disk
+@njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def serve(mailbox):
     """Do the orders of one mailbox, for as long as the process lives."""
     while True:
@@ -102,7 +104,7 @@ def compiled() -> tuple[Any, Any]:
     """Return the two functions of the caller, compiled (0.2 s, kept on disk); the code of the threads with them."""
     serve.compile((types.int64,))
     three, one = types.void(types.int64, types.int64, types.int64), types.void(types.int64)
-    return cfunc(three, cache=True)(_post), cfunc(one, cache=True)(_finish)
+    return kept_callback(three, _post), kept_callback(one, _finish)
 
 
 def _locked() -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from engine.device.core_count import cores
+from engine.device.kept_cpu_code import kept_on_disk
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.problem import Problem
@@ -39,7 +40,8 @@ def tile_samples(sums_rows: int, samples: int) -> int:
     return -(-samples // (tiles * VECTOR)) * VECTOR
 
 
-@njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@kept_on_disk
+@njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def two_passes_of_bands(
     picture,
     out,

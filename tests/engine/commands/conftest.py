@@ -1,5 +1,6 @@
 """The command line as a test calls it: in this process, and as a program of its own."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import engine.files
 from engine.commands import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,3 +70,19 @@ def refused(command, tmp_path):
         return answer.err
 
     return check
+
+
+@pytest.fixture
+def full_disk(monkeypatch, tmp_path):
+    """Return a folder on a disk that gets full once the work is done: no file can be written, yet it can be looked at."""
+    folder = tmp_path / "full"
+    folder.mkdir()
+    write = engine.files._write_beside_and_replace
+
+    def refuse(target, data):
+        if target.parent == folder:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(target, data)
+
+    monkeypatch.setattr(engine.files, "_write_beside_and_replace", refuse)
+    return folder

@@ -1,9 +1,10 @@
 import io
+import json
 import sys
 
 import pytest
 
-from engine.commands.output import say, table, tell
+from engine.commands.output import printable, say, say_json, table, tell
 from engine.errors import FileWriteError
 
 
@@ -32,3 +33,30 @@ def test_that_a_full_disk_behind_standard_output_is_told_in_words(monkeypatch):
     monkeypatch.setattr(sys, "stdout", Full())
     with pytest.raises(FileWriteError, match="no space left on device"):
         say("answer")
+
+
+def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
+    name = "a\x1b[31m\x07\x7f\x9b2J\u202egnp.png"
+    shown = r"a\u001b[31m\u0007\u007f\u009b2J\u202egnp.png"
+    say(f"{name}\nsecond line")
+    tell(name)
+    assert capsys.readouterr() == (f"{shown}\nsecond line\n", f"{shown}\n")
+    assert printable("a\nb") == r"a\u000ab"
+    say_json({"name": name})
+    assert json.loads(capsys.readouterr().out) == {"name": name}
+
+
+def test_that_closed_streams_take_answers_and_notes_without_a_fault(monkeypatch):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    say("answer")
+    tell("note")
+
+
+def test_that_a_note_that_nobody_reads_stops_nothing(monkeypatch):
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stderr", Gone())
+    tell("note")

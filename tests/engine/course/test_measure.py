@@ -55,7 +55,7 @@ def test_that_only_tables_with_other_rows_say_that_they_were_restricted():
 
 def test_that_progress_rises_to_one_and_names_what_is_measured():
     told = []
-    measure("report", on_progress=lambda text, fraction: told.append((text, fraction)))
+    measure("report", on_progress=lambda text, fraction, expected_s: told.append((text, fraction)))
     fractions = [fraction for _, fraction in told]
     assert fractions == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
@@ -63,8 +63,26 @@ def test_that_progress_rises_to_one_and_names_what_is_measured():
     assert "naive, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in dict(told)
 
 
+def test_that_a_small_cell_is_expected_to_take_seconds_and_a_large_one_as_long_as_its_work():
+    """The client gives up on a host after ten times that: a minute for a small cell would hide that it hangs."""
+    told = []
+    for key in [one.key for one in PAPERS]:
+        measure(key, on_progress=lambda text, fraction, expected_s: told.append((text, expected_s)))
+    assert max(expected_s for _, expected_s in told) <= 3.0
+    large, steps = replace(SERIAL, mask=box(17), width=4096, height=4096), []
+
+    def stop(step):
+        steps.append(step)
+        if step.stage == "first launch":
+            raise Cancelled("Stopped")
+
+    with pytest.raises(Cancelled):
+        Bench("cpu", NO_SAMPLES).take(large, stop)
+    assert steps[-1].expected_s > 4096 * 4096 * 17 * 17 / 1e9
+
+
 def test_that_it_can_be_stopped_between_samples():
-    def stop(text, fraction):
+    def stop(text, fraction, expected_s):
         if fraction > 0.01:
             raise Cancelled("Stopped")
 

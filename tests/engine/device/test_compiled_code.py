@@ -1,35 +1,37 @@
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.device import compiled_code
+from engine.device.code_store import CodeStore
 
-ROOT = Path(__file__).parents[3]
+
+@pytest.fixture(autouse=True)
+def _fresh_store() -> Iterator[None]:
+    compiled_code.code_store.cache_clear()
+    yield
+    compiled_code.code_store.cache_clear()
+
+
+def folder_of(store: CodeStore) -> Path:
+    return store._path("cpu", "key").parent
 
 
 def test_that_compiled_code_lies_in_the_folder_that_the_person_chose(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    folder = compiled_code.keep_compiled_code()
-    assert folder == tmp_path / compiled_code.source_digest()
-    # A child process is told the folder itself.
-    assert compiled_code.keep_compiled_code() == folder
+    assert folder_of(compiled_code.code_store()) == tmp_path / compiled_code.source_digest()
 
 
-def test_that_compiled_code_is_kept_there_even_if_numba_was_imported_before(tmp_path: Path) -> None:
-    script = (
-        "import numba\nfrom engine.variants.cpu import serial\n"
-        "print(serial.correlate_serial._cache.cache_path)"
-    )
-    environment = os.environ | {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert f"{os.sep}{compiled_code.source_digest()}{os.sep}" in done.stdout
+def test_that_without_a_choice_it_lies_in_the_persons_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = folder_of(compiled_code.code_store())
+    assert folder == tmp_path / "haloscope" / "compiled" / compiled_code.source_digest()
 
 
 def test_that_the_folder_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,6 +41,6 @@ def test_that_the_folder_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tm
     source.write_text("a = 1\n", encoding="utf-8")
     monkeypatch.setattr(compiled_code, "_ENGINE", tmp_path)
     before = compiled_code.source_digest()
-    assert compiled_code.keep_compiled_code().name == before
+    assert folder_of(compiled_code.code_store()).name == before
     source.write_text("a = 2\n", encoding="utf-8")
     assert compiled_code.source_digest() != before

@@ -12,9 +12,9 @@ import pytest
 from engine.block import Block
 from engine.border import Border
 from engine.device import kept_kernels
+from engine.device.code_store import CodeStore
 from engine.device.cuda_kernels import float32, int64, types
 from engine.device.kept_kernels import kept_on_disk
-from engine.device.kernel_store import KernelStore
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 
 pytestmark = [
@@ -51,7 +51,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     monkeypatch.setattr(codegen.CUDACodeLibrary, "_ensure_cc", lambda self, cc: cc or (9, 0, "a"))
     monkeypatch.setattr(dispatcher._Kernel, "__init__", counted)
     monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: self.library.get_cubin())
-    monkeypatch.setattr(kept_kernels, "_store", lambda: KernelStore(tmp_path))
+    monkeypatch.setattr(kept_kernels, "code_store", lambda: CodeStore(tmp_path))
     monkeypatch.delenv(kept_kernels.SWITCH, raising=False)
     return made
 

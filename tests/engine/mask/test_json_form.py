@@ -65,6 +65,7 @@ def test_that_whole_numbers_are_written_without_a_point_while_they_are_exact():
         pytest.param(document(version=True), "version", id="version-true"),
         pytest.param(document(ancor=[0, 0]), "'ancor' is no key", id="misspelt-key"),
         pytest.param(document(name=3), '"name"', id="name-is-a-number"),
+        pytest.param(document(name="n" * 100_000), '"name" has 100,000 characters', id="name-too-long"),
         pytest.param(document(weights=...), '"weights"', id="no-weights"),
         pytest.param(document(weights=[]), '"weights"', id="no-rows"),
         pytest.param(document(weights=[[]]), '"weights"', id="empty-row"),

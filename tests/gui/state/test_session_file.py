@@ -72,6 +72,7 @@ def changed(part: str, **fields) -> dict:
         (changed("picture", path=3), "path"),
         (changed("picture", path="a\0b"), "path"),
         (changed("mask", weights=[]), "weights"),
+        (changed("mask", name="n" * 300), "more than 200 characters"),
         (changed("mask", weights=[[1], [1, 2]]), "rows differ in length"),
         (changed("mask", weights=[["1"]]), "weights"),
         (changed("mask", weights=[[True]]), "weights"),

@@ -1,0 +1,141 @@
+import os
+import resource
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from engine.device.code_store import CodeStore
+from engine.errors import CodeNotKept
+
+CODE = b"machine code" * 100
+
+
+def only_file(folder: Path) -> Path:
+    (path,) = folder.iterdir()
+    return path
+
+
+def test_that_kept_code_comes_back_whole(tmp_path: Path) -> None:
+    CodeStore(tmp_path / "made").save("cuda", "key", CODE)
+    assert CodeStore(tmp_path / "made").load("cuda", "key") == CODE
+    assert CodeStore(tmp_path / "made").load("cuda", "another key") is None
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign"])
+def test_that_a_damaged_entry_is_absent_and_can_be_kept_anew(tmp_path: Path, damage: str) -> None:
+    store = CodeStore(tmp_path)
+    store.save("cuda", "key", CODE)
+    path = only_file(tmp_path)
+    content = path.read_bytes()
+    changed = content[:-1] + bytes([content[-1] ^ 1])
+    path.write_bytes({"cut": content[:-5], "changed": changed, "empty": b"", "foreign": b"x" * 99}[damage])
+    assert store.load("cuda", "key") is None
+    assert not path.exists()
+    store.save("cuda", "key", CODE)
+    assert store.load("cuda", "key") == CODE
+
+
+def test_that_an_entry_under_another_keys_name_is_not_trusted(tmp_path: Path) -> None:
+    store = CodeStore(tmp_path)
+    store.save("cuda", "key", CODE)
+    path = only_file(tmp_path)
+    store.save("cuda", "other", CODE)
+    (other,) = (found for found in tmp_path.iterdir() if found != path)
+    os.replace(path, other)
+    assert store.load("cuda", "other") is None
+
+
+def test_that_the_least_recently_used_entries_make_room(tmp_path: Path) -> None:
+    store = CodeStore(tmp_path, most_bytes=3500)
+    for number, key in enumerate(("a", "b")):
+        store.save("cuda", key, CODE)
+        for path in tmp_path.iterdir():
+            os.utime(path, (number, number)) if path.stat().st_mtime > 10 else None
+    assert store.load("cuda", "a") == CODE  # used now, later than "b"
+    store.save("cuda", "c", CODE)
+    assert [key for key in "abc" if store.load("cuda", key) is not None] == ["a", "c"]
+
+
+@contextmanager
+def files_of_at_most(count: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes, as a disk that is full lets none."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (count, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def save_twice(trouble: str, store: CodeStore) -> None:
+    with files_of_at_most(100) if trouble == "full" else nullcontext():
+        store.save("cpu", "key", CODE)
+        store.save("cpu", "another key", CODE)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "reason"),
+    [
+        ("full", "it is larger than this disk allows a file to be"),
+        ("file", "a file, or a link that leads nowhere, has its name"),
+        ("loop", "a link that leads nowhere"),
+        ("others", "others may write in it"),
+        ("homeless", "the home folder is not known"),
+    ],
+)
+def test_that_a_folder_where_nothing_can_be_kept_is_named_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "folder"
+    if trouble == "file":
+        folder.write_text("in the way", encoding="utf-8")
+    elif trouble == "loop":
+        folder.symlink_to(folder)
+    elif trouble == "others":
+        folder.mkdir()
+        folder.chmod(0o770)
+    store = CodeStore(Path("~/folder") if trouble == "homeless" else folder)
+    with pytest.warns(CodeNotKept) as told:
+        save_twice(trouble, store)
+    (warning,) = told
+    text = str(warning.message)
+    assert reason in text
+    assert str(folder) in text or trouble == "homeless"
+    assert store.load("cpu", "key") is None
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [folder] * (trouble == "file")
+
+
+def test_that_code_in_a_folder_that_others_can_write_in_is_never_used(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    CodeStore(folder).save("cpu", "key", CODE)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert CodeStore(folder).load("cpu", "key") == CODE
+    for mode in (0o720, 0o702):
+        folder.chmod(mode)
+        with pytest.warns(CodeNotKept, match="others may write in it"):
+            assert CodeStore(folder).load("cpu", "key") is None
+
+
+def test_that_the_code_of_another_person_is_never_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CodeStore(tmp_path / "folder").save("cpu", "key", CODE)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.warns(CodeNotKept):
+        assert CodeStore(tmp_path / "folder").load("cpu", "key") is None
+
+
+def test_that_writers_of_one_entry_leave_it_whole(tmp_path: Path) -> None:
+    def write(number: int) -> bool:
+        store = CodeStore(tmp_path)
+        store.save("cuda", "key", CODE)
+        return store.load("cuda", "key") == CODE
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(write, range(24)))
+    assert only_file(tmp_path).suffix == ".cuda"
