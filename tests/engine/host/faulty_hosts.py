@@ -2,12 +2,15 @@
 
 import os
 import threading
+from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from engine.errors import DeviceFault
 from engine.host import jobs
 from engine.host.options import HostOptions
 from engine.host.process import serve
+from engine.host.protocol import Ready
+from engine.machine import DeviceInfo
 
 
 def exit_at_once(connection: Connection, options: HostOptions) -> None:
@@ -65,3 +68,23 @@ def send_what_cannot_be_read(connection: Connection, options: HostOptions) -> No
     """Send one message that cannot be read, and live on."""
     connection.send(Unreadable())
     threading.Event().wait()
+
+
+def serve_with_a_gpu(connection: Connection, options: HostOptions) -> None:
+    """Say that there is a GPU wherever CUDA is looked for; nothing is run on it."""
+    _serve_with(DeviceInfo("cuda:0", "cuda", "A GPU", options.use_cuda, "", True), connection, options)
+
+
+def serve_without_a_gpu(connection: Connection, options: HostOptions) -> None:
+    """Say that there is no GPU."""
+    _serve_with(DeviceInfo("cuda:0", "cuda", "A GPU", False, "there is none", True), connection, options)
+
+
+def _serve_with(gpu: DeviceInfo, connection: Connection, options: HostOptions) -> None:
+    real = jobs.ready
+
+    def ready() -> Ready:
+        return replace(real(), devices=(gpu,))
+
+    jobs.ready = ready
+    serve(connection, options)
