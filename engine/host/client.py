@@ -117,7 +117,11 @@ class EngineClient:
             if why_not := self._faults.why_not_tried(request):
                 pending.future.set_exception(why_not)
                 return pending.future
-            host = self._host(pending.simulator)
+            try:
+                host = self._host(pending.simulator)
+            except (OSError, RuntimeError) as error:  # no pipe, or no thread
+                pending.future.set_exception(_cannot_start(error))
+                return pending.future
             if request.lane is Lane.NEWEST and host.newest.sent is not None:
                 replaced, host.newest.waiting = host.newest.waiting, pending
                 if replaced is not None:
@@ -313,7 +317,10 @@ class EngineClient:
         except Exception:  # noqa: BLE001 - no pipe or no thread to be had: the next request tries anew
             _log.exception("A new engine's process could not be started")
             return False, []
-        self._send_again(successor, again, was_up=host.ready is not None)
+        for pending in again:
+            # A host that never came up did not see the request, and one that was ended on purpose did not end by it.
+            pending.sent_again += host.ready is not None and not host.end_wanted and pending.link is not None
+        self._send_again(successor, again)
         return True, again
 
     def _may_start_successor(self, host: Host) -> bool:
@@ -335,10 +342,8 @@ class EngineClient:
             return error
         return self._faults.note_lost_twice(pending.request, pending.simulator, reason)
 
-    def _send_again(self, successor: Host, requests: list[Pending], was_up: bool) -> None:
+    def _send_again(self, successor: Host, requests: list[Pending]) -> None:
         for pending in requests:
-            # A host that never came up did not see the request.
-            pending.sent_again += was_up and pending.link is not None
             pending.begun = False
             if pending.request.lane is Lane.NEWEST and successor.newest.sent is not None:
                 pending.link, successor.newest.waiting = None, pending
@@ -373,6 +378,12 @@ class EngineClient:
             pending.future.set_exception(error)
         else:
             pending.future.set_result(value)
+
+
+def _cannot_start(error: Exception) -> HostLost:
+    return HostLost(
+        "The engine's process cannot be started", str(error), "Close other programs and ask again."
+    )
 
 
 def _tell(callback: Callable[[_Told], None], told: _Told) -> None:
