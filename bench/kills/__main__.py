@@ -39,6 +39,7 @@ def main() -> int:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         kills = Kills(BenchWindow(app), Path(folder), options.seed)
+        kills.window.haloscope.errors.install()
         kills.prepare()
         files = threads = 0
         for number in range(1, options.count + 1):

@@ -53,7 +53,6 @@ class BenchWindow:
         assert isinstance(self.engine.client, CountingClient)
         self.client = self.engine.client
         self.haloscope = Haloscope(app, self.engine)
-        self.haloscope.errors.install()
         self.haloscope.window.resize(1280, 800)
         self.haloscope.window.show()
         self.haloscope.finish()

@@ -12,6 +12,7 @@ from bench.kills import hosts
 from bench.kills.bench_window import BenchWindow, children
 from engine.image.save import save_image
 from engine.mask.mask import Mask
+from gui.unexpected import SOURCE as UNEXPECTED
 
 # A start takes 1 to 2 s on a busy core, three in a row may fail; what takes longer is taken for wedged.
 PATIENCE_S = 60.0
@@ -119,6 +120,9 @@ class Kills:
     def check(self, work: str) -> None:
         """Every request is answered, the window at rest, and a further preview comes out right."""
         window = self.window
+        if unexpected := window.haloscope.messages.of(UNEXPECTED):
+            self._failed(f"unexpected after {work}: {unexpected}")
+            window.haloscope.messages.clear(UNEXPECTED)
         if not window.wait(lambda: window.is_at_rest, PATIENCE_S):
             self._failed(f"not at rest after {work}")
             return

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from engine.errors import DeviceFault
-from engine.host import jobs
+from engine.host import jobs, shared
 from engine.host.options import HostOptions
 from engine.host.process import serve
 from engine.host.protocol import Filtered, Preview, Progress, Ready
@@ -84,6 +84,8 @@ def die_at_an_empty_block(connection: Connection, options: HostOptions) -> None:
         give_size(file, length)
 
     os.ftruncate = give_size_or_die  # type: ignore[assignment]
+    # Each result gets a block of its own.
+    shared._SPARE_BLOCKS = 0
     serve(connection, options)
 
 
