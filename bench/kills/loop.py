@@ -141,19 +141,16 @@ class Kills:
         window, haloscope = self.window, self.window.haloscope
         window.wait(lambda: window.is_at_rest, PATIENCE_S)
         lost = len(window.lost)
-        good = self.new_mask()
-        rows = haloscope.results.rowCount()
+        window.show_mask(Mask([[hosts.FAULTY_WEIGHT, number]]))
         if number % 2:
-            window.show_mask(Mask([[hosts.FAULTY_WEIGHT, number]]))
             # Its successor has it too: a preview ends two hosts, and is not tried again.
             window.wait(lambda: len(window.lost) >= lost + 2, PATIENCE_S)
         else:
-            window.show_mask(Mask([[hosts.FAULTY_WEIGHT, number]]))
             haloscope.runs.run()
             window.wait(lambda: len(window.lost) > lost, PATIENCE_S)
         if not any("GPU failed" in reason for reason in window.lost[lost:]):
             self._failed(f"no fault of the device was met: {window.lost[lost:]}")
-        window.show_mask(good)
+        window.show_mask(self.new_mask())
         self.check("a fault of the device")
         rows = haloscope.results.rowCount()
         haloscope.runs.run()
