@@ -157,7 +157,7 @@ class Kills:
         if not window.wait(lambda: window.is_at_rest and haloscope.results.rowCount() > rows, PATIENCE_S):
             self._failed("no run after a fault of the device")
             return
-        result = haloscope.results.results[-1]
+        result = haloscope.results.results()[-1]
         verified = result.verification is not None and result.verification.passed
         if not verified or not window.result_is_right() or not result.device.startswith("cuda"):
             self._failed(
