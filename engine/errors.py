@@ -110,6 +110,10 @@ class HostLost(EngineError):
     """The engine's process ended in the middle of a request (crash, kill, out of memory)."""
 
 
+class HostLostTwice(HostLost):
+    """Two processes ended, one after the other, with the same request: it is not tried again as it is."""
+
+
 class Cancelled(EngineError):
     """The person stopped the request."""
 

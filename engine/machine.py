@@ -40,6 +40,11 @@ class DeviceInfo:
     limits: Limits = field(default_factory=Limits)
     bandwidth_gb_s: float | None = None
 
+    @property
+    def is_usable_gpu(self) -> bool:
+        """Whether it is a real GPU that can be used; the simulator is none."""
+        return self.available and self.kind == "cuda" and self.times_mean_speed
+
     # The facts have no hash of their own.
     def __hash__(self) -> int:
         return hash((self.key, self.title))

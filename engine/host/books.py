@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.host.lane import Lane
 from engine.host.link import HostLink
 from engine.host.protocol import Progress, Ready, Request
 
@@ -48,8 +49,9 @@ class Pending:
 
     @property
     def may_be_sent_again(self) -> bool:
-        """Whether a successor may have it: it was not begun, so it did not end the host, and not twice so."""
-        return not self.begun and not self.cancelled and self.sent_again < 1
+        """Whether a successor may have it: once, if it was not begun, or if it is a preview, which nobody asks for anew."""
+        is_preview = self.request.lane is Lane.NEWEST
+        return (is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
 
 
 @dataclass

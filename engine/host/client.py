@@ -84,6 +84,11 @@ class EngineClient:
         return self._faults.use_cuda
 
     @property
+    def blocks(self) -> str:
+        """How the names of all blocks of shared memory begin that its hosts make."""
+        return self._blocks.prefix
+
+    @property
     def host_pid(self) -> int | None:
         """Process id of the real host."""
         with self._lock:
@@ -114,7 +119,14 @@ class EngineClient:
             if self._closing:
                 pending.future.set_exception(Cancelled("The engine", "it is being shut down"))
                 return pending.future
-            host = self._host(pending.simulator)
+            if why_not := self._faults.why_not_tried(request):
+                pending.future.set_exception(why_not)
+                return pending.future
+            try:
+                host = self._host(pending.simulator)
+            except (OSError, RuntimeError) as error:  # no pipe, or no thread
+                pending.future.set_exception(_cannot_start(error))
+                return pending.future
             if request.lane is Lane.NEWEST and host.newest.sent is not None:
                 replaced, host.newest.waiting = host.newest.waiting, pending
                 if replaced is not None:
@@ -185,11 +197,12 @@ class EngineClient:
     def _host(self, simulator: bool) -> Host:
         host = self._hosts.get(simulator)
         if host is None:
-            options = HostOptions(simulator=simulator, use_cuda=self._faults.use_cuda)
+            options = HostOptions(simulator, self._faults.use_cuda, self._blocks.prefix_of_next_host())
             link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
-            host = self._hosts[simulator] = Host(link)
-            host.deadline = time.monotonic() + START_DEADLINE_S
+            host = Host(link, deadline=time.monotonic() + START_DEADLINE_S)
             link.start()
+            # Now that it has been started: of one that was not, nobody would tell the end.
+            self._hosts[simulator] = host
         return host
 
     def _send(self, host: Host, pending: Pending) -> None:
@@ -221,28 +234,41 @@ class EngineClient:
                     host.deadline = time.monotonic() + allowed
             if pending is not None and pending.on_progress is not None:
                 _tell(pending.on_progress, message.progress)
-        elif isinstance(message, Done | Failed):
-            if isinstance(message, Failed) and message.fatal:
+        elif isinstance(message, Done):
+            # While it is in the books still: whatever goes wrong here ends the host, and its end answers.
+            self._blocks.hand_over(blocks_of(message.value), link)
+            self._answer_taken(message.id, message.value, None)
+        elif isinstance(message, Failed):
+            if message.fatal:
                 link.note_end(str(message.error))
-            pending = self._take(message.id)
-            if pending is None:
-                return
-            if isinstance(message, Done):
-                self._blocks.hand_over(blocks_of(message.value), link)
-                self._answer(pending, message.value, None)
-            else:
-                self._answer(pending, None, message.error)
+            # A preview that lost the device is answered by the end of its host, which may send it again.
+            if not (message.fatal and self._is_newest(message.id)):
+                self._answer_taken(message.id, None, message.error)
 
     def _note_ready(self, link: HostLink, ready: Ready) -> None:
         simulator = link.options.simulator
         with self._lock:
             self._faults.note_up(simulator)
+            if link.options.use_cuda and not simulator:
+                self._faults.note_gpu(any(device.is_usable_gpu for device in ready.devices))
             host = self._hosts.get(simulator)
             if host is not None:
                 host.ready = ready
                 host.deadline = time.monotonic() + SHORTEST_DEADLINE_S if self._in_hands_of(host) else None
         if not simulator:
             _tell(self._on_ready, ready)
+
+    def _is_newest(self, request_id: int) -> bool:
+        with self._lock:
+            pending = self._pending.get(request_id)
+            return pending is not None and pending.request.lane is Lane.NEWEST
+
+    def _answer_taken(self, request_id: int, value: object, error: EngineError | None) -> None:
+        pending = self._take(request_id)
+        if pending is None:
+            self.release(*blocks_of(value))
+        else:
+            self._answer(pending, value, error)
 
     def _take(self, request_id: int) -> Pending | None:
         """Remove a request from the books; send the preview that waited for it."""
@@ -263,29 +289,47 @@ class EngineClient:
         return pending
 
     def _ended(self, link: HostLink, reason: str) -> None:
+        """Answer every request of a host that ended, or hand it to a successor; only then clean up behind it."""
         simulator = link.options.simulator
         with self._lock:
             host = self._hosts.pop(simulator)
-            self._blocks.maker_ended(link)
             left = self._in_hands_of(host)
             for pending in left:
                 del self._pending[pending.id]
-            if not self._closing and not host.end_wanted:
-                self._faults.note_end(simulator, was_up=host.ready is not None)
-            may_start = self._may_start_successor(host)
-            again = [p for p in left if p.may_be_sent_again] if may_start else []
             if host.newest.waiting is not None:
                 left.append(host.newest.waiting)
-                again += [host.newest.waiting] if may_start else []
-            has_successor = may_start and (bool(again) or not simulator)
-            if has_successor:
-                self._send_again(self._host(simulator), again, was_up=host.ready is not None)
+            if not self._closing and not host.end_wanted:
+                self._faults.note_end(simulator, was_up=host.ready is not None)
+            has_successor, again = self._begin_again(host, left)
             error = self._error_of_end(host, reason, has_successor)
+            answers = [(p, self._answer_of_end(p, error, reason)) for p in left if p not in again]
         if isinstance(error, HostLost) and not simulator:
             _tell(self._on_lost, error)
-        for pending in left:
-            if pending not in again:
-                self._answer(pending, None, error)
+        for pending, answer in answers:
+            self._answer(pending, None, answer)
+        try:
+            self._blocks.maker_ended(link)
+        except Exception:  # noqa: BLE001 - all is answered; what could not be removed stays until the system restarts
+            _log.exception("The shared memory of a process that ended could not be removed")
+
+    def _begin_again(self, host: Host, left: list[Pending]) -> tuple[bool, list[Pending]]:
+        """Start a successor if there is to be one; return whether there is one, and the requests that it has."""
+        simulator = host.link.options.simulator
+        if not self._may_start_successor(host):
+            return False, []
+        again = [p for p in left if p is host.newest.waiting or p.may_be_sent_again]
+        if simulator and not again:
+            return False, []
+        try:
+            successor = self._host(simulator)
+        except Exception:  # noqa: BLE001 - no pipe or no thread to be had: the next request tries anew
+            _log.exception("A new engine's process could not be started")
+            return False, []
+        for pending in again:
+            # A host that never came up did not see the request, and one that was ended on purpose did not end by it.
+            pending.sent_again += host.ready is not None and not host.end_wanted and pending.link is not None
+        self._send_again(successor, again)
+        return True, again
 
     def _may_start_successor(self, host: Host) -> bool:
         """Return whether a host that ended is to be replaced at once; one that never comes up is not, for ever."""
@@ -299,10 +343,16 @@ class EngineClient:
             return Cancelled("The run was stopped", reason)
         return self._faults.lost_error(host.link.options.simulator, reason, has_successor)
 
-    def _send_again(self, successor: Host, requests: list[Pending], was_up: bool) -> None:
+    def _answer_of_end(self, pending: Pending, error: EngineError, reason: str) -> EngineError:
+        is_second = pending.sent_again and pending.link is not None
+        # What a person asked for may be asked for again; what the window asks for by itself would be, for ever.
+        if not isinstance(error, HostLost) or not is_second or pending.request.lane is Lane.QUEUE:
+            return error
+        return self._faults.note_lost_twice(pending.request, pending.simulator, reason)
+
+    def _send_again(self, successor: Host, requests: list[Pending]) -> None:
         for pending in requests:
-            # A host that never came up did not see the request.
-            pending.sent_again += was_up and pending.link is not None
+            pending.begun = False
             if pending.request.lane is Lane.NEWEST and successor.newest.sent is not None:
                 pending.link, successor.newest.waiting = None, pending
             else:
@@ -336,6 +386,12 @@ class EngineClient:
             pending.future.set_exception(error)
         else:
             pending.future.set_result(value)
+
+
+def _cannot_start(error: Exception) -> HostLost:
+    return HostLost(
+        "The engine's process cannot be started", str(error), "Close other programs and ask again."
+    )
 
 
 def _tell(callback: Callable[[_Told], None], told: _Told) -> None:

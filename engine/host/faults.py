@@ -3,7 +3,8 @@
 import time
 from collections import deque
 
-from engine.errors import HostLost
+from engine.errors import HostLost, HostLostTwice
+from engine.host.protocol import Request
 
 FAULTS_ALLOWED = 3
 FAULT_WINDOW_S = 600.0
@@ -17,17 +18,25 @@ class Faults:
     Attributes
     ----------
     use_cuda : bool
-        False after three faults of the real host in ten minutes. The simulator's are not the device's.
+        False after three faults of the real host in ten minutes. The simulator's are not the device's, and without a
+        GPU there is nothing to give up.
     """
 
     def __init__(self) -> None:
         self.use_cuda = True
+        # A host that ends before it was up may have ended by the GPU: until one has told, there is one.
+        self._has_gpu = True
         self._times: deque[float] = deque()
         self._failed_starts = {False: 0, True: 0}
+        self._lost_twice: dict[type[Request], tuple[Request, HostLostTwice]] = {}
 
     def note_up(self, simulator: bool) -> None:
         """Note that a host of this kind is up."""
         self._failed_starts[simulator] = 0
+
+    def note_gpu(self, is_there: bool) -> None:
+        """Note whether a host that looked for a GPU has found one that it can use."""
+        self._has_gpu = is_there
 
     def note_end(self, simulator: bool, was_up: bool) -> None:
         """Note that a host of this kind ended by itself."""
@@ -44,24 +53,45 @@ class Faults:
         self.use_cuda = True
         self._times.clear()
         self._failed_starts[False] = 0
+        self._lost_twice.clear()
 
     def _count(self) -> None:
         now = time.monotonic()
         self._times.append(now)
         while self._times and now - self._times[0] > FAULT_WINDOW_S:
             self._times.popleft()
-        if self.use_cuda and len(self._times) >= FAULTS_ALLOWED:
+        if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
             self.use_cuda = False
             # A driver that ends the process while it starts is avoided on the CPU: that deserves tries of its own.
             self._failed_starts[False] = 0
+
+    def note_lost_twice(self, request: Request, simulator: bool, reason: str) -> HostLostTwice:
+        """Note that two hosts ended with a request; return what it is told, now and whenever it is asked for again."""
+        error = HostLostTwice(
+            f"{_process_name(simulator)} ended twice in the same work",
+            reason,
+            "It is not tried again until you change the picture, the mask or a setting.",
+        )
+        self._lost_twice[type(request)] = request, error
+        return error
+
+    def why_not_tried(self, request: Request) -> HostLostTwice | None:
+        """Return why a request is not to be tried: two hosts ended with it, and no other of its kind came since."""
+        last, error = self._lost_twice.get(type(request), (None, None))
+        if last != request:
+            self._lost_twice.pop(type(request), None)
+            return None
+        return error
 
     def lost_error(self, simulator: bool, reason: str, has_successor: bool) -> HostLost:
         """Return what the requests of a host that ended are told."""
         remedy = "The next request starts a new one."
         if has_successor:
             remedy = "A new one is being started and your work is kept: run again."
-        if simulator:
-            return HostLost("The simulator's process ended", reason, remedy)
-        if not self.use_cuda:
+        if not self.use_cuda and not simulator:
             remedy += " After three faults in ten minutes only the CPU is used, until you try the GPU again."
-        return HostLost("The engine's process ended", reason, remedy)
+        return HostLost(f"{_process_name(simulator)} ended", reason, remedy)
+
+
+def _process_name(simulator: bool) -> str:
+    return "The simulator's process" if simulator else "The engine's process"

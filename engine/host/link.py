@@ -101,8 +101,9 @@ class HostLink:
         except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host is told
             _log.exception("The link to the engine's process failed")
             reason = f"its connection failed ({type(error).__name__}: {' '.join(str(error).split())[:300]})"
-        finally:
+        try:
             self._on_end(self, self._end_reason or reason)
+        finally:
             with self._lock:
                 if self._process is not None:
                     self._process.close()

@@ -18,6 +18,9 @@ def serve(connection: Connection, options: HostOptions) -> None:
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    from engine.host import shared
     from engine.host.worker import Worker
 
+    if options.blocks:
+        shared.use_prefix(options.blocks)
     Worker(connection).run()

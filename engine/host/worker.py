@@ -59,33 +59,47 @@ class Worker:
 
     def _read(self) -> None:
         """Take messages; answer light questions here, so that they need not wait for a run."""
-        while True:
-            try:
-                message = self._connection.recv()
-            except (EOFError, OSError):
-                message = Stop()
-            if isinstance(message, Release):
-                shared.recycle(*message.names)
-            elif isinstance(message, ToHost) and message.request.lane is Lane.AT_ONCE:
-                self._answer(message)
-            else:
-                self._note(message)
-            if isinstance(message, Stop):
-                return
+        message: object = None
+        while not isinstance(message, Stop):
+            message = self._receive()
+            came = [message]
+            # All that lies in the pipe is known before any of it is begun: one may stop another.
+            while not isinstance(message, Stop) and self._has_more():
+                message = self._receive()
+                came.append(message)
+            self._note([m for m in came if not (isinstance(m, Release) or _is_light(m))])
+            for other in came:
+                if isinstance(other, Release):
+                    shared.recycle(*other.names)
+                elif isinstance(other, ToHost) and _is_light(other):
+                    self._answer(other)
 
-    def _note(self, message: object) -> None:
+    def _receive(self) -> object:
+        try:
+            return self._connection.recv()
+        except (EOFError, OSError):
+            return Stop()
+
+    def _has_more(self) -> bool:
+        try:
+            return self._connection.poll()
+        except OSError:
+            return False
+
+    def _note(self, messages: list[object]) -> None:
         with self._changed:
-            if isinstance(message, ToHost):
-                if isinstance(message.request, Preview):
-                    self._waiting.appendleft(message)
-                else:
-                    self._waiting.append(message)
-            elif isinstance(message, Cancel):
-                # One that comes after the answer would be remembered for ever.
-                if message.id == self._current or any(waiting.id == message.id for waiting in self._waiting):
-                    self._cancelled.add(message.id)
-            elif isinstance(message, Stop):
-                self._stopping = True
+            for message in messages:
+                if isinstance(message, ToHost):
+                    if isinstance(message.request, Preview):
+                        self._waiting.appendleft(message)
+                    else:
+                        self._waiting.append(message)
+                elif isinstance(message, Cancel):
+                    # One that comes after the answer would be remembered for ever.
+                    if message.id == self._current or any(wait.id == message.id for wait in self._waiting):
+                        self._cancelled.add(message.id)
+                elif isinstance(message, Stop):
+                    self._stopping = True
             self._changed.notify()
 
     def _next(self) -> ToHost | None:
@@ -160,6 +174,10 @@ class Worker:
                 self._connection.send(message)
             except (BrokenPipeError, OSError):
                 self._stopping = True
+
+
+def _is_light(message: object) -> bool:
+    return isinstance(message, ToHost) and message.request.lane is Lane.AT_ONCE
 
 
 def _out_of_memory(error: MemoryError) -> EngineError:

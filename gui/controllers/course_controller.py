@@ -12,7 +12,7 @@ from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.protocol import Saved
 from engine.layout import Layout
 from engine.mask.resolve import resolve_mask
-from gui.controllers.engine_link import Ask, EngineLink
+from gui.controllers.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.state.course_loading import EXPLORE, page_of, why_not_loadable
 from gui.state.course_model import CourseModel, Measuring
 from gui.state.engine_state import EngineState
@@ -100,7 +100,7 @@ class CourseController(QObject):
 
         def failed(error: EngineError) -> None:
             self._counting.discard(paper)
-            if not isinstance(error, HostLost | Cancelled):
+            if not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
                 self._course.set_problem(paper, str(error))
 
         self._link.ask(Ask(CountCourse(paper), replied, failed))

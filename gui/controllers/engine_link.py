@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
-from engine.errors import Cancelled, CodeNotKept, EngineError
+from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
 from engine.host.protocol import Progress, Ready, Request
 from gui.controllers.block_keeper import BlockKeeper, blocks_of_request
 from gui.engine_start import Event, StartedEngine
@@ -22,6 +22,11 @@ class Ask:
     replied: Callable[[Any], None]
     failed: Callable[[EngineError], None]
     progressed: Callable[[Progress], None] | None = None
+
+
+def is_told_by_the_link(error: EngineError) -> bool:
+    """Whether an ask failed because a host was lost, which the signal `lost` tells, and whose successor may be asked."""
+    return isinstance(error, HostLost) and not isinstance(error, HostLostTwice)
 
 
 class EngineLink(QObject):

@@ -10,7 +10,7 @@ from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import wants_simulator
 from engine.matrices.results import MatmulResult
-from gui.controllers.engine_link import Ask, EngineLink
+from gui.controllers.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.state.engine_state import EngineState
 from gui.state.matmul_columns import name_of
 from gui.state.matmul_state import LoadedProduct, MatmulState
@@ -120,7 +120,7 @@ class MatmulController(QObject):
             if self._counting is not request:
                 return
             self._counting = None
-            if not isinstance(error, Cancelled | HostLost):
+            if not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
                 self._messages.show_error(SOURCE, error)
             if self._is_waiting_for_count:
                 self._finish()

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.errors import Cancelled, EngineError, HostLost
+from engine.errors import Cancelled, EngineError
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -13,7 +13,7 @@ from engine.host.protocol import (
     wants_simulator,
 )
 from gui.controllers.display import Display
-from gui.controllers.engine_link import Ask, EngineLink
+from gui.controllers.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.state.comparison import SIMULATOR
 from gui.state.engine_state import SLOW_MS, EngineState
 from gui.state.messages import Messages
@@ -166,9 +166,9 @@ class PreviewController(QObject):
     def _failed(self, ask: Ask, error: EngineError) -> None:
         is_newest = self._in_flight is ask
         self._landed(ask)
-        # A lost host is told by another message, and its successor's "ready" asks again; not so the simulator's.
+        # The simulator's end is told to its requests alone.
         told = isinstance(error, Cancelled) or (
-            isinstance(error, HostLost) and not wants_simulator(ask.request)
+            is_told_by_the_link(error) and not wants_simulator(ask.request)
         )
         if is_newest and self._wanted is None:
             self._tell_age()
@@ -193,5 +193,5 @@ class PreviewController(QObject):
         self._state.set_availability(availability)
 
     def _check_failed(self, error: EngineError) -> None:
-        if not isinstance(error, HostLost | Cancelled):
+        if not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
             self._messages.show_error("availability", error)

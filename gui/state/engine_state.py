@@ -87,8 +87,7 @@ class EngineState(QObject):
         """Return what is known of the device that a CUDA kernel, or auto, runs on when `wanted` is chosen."""
         if wanted != "auto":
             return self.device(wanted)
-        usable = (d for d in self.devices if d.available and d.kind == "cuda" and d.times_mean_speed)
-        return next(usable, None) or self.device("cpu")
+        return next((d for d in self.devices if d.is_usable_gpu), None) or self.device("cpu")
 
     def set_ready(self, ready: Ready) -> None:
         """Take note that a host is up."""

@@ -9,6 +9,7 @@ import pytest
 from engine.errors import HostLost
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture, PictureHandle, Ready
+from engine.host.shared import left_by
 
 SHARED_MEMORY = Path("/dev/shm")
 PATIENCE_S = 30.0
@@ -51,15 +52,12 @@ class Watched:
         """Shut down; fail if a process or a block of shared memory is left."""
         self.client.shutdown()
         assert [pid for pid in self.hosts if Path(f"/proc/{pid}").exists()] == []
-        assert shared_memory_of(self.hosts) == []
+        assert shared_memory_of(self.client) == []
 
 
-def shared_memory_of(pids: list[int]) -> list[str]:
-    """Return the names of the blocks that these processes made and that still exist."""
-    if not SHARED_MEMORY.is_dir():
-        return []
-    prefixes = tuple(f"haloscope-{pid}-" for pid in pids)
-    return [path.name for path in SHARED_MEMORY.iterdir() if path.name.startswith(prefixes)]
+def shared_memory_of(client: EngineClient) -> list[str]:
+    """Return the names of the blocks that a client's hosts made and that still exist."""
+    return left_by(client.blocks, 0) if SHARED_MEMORY.is_dir() else []
 
 
 @pytest.fixture

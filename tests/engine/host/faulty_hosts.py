@@ -1,13 +1,18 @@
 """Hosts that fail in ways that a real one may: each stands in for `engine.host.process.serve` in the child."""
 
 import os
+import signal
 import threading
+from dataclasses import replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from engine.errors import DeviceFault
-from engine.host import jobs
+from engine.host import jobs, shared
 from engine.host.options import HostOptions
 from engine.host.process import serve
+from engine.host.protocol import Filtered, Preview, Progress, Ready
+from engine.machine import DeviceInfo
 
 
 def exit_at_once(connection: Connection, options: HostOptions) -> None:
@@ -35,12 +40,12 @@ def say_nothing(connection: Connection, options: HostOptions) -> None:
 
 
 def lose_the_device(connection: Connection, options: HostOptions) -> None:
-    """Meet a fault of the device in each run."""
+    """Meet a fault of the device in each run and preview."""
 
-    def run(request: object, report: object) -> None:
+    def fail(request: object, report: object) -> None:
         raise DeviceFault("The GPU failed while running the kernel", "[700] illegal address", "Run again.")
 
-    jobs.run = run  # type: ignore[assignment]
+    jobs.run = jobs.preview = fail  # type: ignore[assignment]
     serve(connection, options)
 
 
@@ -61,7 +66,64 @@ class Unreadable:
         return divmod, (1, 0)
 
 
+LAST_BLOCK = "HALOSCOPE_TEST_LAST_BLOCK"
+
+
+def die_at_an_empty_block(connection: Connection, options: HostOptions) -> None:
+    """Be killed between naming a block of shared memory and giving it a size, once for each time the file is there.
+
+    The environment names the file; it is removed.
+    """
+    give_size = os.ftruncate
+    last_block = Path(os.environ[LAST_BLOCK])
+
+    def give_size_or_die(file: int, length: int) -> None:
+        if last_block.exists():
+            last_block.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        give_size(file, length)
+
+    os.ftruncate = give_size_or_die  # type: ignore[assignment]
+    # Each result gets a block of its own.
+    shared._SPARE_BLOCKS = 0
+    serve(connection, options)
+
+
+def end_in_previews(connection: Connection, options: HostOptions) -> None:
+    """End in each preview of a mask of more than one weight, as one that always crashes a kernel does."""
+    real = jobs.preview
+
+    def preview(request: Preview, report: jobs.Report) -> Filtered:
+        report(Progress("filtering", 0.0, 1.0))
+        if request.job.mask.weights.size > 1:
+            os._exit(3)
+        return real(request, report)
+
+    jobs.preview = preview
+    serve(connection, options)
+
+
 def send_what_cannot_be_read(connection: Connection, options: HostOptions) -> None:
     """Send one message that cannot be read, and live on."""
     connection.send(Unreadable())
     threading.Event().wait()
+
+
+def serve_with_a_gpu(connection: Connection, options: HostOptions) -> None:
+    """Say that there is a GPU wherever CUDA is looked for; nothing is run on it."""
+    _serve_with(DeviceInfo("cuda:0", "cuda", "A GPU", options.use_cuda, "", True), connection, options)
+
+
+def serve_without_a_gpu(connection: Connection, options: HostOptions) -> None:
+    """Say that there is no GPU."""
+    _serve_with(DeviceInfo("cuda:0", "cuda", "A GPU", False, "there is none", True), connection, options)
+
+
+def _serve_with(gpu: DeviceInfo, connection: Connection, options: HostOptions) -> None:
+    real = jobs.ready
+
+    def ready() -> Ready:
+        return replace(real(), devices=(gpu,))
+
+    jobs.ready = ready
+    serve(connection, options)

@@ -82,7 +82,10 @@ def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_client: St
     assert all(future.result(PATIENCE_S).values is not None for future in (*behind, *previews))
 
 
-def test_that_after_three_faults_only_the_cpu_is_used_until_asked_otherwise(start_client: Start) -> None:
+def test_that_after_three_faults_only_the_cpu_is_used_until_asked_otherwise(
+    start_client: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.serve_with_a_gpu)
     watched = start_client()
     pid = watched.wait_until_up()
     for fault in range(3):
@@ -98,7 +101,20 @@ def test_that_after_three_faults_only_the_cpu_is_used_until_asked_otherwise(star
     assert len(watched.lost) == 3
 
 
+def test_that_without_a_gpu_no_fault_gives_it_up_or_speaks_of_it(
+    start_client: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.serve_without_a_gpu)
+    watched = start_client()
+    for _ in range(3):
+        os.kill(watched.wait_until_up(), signal.SIGKILL)
+    watched.wait_until_up()
+    assert watched.client.use_cuda
+    assert [str(lost) for lost in watched.lost if "GPU" in str(lost)] == []
+
+
 def test_that_old_faults_are_forgotten(start_client: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.serve_with_a_gpu)
     monkeypatch.setattr(faults, "FAULT_WINDOW_S", 0.0)
     watched = start_client()
     for _ in range(3):

@@ -190,7 +190,7 @@ def test_that_only_the_newest_of_many_previews_counts(calm: Watched, picture: Pi
 @pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
 def test_that_a_result_nobody_wants_is_freed_or_used_again(calm: Watched, picture: PictureHandle) -> None:
     def blocks() -> int:
-        return len(shared_memory_of(calm.hosts[:1]))
+        return len(shared_memory_of(calm.client))
 
     def ask_and_forget() -> None:
         future = calm.client.submit(Preview(job_of(picture)))

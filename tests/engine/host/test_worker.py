@@ -101,6 +101,25 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served: 
     assert served.done == ["held", "last"]
 
 
+def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours, theirs = Pipe()
+    with ours, theirs:
+        served = Served(ours)
+        monkeypatch.setattr(jobs, "ready", lambda: "ready")
+        monkeypatch.setattr(jobs, "open_picture", served.open_picture)
+        # What lies between gives it time to begin; all of it fits in the pipe.
+        served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
+        thread = threading.Thread(target=Worker(theirs).run)
+        thread.start()
+        assert served.hear() == "ready"
+        assert isinstance(served.hear(), Failed)
+        served.tell(Stop())
+        thread.join(PATIENCE_S)
+    assert served.done == []
+
+
 def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served: Served) -> None:
     served.tell(ask(1, "first"))
     assert served.hear() == Done(1, "first")

@@ -1,0 +1,57 @@
+"""What is done to the engine's process so that rare moments are met: this stands in for `engine.host.process.serve`."""
+
+import os
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from engine.host.options import HostOptions
+from engine.host.process import serve
+
+# Between the making of a block and its getting a size lie 20 us, which no kill from outside would meet.
+EMPTY_FOR_S = 0.004
+# The first weight of a mask whose filtering is to lose the device.
+FAULTY_WEIGHT = -777.0
+
+
+def serve_slowly(connection: Connection, options: HostOptions) -> None:
+    """Serve; blocks of shared memory stay empty for a while, and a marked mask stores out of range on the GPU."""
+    give_size = os.ftruncate
+
+    def give_size_late(file: int, length: int) -> None:
+        time.sleep(EMPTY_FOR_S)
+        give_size(file, length)
+
+    os.ftruncate = give_size_late
+    if options.use_cuda:
+        _mark_faults()
+    serve(connection, options)
+
+
+def _mark_faults() -> None:
+    from engine.host import jobs
+
+    def faulty(work: Any) -> Any:
+        def do(request: Any, report: Any) -> Any:
+            if request.job.mask.weights.flat[0] == FAULTY_WEIGHT:
+                _store_out_of_range()
+            return work(request, report)
+
+        return do
+
+    jobs.preview, jobs.run = faulty(jobs.preview), faulty(jobs.run)
+
+
+def _store_out_of_range() -> None:
+    import numpy as np
+
+    from engine.device.cuda_faults import cuda_errors_in_words
+    from engine.device.numba_cuda import cuda
+
+    @cuda.jit
+    def far_away(out: Any) -> None:
+        out[1 << 40] = 1.0
+
+    with cuda_errors_in_words("running the kernel"):
+        far_away[1, 1](cuda.device_array(1, np.float32))
+        cuda.synchronize()

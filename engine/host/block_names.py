@@ -1,0 +1,27 @@
+"""Names of blocks of shared memory: a random part for each client, a number for each of its hosts and blocks.
+
+So no two programs meet, whatever they share, and all that a killed host has left can be found. macOS takes names of 31
+characters with the leading slash: that leaves six digits for blocks, and four for hosts.
+"""
+
+import secrets
+
+
+def new_prefix() -> str:
+    """Return the beginning of a client's names, or of those of a process that nobody gave one: no other has it."""
+    return f"haloscope-{secrets.token_hex(4)}"
+
+
+def host_prefix(client_prefix: str, number: int) -> str:
+    """Return the beginning of the names of a client's n-th host."""
+    return f"{client_prefix}-{number}"
+
+
+def name_of(prefix: str, number: int) -> str:
+    """Return the name of a process's n-th block."""
+    return f"{prefix}-{number}"
+
+
+def number_of(name: str) -> int:
+    """Return n of a process's n-th block."""
+    return int(name.rpartition("-")[2])

@@ -1,0 +1,89 @@
+"""Blocks of shared memory in the process that makes them: their names, and how many are kept for the next result."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.host import shared
+from engine.host.block_names import host_prefix, name_of, new_prefix
+
+MEGABYTE = 1 << 20
+FOLDER = Path("/dev/shm")
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the system does not list its shared memory")
+
+
+@pytest.fixture(autouse=True)
+def prefix(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Names of one test's own, and no spare blocks of other tests."""
+    own = new_prefix()
+    monkeypatch.setattr(shared, "_prefix", own)
+    shared._keep_spares(0)
+    yield own
+    shared._keep_spares(0)
+    shared.unlink(*shared.left_by(own, 0))
+
+
+def make(megabytes: float) -> str:
+    (array,) = shared.create(((int(megabytes * MEGABYTE),), "uint8"))
+    return array.name
+
+
+def test_that_a_block_that_was_given_back_serves_the_next_result() -> None:
+    name = make(1)
+    shared.recycle(name)
+    assert make(1) == name
+
+
+def test_that_spare_blocks_go_before_memory_is_refused(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = 3 * MEGABYTE
+
+    def free_bytes() -> float:
+        return held - sum((FOLDER / name).stat().st_size for name in shared.left_by(prefix, 0))
+
+    monkeypatch.setattr(shared, "_free_bytes", free_bytes)
+    used, spare = make(1), make(1)
+    shared.recycle(spare)
+    assert set(shared.left_by(prefix, 0)) == {used, spare}
+    larger = make(2)
+    assert set(shared.left_by(prefix, 0)) == {used, larger}
+    with pytest.raises(
+        shared.NotEnoughSharedMemory, match="1,048,576 bytes of shared memory: the system has 0"
+    ):
+        make(1)
+
+
+def test_that_of_large_results_at_most_a_quarter_of_what_is_used_is_kept(
+    prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared, "_SPARE_BYTES", MEGABYTE)
+    large = [make(8), make(2), make(1)]
+    small = make(0.5)
+    shared.recycle(large[1])
+    assert set(shared.left_by(prefix, 0)) == {*large, small}
+    shared.recycle(large[2], large[0])
+    # A small picture follows a large one: of the large one nothing stays.
+    assert shared.left_by(prefix, 0) == [small]
+
+
+def test_that_a_name_that_somebody_has_taken_is_passed_over_and_stays(prefix: str) -> None:
+    number = int(make(1).rpartition("-")[2])
+    taken = name_of(prefix, number + 1)
+    (FOLDER / taken).touch()
+    assert make(1) == name_of(prefix, number + 2)
+    assert (FOLDER / taken).exists()
+
+
+def test_that_no_two_clients_have_names_in_common_and_macos_takes_them() -> None:
+    prefixes = {new_prefix() for _ in range(100)}
+    assert len(prefixes) == 100
+    longest = "/" + name_of(host_prefix(prefixes.pop(), 9_999), 999_999)
+    assert re.fullmatch(r"/haloscope-[0-9a-f]{8}-9999-999999", longest)
+    assert len(longest) == 31
+
+
+def test_that_an_empty_block_can_be_removed(prefix: str) -> None:
+    (FOLDER / name_of(prefix, 1)).touch()
+    shared.unlink(name_of(prefix, 1), name_of(prefix, 2))
+    assert shared.left_by(prefix, 0) == []
