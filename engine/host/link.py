@@ -89,14 +89,15 @@ class HostLink:
         with self._lock:
             self._end_reason = reason
 
-    def join(self, timeout_s: float) -> bool:
-        """Wait for the end of the process and of the thread; True if both are over."""
+    def join(self, timeout_s: float | None) -> bool:
+        """Wait for the end of the process and of the thread, None: as long as it takes; True if both are over."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         reason = ""
         try:
+            _spare_children_ctrl_c()
             reason = self._live()
         except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host is told
             _log.exception("The link to the engine's process failed")
@@ -167,6 +168,15 @@ class HostLink:
                 self.kill(
                     "it did not answer for more than ten times the time that the work was expected to take"
                 )
+
+
+def _spare_children_ctrl_c() -> None:
+    """Block SIGINT in this thread; the processes that it starts inherit that.
+
+    Ctrl+C in a terminal reaches the whole group. A child that is still importing would print its traceback.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _ended_how(exit_code: int | None) -> str:

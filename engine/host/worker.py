@@ -6,6 +6,7 @@ from collections import deque
 from multiprocessing.connection import Connection
 
 from engine.errors import Cancelled, DeviceFault, EngineError
+from engine.files import undivided
 from engine.host import course_jobs, jobs, matmul_jobs, shared
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.lane import Lane
@@ -24,6 +25,7 @@ from engine.host.protocol import (
     Stop,
     ToHost,
     Working,
+    file_of,
 )
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has said so.
@@ -44,7 +46,7 @@ class Worker:
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
         self._cancelled: set[int] = set()
-        self._current: int | None = None
+        self._current: ToHost | None = None
         self._stopping = False
 
     def run(self) -> None:
@@ -60,7 +62,9 @@ class Worker:
             try:
                 message = self._connection.recv()
             except (EOFError, OSError):
-                message = Stop()
+                # The window is gone without a word: a file that is being saved is finished first.
+                self._note(Stop())
+                return
             if isinstance(message, Release):
                 shared.recycle(*message.names)
             elif isinstance(message, ToHost) and message.request.lane is Lane.AT_ONCE:
@@ -68,7 +72,17 @@ class Worker:
             else:
                 self._note(message)
             if isinstance(message, Stop):
+                self._leave_save()
                 return
+
+    def _leave_save(self) -> None:
+        """End the process where it prepares a file that nobody waits for; one that is being written becomes whole."""
+        with self._changed:
+            is_saving = self._current is not None and file_of(self._current.request)
+        if is_saving:
+            # Encoding cannot be interrupted otherwise: 12,000 x 12,000 pixels take 12 s.
+            with undivided():
+                os._exit(0)
 
     def _note(self, message: object) -> None:
         with self._changed:
@@ -79,7 +93,8 @@ class Worker:
                     self._waiting.append(message)
             elif isinstance(message, Cancel):
                 # One that comes after the answer would be remembered for ever.
-                if message.id == self._current or any(waiting.id == message.id for waiting in self._waiting):
+                is_current = self._current is not None and message.id == self._current.id
+                if is_current or any(waiting.id == message.id for waiting in self._waiting):
                     self._cancelled.add(message.id)
             elif isinstance(message, Stop):
                 self._stopping = True
@@ -91,9 +106,8 @@ class Worker:
                 self._changed.wait()
             if self._stopping:
                 return None
-            message = self._waiting.popleft()
-            self._current = message.id
-            return message
+            self._current = self._waiting.popleft()
+            return self._current
 
     def _answer(self, message: ToHost) -> None:
         def stop_if_cancelled() -> None:
@@ -125,7 +139,7 @@ class Worker:
         with self._changed:
             self._cancelled.discard(message.id)
             # A light question is answered while another request is the current one.
-            if self._current == message.id:
+            if self._current is message:
                 self._current = None
 
     def _do(self, message: ToHost, report: jobs.Report) -> object:
