@@ -38,11 +38,10 @@ def main(argv: list[str]) -> int:
         verification; 1 for what nobody expected, 130 after Ctrl+C. An error is one line on standard error.
     """
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
+    from engine.standard_streams import flushed
 
     try:
-        status = _command(argv)
-        sys.stdout.flush()
-        return status
+        return flushed(_command(argv))
     except DeviceFault as error:
         _complain(str(error))
         leave_at_once(NO_DEVICE)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from engine import standard_streams
 from engine.errors import FileWriteError
 from engine.strict_json import json_text
 
@@ -20,7 +21,7 @@ def say_json(document: Any) -> None:
 
 def tell(line: str) -> None:
     """Print a line for the person on standard error: an error, a note, progress."""
-    _write(sys.stderr, " ".join(line.split()))
+    standard_streams.tell(" ".join(line.split()))
 
 
 def tell_notes(notes: Sequence[str]) -> None:

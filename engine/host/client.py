@@ -88,9 +88,10 @@ class EngineClient:
         return host.link.pid if host else None
 
     def start(self) -> None:
-        """Start the host in the background and return at once."""
+        """Start the host in the background and return at once; not after `shutdown`."""
         with self._lock:
-            self._host(simulator=False)
+            if not self._closing:
+                self._host(simulator=False)
 
     def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[Any]:
         """Ask for something.
