@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
@@ -176,6 +177,8 @@ def _spare_children_ctrl_c() -> None:
     Ctrl+C in a terminal reaches the whole group. A child that is still importing would print its traceback.
     """
     if hasattr(signal, "pthread_sigmask"):
+        # It would unblock SIGINT where it were started later.
+        resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
