@@ -54,13 +54,15 @@ class SavingDialog(QDialog):
         self._wait.clicked.connect(self.wait)
         discard = QPushButton("&Discard")
         discard.setToolTip("Close now, without it. A file that it was to replace stays as it is.")
+        # Enter never discards, whatever has the focus.
+        discard.setAutoDefault(False)
         discard.clicked.connect(self.discarded)
-        cancel = QPushButton("Cancel")
-        cancel.setToolTip("Keep the window open. Saving goes on. (Esc)")
-        cancel.clicked.connect(self.reject)
+        self._cancel = QPushButton("Cancel")
+        self._cancel.setToolTip("Keep the window open. Saving goes on. (Esc)")
+        self._cancel.clicked.connect(self.reject)
         buttons.addButton(self._wait, QDialogButtonBox.ButtonRole.AcceptRole)
         buttons.addButton(discard, QDialogButtonBox.ButtonRole.DestructiveRole)
-        buttons.addButton(cancel, QDialogButtonBox.ButtonRole.RejectRole)
+        buttons.addButton(self._cancel, QDialogButtonBox.ButtonRole.RejectRole)
         self._wait.setDefault(True)
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
@@ -78,5 +80,7 @@ class SavingDialog(QDialog):
 
     def wait(self) -> None:
         """Say that the window closes by itself."""
+        self._cancel.setDefault(True)
+        self._cancel.setFocus()
         self._wait.setEnabled(False)
         self._meaning.setText("Haloscope closes as soon as it is written.")
