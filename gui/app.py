@@ -223,6 +223,6 @@ def run_window(
         from gui.startup import measure_startup
 
         return measure_startup(app, haloscope, process_age_ms)
-    interrupts.call(haloscope.closing.interrupted.emit)
-    haloscope.window.show()
-    return app.exec()
+    with interrupts.calling(haloscope.closing.interrupted.emit):
+        haloscope.window.show()
+        return app.exec()

@@ -8,11 +8,12 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
 class Interrupts:
-    """Hears SIGINT and SIGTERM on a thread of its own; until `call` says otherwise each ends the process.
+    """Hears SIGINT, SIGTERM and SIGHUP on a thread of its own; each ends the process, except within `calling`.
 
     Called on: the main thread, where handlers can be set.
     """
@@ -23,7 +24,8 @@ class Interrupts:
         self._act: Callable[[], object] = self._leave
         self._receiver, self._sender = socket.socketpair()
         self._sender.setblocking(False)
-        for ending in (signal.SIGINT, signal.SIGTERM):
+        # Windows has no SIGHUP: the terminal was closed.
+        for ending in {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
             # Of a program that was started in the background a shell wants Ctrl+C to be ignored.
             if signal.getsignal(ending) is not signal.SIG_IGN:
                 signal.signal(ending, lambda *_: None)
@@ -34,13 +36,14 @@ class Interrupts:
         """Do this before the process is ended at once: the engine's process ends first."""
         self._before_leaving = act
 
-    def call(self, act: Callable[[], object]) -> None:
-        """From now on call `act` instead of ending the process. It is called on: the thread of this object."""
+    @contextmanager
+    def calling(self, act: Callable[[], object]) -> Iterator[None]:
+        """Call `act` within instead of ending the process. It is called on: the thread of this object."""
         self._act = act
-
-    def call_nobody(self) -> None:
-        """From now on end the process at once again."""
-        self._act = self._leave
+        try:
+            yield
+        finally:
+            self._act = self._leave
 
     def exit_status(self, otherwise: int) -> int:
         """Return what shells expect of a program that a signal ended, or `otherwise` where there was none."""

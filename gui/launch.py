@@ -57,7 +57,6 @@ def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
         _complain(EngineError("Something went wrong", why, f"The details are in {log_path()}."))
         return UNEXPECTED
     finally:
-        interrupts.call_nobody()
         engine.client.shutdown()
 
 

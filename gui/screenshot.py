@@ -54,9 +54,9 @@ def take_screenshot(
         keys = ", ".join(entry.key for entry in PAGES)
         raise UnknownName(f"page '{options.page}'", "no page is called that", f"Choose one of {keys}.")
     haloscope.begin(first)
-    interrupts.call(shot.stopped.emit)
-    haloscope.window.show()
-    app.exec()
+    with interrupts.calling(shot.stopped.emit):
+        haloscope.window.show()
+        app.exec()
     if shot.error is not None:
         raise shot.error
     if shot.was_stopped:

@@ -98,7 +98,7 @@ class HostLink:
     def _run(self) -> None:
         reason = ""
         try:
-            _spare_children_ctrl_c()
+            _spare_children_terminal()
             reason = self._live()
         except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host is told
             _log.exception("The link to the engine's process failed")
@@ -171,15 +171,15 @@ class HostLink:
                 )
 
 
-def _spare_children_ctrl_c() -> None:
-    """Block SIGINT in this thread; the processes that it starts inherit that.
+def _spare_children_terminal() -> None:
+    """Block SIGINT and SIGHUP in this thread; the processes that it starts inherit that.
 
-    Ctrl+C in a terminal reaches the whole group. A child that is still importing would print its traceback.
+    Ctrl+C in a terminal, and its end, reach the whole group. A child that is still importing would print its traceback.
     """
     if hasattr(signal, "pthread_sigmask"):
-        # It would unblock SIGINT where it were started later.
+        # Were it started later, it would unblock SIGINT here.
         resource_tracker.ensure_running()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
 
 
 def _ended_how(exit_code: int | None) -> str:
