@@ -5,7 +5,9 @@ import os
 import reprlib
 import stat
 import tempfile
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadValue, FileWriteError
@@ -45,6 +47,20 @@ def path_text(path: str | os.PathLike[str]) -> str:
     return text
 
 
+_writing = threading.RLock()
+
+
+@contextmanager
+def undivided() -> Iterator[None]:
+    """Hold off the end of the process while files are written that belong together.
+
+    Each file is whole by itself (`atomic_write`). Whoever is to end the process from another thread enters first, so
+    that neither a temporary file nor one half of a set stays behind.
+    """
+    with _writing:
+        yield
+
+
 def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
     """Write `data` to `path` so that the file holds either its old content or all of the new.
 
@@ -76,7 +92,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
         if target.exists() and not os.access(target, os.W_OK):
             # Replacing asks only the folder; a file that somebody protected stays.
             raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
-        _write_beside_and_replace(target, data)
+        with undivided():
+            _write_beside_and_replace(target, data)
     except OSError as error:
         raise write_error(os.fspath(path), error) from error
     except ValueError as error:  # a NUL in the path

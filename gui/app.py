@@ -11,6 +11,7 @@ from engine.mask.presets import preset
 from gui.actions import Actions
 from gui.command_line import WindowOptions
 from gui.controllers.action_states import ActionStates
+from gui.controllers.closing import Closing
 from gui.controllers.course_controller import CourseController
 from gui.controllers.display import Display
 from gui.controllers.engine_link import EngineLink
@@ -25,6 +26,7 @@ from gui.controllers.results_controller import ResultsController
 from gui.controllers.run_controller import RunController
 from gui.controllers.session_controller import SessionController
 from gui.engine_start import FirstPicture, StartedEngine
+from gui.interrupt import Interrupts
 from gui.main_window import MainWindow
 from gui.pages import PAGES
 from gui.pages.page import PageContext
@@ -110,6 +112,8 @@ class Haloscope:
         self.action_states = ActionStates(
             self.actions, self.workspace, self.state, self.results, self.matmul, self.link
         )
+        self.closing = Closing(self.window, self.link)
+        app.commitDataRequest.connect(self.closing.end_session)
         self._connect()
 
     def begin(self, first: FirstPicture | None) -> None:
@@ -205,6 +209,7 @@ def run_window(
     engine: StartedEngine,
     first: FirstPicture | None,
     process_age_ms: Callable[[], tuple[float, str]],
+    interrupts: Interrupts,
 ) -> int:
     """Show the window until it is closed and return the exit status."""
     app = make_application()
@@ -218,10 +223,6 @@ def run_window(
         from gui.startup import measure_startup
 
         return measure_startup(app, haloscope, process_age_ms)
-    from gui.interrupt import close_on_interrupt
-
-    keep = close_on_interrupt(haloscope.window)
-    haloscope.window.show()
-    status = app.exec()
-    keep.close()
-    return status
+    with interrupts.calling(haloscope.closing.interrupted.emit):
+        haloscope.window.show()
+        return app.exec()

@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
+from engine.standard_streams import tell
+
 COMMANDS = """commands:
   filter IN OUT --mask MASK     filter a picture file
   batch IN... --out FOLDER --mask MASK
@@ -90,7 +92,7 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         line = " ".join(message.split())
-        sys.stderr.write(f"{self.prog}: {line}. `{self.prog} --help` tells what can be written.\n")
+        tell(f"{self.prog}: {line}. `{self.prog} --help` tells what can be written.")
         sys.exit(2)
 
 

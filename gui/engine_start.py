@@ -55,13 +55,18 @@ class StartedEngine:
     ----------
     make_client : callable
         Called with `on_ready`, `on_lost` and `on_notice`.
+    before_start : callable of Client, optional
+        Called with the client before its process is started.
     """
 
-    def __init__(self, make_client: Callable[..., Client]) -> None:
+    def __init__(
+        self, make_client: Callable[..., Client], before_start: Callable[[Client], None] = lambda client: None
+    ) -> None:
         self._lock = threading.Lock()
         self._events: list[Event] = []
         self._listener: Callable[[Event], None] | None = None
         self.client = make_client(on_ready=self._tell, on_lost=self._tell, on_notice=self._tell)
+        before_start(self.client)
         self.client.start()
 
     def listen(self, listener: Callable[[Event], None]) -> None:

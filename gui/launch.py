@@ -8,26 +8,25 @@ from pathlib import Path
 from engine.errors import DeviceUnavailable, EngineError
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
+from engine.output_checks import check_other_file, check_place
+from engine.standard_streams import tell
 from gui.command_line import ScreenshotOptions, WindowOptions, parse
+from gui.crash_log import log_path, note_error
 from gui.engine_start import FirstPicture, StartedEngine
+from gui.interrupt import Interrupts
 
 _IMPORTED_AT = time.perf_counter()
 FIRST_SAMPLE = "astronaut"
-BAD_INPUT, NO_DEVICE = 2, 3
+UNEXPECTED, BAD_INPUT, NO_DEVICE = 1, 2, 3
 
 
-def main(argv: list[str]) -> int:
+def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
     """Open the window or make a screenshot; return the exit status."""
     options = parse(argv)
-    for path in (options.image, options.session):
-        if path and not os.path.exists(path):
-            return _complain(
-                EngineError(
-                    f"{path} cannot be opened",
-                    "there is no such file or folder",
-                    "Give a picture, or a command (`python main.py --help` lists them).",
-                )
-            )
+    try:
+        _check_files(options)
+    except EngineError as error:
+        return _complain(error)
     if isinstance(options, ScreenshotOptions) and sys.platform == "linux":
         # Without a screen too; the platform's own plugin would need one.
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -39,10 +38,11 @@ def main(argv: list[str]) -> int:
                 "Start it on a desktop, or use a command: `python main.py --help` lists them.",
             )
         )
-    engine = StartedEngine(EngineClient)
+    interrupts = interrupts or Interrupts()
+    engine = StartedEngine(EngineClient, lambda client: interrupts.before_leaving(client.shutdown))
     first = None if options.session and not options.image else _open_first(engine, options)
     try:
-        return _show(options, engine, first)
+        return interrupts.exit_status(_show(options, engine, first, interrupts))
     except EngineError as error:
         return _complain(error)
     except ImportError as error:
@@ -51,20 +51,48 @@ def main(argv: list[str]) -> int:
             raise
         remedy = "Install the system libraries that the README names for Linux."
         return _complain(EngineError("Qt cannot be loaded", str(error), remedy))
+    except Exception as error:  # noqa: BLE001 - the process's boundary: there is no window that could tell of it
+        note_error(error)
+        why = f"{type(error).__name__}: {error}"
+        _complain(EngineError("Something went wrong", why, f"The details are in {log_path()}."))
+        return UNEXPECTED
     finally:
         engine.client.shutdown()
 
 
+def _check_files(options: WindowOptions | ScreenshotOptions) -> None:
+    """Refuse what cannot be opened or written before anything is started.
+
+    Raises
+    ------
+    EngineError
+    """
+    for path in (options.image, options.session):
+        if path and not os.path.exists(path):
+            raise EngineError(
+                f"{path} cannot be opened",
+                "there is no such file or folder",
+                "Give a picture, or a command (`python main.py --help` lists them).",
+            )
+    if isinstance(options, ScreenshotOptions):
+        check_place(options.out)
+        if options.image:
+            check_other_file(options.out, options.image)
+
+
 def _show(
-    options: WindowOptions | ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None
+    options: WindowOptions | ScreenshotOptions,
+    engine: StartedEngine,
+    first: FirstPicture | None,
+    interrupts: Interrupts,
 ) -> int:
     if isinstance(options, ScreenshotOptions):
         from gui.screenshot import take_screenshot
 
-        return take_screenshot(options, engine, first)
+        return take_screenshot(options, engine, first, interrupts)
     from gui.app import run_window
 
-    return run_window(options, engine, first, process_age_ms)
+    return run_window(options, engine, first, process_age_ms, interrupts)
 
 
 def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOptions) -> FirstPicture:
@@ -82,7 +110,7 @@ def _has_screen() -> bool:
 
 
 def _complain(error: EngineError) -> int:
-    sys.stderr.write(f"{error}\n")
+    tell(str(error))
     return NO_DEVICE if isinstance(error, DeviceUnavailable) else BAD_INPUT
 
 

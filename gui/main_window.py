@@ -38,12 +38,15 @@ class MainWindow(QMainWindow):
         The first paint is done.
     files_dropped(list)
         Local paths, as str, that were dropped anywhere on the window.
+    close_wanted(object)
+        The QCloseEvent, which whoever cannot let the window close ignores.
     closing()
         The window is about to close; its layout can still be read.
     """
 
     painted = Signal()
     files_dropped = Signal(list)
+    close_wanted = Signal(object)
     closing = Signal()
 
     def __init__(self, context: PageContext, messages: Messages) -> None:
@@ -178,8 +181,10 @@ class MainWindow(QMainWindow):
             self.files_dropped.emit(paths)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        self.closing.emit()
         super().closeEvent(event)
+        self.close_wanted.emit(event)
+        if event.isAccepted():
+            self.closing.emit()
 
 
 class _PagePlace(QWidget):

@@ -1,31 +1,32 @@
 """`screenshot`: the real window with the real engine, saved as PNG when everything that was asked for is shown."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QBuffer, QIODevice, QTimer
+from PySide6.QtCore import QBuffer, QIODevice, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
 from engine.border import Border
 from engine.errors import EngineError, UnknownName
 from engine.files import atomic_write
 from engine.mask.resolve import resolve_mask
+from engine.output_checks import check_other_file
+from engine.standard_streams import tell
 from gui.app import Haloscope, make_application
 from gui.command_line import ScreenshotOptions
 from gui.engine_start import FirstPicture, StartedEngine
-from gui.interrupt import call_on_interrupt
+from gui.interrupt import Interrupts
 from gui.pages import PAGES
 from gui.state.session_file import Session, load_session
 
 # Layouts, plots and icons settle within a few turns of the event loop.
 SETTLE_MS = 300
-STOPPED = 130
-"""The exit status of a program that SIGINT ended, as shells have it."""
 
 
-def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None) -> int:
+def take_screenshot(
+    options: ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None, interrupts: Interrupts
+) -> int:
     """Save a picture of the window and return the exit status.
 
     Raises
@@ -44,6 +45,7 @@ def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: Fi
         if options.image:
             haloscope.sessions.apply(session)
         else:
+            check_other_file(options.out, session.picture_path)
             haloscope.sessions.take_up(session)
     else:
         workspace = haloscope.workspace
@@ -52,15 +54,14 @@ def take_screenshot(options: ScreenshotOptions, engine: StartedEngine, first: Fi
         keys = ", ".join(entry.key for entry in PAGES)
         raise UnknownName(f"page '{options.page}'", "no page is called that", f"Choose one of {keys}.")
     haloscope.begin(first)
-    keep = call_on_interrupt(haloscope.window, shot.stop)
-    haloscope.window.show()
-    app.exec()
-    keep.close()
+    with interrupts.calling(shot.stopped.emit):
+        haloscope.window.show()
+        app.exec()
     if shot.error is not None:
         raise shot.error
     if shot.was_stopped:
-        sys.stderr.write("Stopped: no picture was written.\n")
-        return STOPPED
+        tell("Stopped: no picture was written.")
+        return 0
     atomic_write(options.out, shot.png)
     return 0
 
@@ -80,10 +81,19 @@ def with_options(session: Session, options: ScreenshotOptions) -> Session:
     return replace(session, mask=mask, settings=replace(session.settings, **changes))
 
 
-class _Shot:
-    """Waits for what was asked for, then takes the picture."""
+class _Shot(QObject):
+    """Waits for what was asked for, then takes the picture.
+
+    Signals
+    -------
+    stopped()
+        Nobody wants the picture any more. Emitted on: any thread.
+    """
+
+    stopped = Signal()
 
     def __init__(self, app: QApplication, haloscope: Haloscope, options: ScreenshotOptions) -> None:
+        super().__init__()
         self._app = app
         self._haloscope = haloscope
         self._options = options
@@ -95,6 +105,7 @@ class _Shot:
         haloscope.previews.failed.connect(self._fail)
         haloscope.previews.shown.connect(self._previewed)
         haloscope.runs.finished.connect(self._settle)
+        self.stopped.connect(self._stop, Qt.ConnectionType.QueuedConnection)
 
     def _previewed(self) -> None:
         if not self._options.run:
@@ -116,7 +127,7 @@ class _Shot:
         self.png = bytes(buffer.data().data())
         self._app.quit()
 
-    def stop(self) -> None:
+    def _stop(self) -> None:
         """End without a picture."""
         self.was_stopped = True
         self._app.quit()

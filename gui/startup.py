@@ -1,12 +1,12 @@
 """Measures how soon the window is there and how soon it shows a result, as a person would see it."""
 
 import json
-import sys
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
+from engine.standard_streams import say, tell
 from gui.app import Haloscope
 
 LONGEST_WAIT_MS = 60_000
@@ -57,10 +57,9 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     haloscope.window.show()
     app.exec()
-    sys.stdout.write(json.dumps(times) + "\n")
-    sys.stdout.flush()
+    status = say(json.dumps(times))
     if times["first_result_ms"] is None:
         message = haloscope.window.message_bar.text or "The engine did not answer within a minute."
-        sys.stderr.write(f"No result was shown: {message}\n")
+        tell(f"No result was shown: {message}")
         return FAILED
-    return 0
+    return status

@@ -2,6 +2,7 @@
 
 import json
 import math
+import stat
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,17 +15,22 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
     Raises
     ------
     EngineError
-        The file cannot be read, is too large, is no JSON, not an object, nested too deep, or has a key twice or a
+        The file cannot be read, is none (a pipe, a device), is too large, is no JSON, not an object, nested too deep, or has a key twice or a
         number that is not finite.
     """
     what = f"{path.name} cannot be read"
     try:
+        # Asked before opening: opening a pipe would wait for ever.
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+            raise EngineError(what, "it is a device or a pipe, not a file", "Choose a file.")
         with path.open("rb") as file:
             data = file.read(largest_bytes + 1)
     except FileNotFoundError as error:
         raise EngineError(what, "there is no such file", "Check the name and the folder.") from error
     except IsADirectoryError as error:
         raise EngineError(what, "it is a folder", "Choose a file in it.") from error
+    except ValueError as error:  # a NUL in the path
+        raise EngineError(what, "it is not a possible path", "Check the name and the folder.") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise EngineError(

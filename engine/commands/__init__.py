@@ -42,12 +42,12 @@ def main(argv: list[str]) -> int:
     from engine.commands.output import tell_notes
     from engine.device.code_store import told_of_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
+    from engine.standard_streams import flushed
 
     try:
         with told_of_code_not_kept(lambda warning: tell_notes([str(warning)])):
             status = _command(argv)
-        _flush(sys.stdout)
-        return status
+        return flushed(status)
     except DeviceFault as error:
         _complain(str(error))
         leave_at_once(NO_DEVICE)

@@ -9,7 +9,6 @@ from typing import Any
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.output import say, say_json, table, tell
-from engine.commands.places import check_place
 from engine.commands.stopped import told_when_stopped
 from engine.course.about_machine import machine_lines
 from engine.course.files import make_folder, write_paper
@@ -18,6 +17,7 @@ from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import sheet_of
 from engine.errors import FileWriteError
+from engine.output_checks import check_place
 
 FORMAT, VERSION = "haloscope-course", 1
 

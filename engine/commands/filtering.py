@@ -19,13 +19,14 @@ from engine.commands.filter_options import (
 )
 from engine.commands.finishing import depth_of_result
 from engine.commands.output import printable, say, say_json, tell_notes
-from engine.commands.places import check_format, check_other_file, check_place
+from engine.commands.places import check_format
 from engine.commands.stopped import told_when_stopped
 from engine.image.finished import finished_picture, lost_values
 from engine.image.open import open_image
 from engine.image.save import save_image
 from engine.layout import Layout
 from engine.mask.mask import Mask
+from engine.output_checks import check_other_file, check_place
 from engine.results import RunResult
 from engine.timing.plan import SamplingPlan
 

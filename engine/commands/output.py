@@ -3,9 +3,9 @@
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, TextIO
 
+from engine import standard_streams
 from engine.errors import FileWriteError
 from engine.strict_json import json_text
 
@@ -39,8 +39,7 @@ def say_json(document: Any) -> None:
 
 def tell(line: str) -> None:
     """Print a line for the person on standard error: an error, a note, progress; lost where nobody listens."""
-    with suppress(OSError):
-        _write(sys.stderr, " ".join(line.split()))
+    standard_streams.tell(printable(" ".join(line.split())))
 
 
 def tell_notes(notes: Sequence[str]) -> None:

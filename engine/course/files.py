@@ -8,7 +8,7 @@ from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.table_csv import csv_of
 from engine.errors import FileWriteError
-from engine.files import atomic_write
+from engine.files import atomic_write, undivided
 
 
 def make_folder(folder: str) -> None:
@@ -58,6 +58,7 @@ def write_paper(
             contents[name] = svg_of(table.figure)
             pictures[table.figure.title] = name
     contents[f"{paper.key}.md"] = markdown_of(paper, tables, machine, pictures).encode()
-    for name, content in contents.items():
-        atomic_write(os.path.join(folder, name), content)
+    with undivided():
+        for name, content in contents.items():
+            atomic_write(os.path.join(folder, name), content)
     return tuple(contents)

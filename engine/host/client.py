@@ -33,10 +33,12 @@ from engine.host.protocol import (
     ToHost,
     Working,
     blocks_of,
+    file_of,
     wants_simulator,
 )
 
 GRACE_S = 2.0
+STOP_S = 1.0
 SHORTEST_DEADLINE_S = 5.0
 DEADLINE_FACTOR = 10.0
 # A first start compiles Python's own files and looks for a GPU; 15 s were seen on two busy cores.
@@ -96,9 +98,10 @@ class EngineClient:
         return host.link.pid if host else None
 
     def start(self) -> None:
-        """Start the host in the background and return at once."""
+        """Start the host in the background and return at once; not after `shutdown`."""
         with self._lock:
-            self._host(simulator=False)
+            if not self._closing:
+                self._host(simulator=False)
 
     def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[Any]:
         """Ask for something.
@@ -179,7 +182,10 @@ class EngineClient:
         host.link.kill("it is started again to use the GPU")
 
     def shutdown(self) -> None:
-        """End every host and free all shared memory; requests that are not answered fail as cancelled."""
+        """End every host and free all shared memory; requests that are not answered fail as cancelled.
+
+        A file that is being written becomes whole first; one that is only prepared is given up.
+        """
         with self._lock:
             self._closing = True
             hosts = list(self._hosts.values())
@@ -189,9 +195,14 @@ class EngineClient:
         for host in hosts:
             host.link.send(Stop())
         for host in hosts:
-            if not host.link.join(1.0):
-                host.link.kill("the program is closing")
-                host.link.join(5.0)
+            # One that is not up yet has nothing in its hands.
+            if host.link.join(STOP_S if host.ready else 0.0):
+                continue
+            if self._is_saving(host):
+                # A kill would leave a part of the file. The host's deadline holds all the same.
+                host.link.join(None)
+            host.link.kill("the program is closing")
+            host.link.join(5.0)
         self._blocks.remove_all()
 
     def _host(self, simulator: bool) -> Host:
@@ -217,6 +228,10 @@ class EngineClient:
 
     def _in_hands_of(self, host: Host) -> list[Pending]:
         return [p for p in self._pending.values() if p.link is host.link]
+
+    def _is_saving(self, host: Host) -> bool:
+        with self._lock:
+            return any(p.begun and file_of(p.request) for p in self._in_hands_of(host))
 
     def _receive(self, link: HostLink, message: object) -> None:
         if isinstance(message, Ready):

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 
@@ -89,14 +90,15 @@ class HostLink:
         with self._lock:
             self._end_reason = reason
 
-    def join(self, timeout_s: float) -> bool:
-        """Wait for the end of the process and of the thread; True if both are over."""
+    def join(self, timeout_s: float | None) -> bool:
+        """Wait for the end of the process and of the thread, None: as long as it takes; True if both are over."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         reason = ""
         try:
+            _spare_children_terminal()
             reason = self._live()
         except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host is told
             _log.exception("The link to the engine's process failed")
@@ -168,6 +170,17 @@ class HostLink:
                 self.kill(
                     "it did not answer for more than ten times the time that the work was expected to take"
                 )
+
+
+def _spare_children_terminal() -> None:
+    """Block SIGINT and SIGHUP in this thread; the processes that it starts inherit that.
+
+    Ctrl+C in a terminal, and its end, reach the whole group. A child that is still importing would print its traceback.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        # Were it started later, it would unblock SIGINT here.
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
 
 
 def _ended_how(exit_code: int | None) -> str:

@@ -12,8 +12,10 @@ from engine.host.options import HostOptions
 
 def serve(connection: Connection, options: HostOptions) -> None:
     """Serve requests until the pipe closes or `Stop` comes. Called on: the main thread of the child."""
-    # Ctrl+C in a terminal reaches the whole group; the window decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl+C in a terminal, and its end, reach the whole group; the window decides what they mean.
+    for ending in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, ending):
+            signal.signal(getattr(signal, ending), signal.SIG_IGN)
     if options.simulator:
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
     if not options.use_cuda:

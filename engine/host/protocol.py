@@ -372,6 +372,13 @@ def blocks_of(reply: object) -> tuple[str, ...]:
     return tuple(found)
 
 
+def file_of(request: Request) -> str:
+    """Return the file, or the folder of files, that a request writes; empty for one that writes none."""
+    if isinstance(request, SaveResult):
+        return request.path
+    return request.folder if isinstance(request, SaveCourse) else ""
+
+
 def wants_simulator(request: Request) -> bool:
     """Return whether a request is for the simulator, which has a process of its own."""
     if isinstance(request, RunMatmul):

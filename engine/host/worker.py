@@ -7,6 +7,7 @@ from multiprocessing.connection import Connection
 
 from engine.device.code_store import told_of_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
+from engine.files import undivided
 from engine.host import course_jobs, jobs, matmul_jobs, shared
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.lane import Lane
@@ -26,6 +27,7 @@ from engine.host.protocol import (
     Stop,
     ToHost,
     Working,
+    file_of,
 )
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has said so.
@@ -46,7 +48,7 @@ class Worker:
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
         self._cancelled: set[int] = set()
-        self._current: int | None = None
+        self._current: ToHost | None = None
         self._stopping = False
 
     def run(self) -> None:
@@ -64,7 +66,7 @@ class Worker:
             message = self._receive()
             came = [message]
             # All that lies in the pipe is known before any of it is begun: one may stop another.
-            while not isinstance(message, Stop) and self._has_more():
+            while not isinstance(message, Stop | None) and self._has_more():
                 message = self._receive()
                 came.append(message)
             self._note([m for m in came if not (isinstance(m, Release) or _is_light(m))])
@@ -73,18 +75,32 @@ class Worker:
                     shared.recycle(*other.names)
                 elif isinstance(other, ToHost) and _is_light(other):
                     self._answer(other)
+            if message is None:
+                # The window is gone without a word: a file that is being saved is finished first.
+                return
+        self._leave_save()
 
     def _receive(self) -> object:
+        """Return the next message; None where nobody is left to send one."""
         try:
             return self._connection.recv()
         except (EOFError, OSError):
-            return Stop()
+            return None
 
     def _has_more(self) -> bool:
         try:
             return self._connection.poll()
         except OSError:
             return False
+
+    def _leave_save(self) -> None:
+        """End the process where it prepares a file that nobody waits for; one that is being written becomes whole."""
+        with self._changed:
+            is_saving = self._current is not None and file_of(self._current.request)
+        if is_saving:
+            # Encoding cannot be interrupted otherwise: 12,000 x 12,000 pixels take 12 s.
+            with undivided():
+                os._exit(0)
 
     def _note(self, messages: list[object]) -> None:
         with self._changed:
@@ -96,9 +112,10 @@ class Worker:
                         self._waiting.append(message)
                 elif isinstance(message, Cancel):
                     # One that comes after the answer would be remembered for ever.
-                    if message.id == self._current or any(wait.id == message.id for wait in self._waiting):
+                    is_current = self._current is not None and message.id == self._current.id
+                    if is_current or any(waiting.id == message.id for waiting in self._waiting):
                         self._cancelled.add(message.id)
-                elif isinstance(message, Stop):
+                elif isinstance(message, Stop | None):
                     self._stopping = True
             self._changed.notify()
 
@@ -108,9 +125,8 @@ class Worker:
                 self._changed.wait()
             if self._stopping:
                 return None
-            message = self._waiting.popleft()
-            self._current = message.id
-            return message
+            self._current = self._waiting.popleft()
+            return self._current
 
     def _answer(self, message: ToHost) -> None:
         def stop_if_cancelled() -> None:
@@ -142,7 +158,7 @@ class Worker:
         with self._changed:
             self._cancelled.discard(message.id)
             # A light question is answered while another request is the current one.
-            if self._current == message.id:
+            if self._current is message:
                 self._current = None
 
     def _do(self, message: ToHost, report: jobs.Report) -> object:

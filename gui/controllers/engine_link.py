@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
-from engine.host.protocol import Progress, Ready, Request
+from engine.host.protocol import Progress, Ready, Request, file_of
 from gui.controllers.block_keeper import BlockKeeper, blocks_of_request
 from gui.engine_start import Event, StartedEngine
 from gui.state.engine_state import RESTARTING, EngineState
@@ -40,11 +41,14 @@ class EngineLink(QObject):
         A host has ended by itself: HostLost. The asks that it held fail after this.
     noticed(object)
         Something that the person should know and that nothing failed by: CodeNotKept.
+    save_ended(bool)
+        A file was saved, or (False) could not be. Emitted after whoever asked was told.
     """
 
     ready = Signal(object)
     lost = Signal(object)
     noticed = Signal(object)
+    save_ended = Signal(bool)
     _event_arrived = Signal(object)
     _answer_arrived = Signal(object, object)
     _progress_arrived = Signal(object, object)
@@ -65,6 +69,11 @@ class EngineLink(QObject):
     def uses_cuda(self) -> bool:
         """False after three faults in ten minutes, until `try_cuda_again`."""
         return self._client.use_cuda
+
+    @property
+    def files_being_saved(self) -> tuple[str, ...]:
+        """Names of the files, and of the folders of files, that the engine has yet to write."""
+        return tuple(Path(path).name for path in (file_of(ask.request) for ask in self._open) if path)
 
     def ask(self, ask: Ask) -> Ask:
         """Send a request; the picture that it reads is kept until it is answered."""
@@ -114,6 +123,7 @@ class EngineLink(QObject):
     def _on_answer(self, ask: Ask, future: Future[Any]) -> None:
         if self._open.pop(ask, None) is None:
             return
+        is_done = False
         try:
             reply = future.result()
         except CancelledError:
@@ -121,5 +131,8 @@ class EngineLink(QObject):
         except EngineError as error:
             ask.failed(error)
         else:
+            is_done = True
             ask.replied(reply)
+        if file_of(ask.request):
+            self.save_ended.emit(is_done)
         self.keeper.drop(blocks_of_request(ask.request))

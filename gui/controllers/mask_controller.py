@@ -16,6 +16,9 @@ _MARK = b"haloscope-mask"
 def says_mask(path: Path) -> bool:
     """Return whether a JSON file says of itself that it is a mask; a file that cannot be read says nothing."""
     try:
+        # Opening a pipe would wait for ever.
+        if not path.is_file():
+            return False
         with path.open("rb") as file:
             return _MARK in file.read(MAX_BYTES)
     except OSError:

@@ -5,6 +5,7 @@ The picture itself is not in the file, only where it is; the mask is, with ancho
 
 import json
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,11 @@ class _Reader:
         value = self.values.get(key, default)
         if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
             raise self.bad(f'its "{key}" is not a text')
+        try:
+            # JSON can write one half of a surrogate pair, which is no character and in no file's name.
+            os.fsencode(value)
+        except UnicodeEncodeError as error:
+            raise self.bad(f'its "{key}" holds what is no character') from error
         return value
 
     def choice(self, key: str, default: str, choices: tuple[str, ...]) -> str:

@@ -2,17 +2,32 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from PIL import Image
+
+from engine.image.open import open_image
+
 ROOT = Path(__file__).parents[2]
 
 
-def start(*arguments: str, code: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", code] if code else [sys.executable, "main.py", *arguments]
+def start(
+    *arguments: str, code: str = "", folder: Path = ROOT, **more: bool
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", code] if code else [sys.executable, str(ROOT / "main.py"), *arguments]
     return subprocess.run(
-        command, cwd=ROOT, env=os.environ.copy(), capture_output=True, text=True, timeout=100, check=False
+        command,
+        cwd=folder,
+        env=os.environ.copy(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        **more,
     )
 
 
@@ -72,4 +87,115 @@ if __name__ == "__main__":
 """
     answer = start(code=code)
     assert (answer.returncode, answer.stderr) == (130, "Stopped: no picture was written.\n")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("how", ["close", "ctrl-c"])
+def test_that_a_file_that_is_being_saved_is_whole_when_the_window_has_closed(tmp_path, how):
+    out = tmp_path / "x.png"
+    code = f"""
+import os, signal, sys
+from pathlib import Path
+if __name__ == "__main__":
+    from gui import app
+    from gui.launch import main
+    begin = app.Haloscope.begin
+    def save_and_close(haloscope, first):
+        def shown():
+            haloscope.pictures.save_result(Path({str(out)!r}))
+            if {how!r} == "close":
+                haloscope.window.close()
+            else:
+                os.kill(os.getpid(), signal.SIGINT)
+        haloscope.previews.shown.connect(shown)
+        begin(haloscope, first)
+    app.Haloscope.begin = save_and_close
+    sys.exit(main([]))
+"""
+    answer = start(code=code)
+    # The offscreen platform says that of every window of a fixed size.
+    said = [line for line in answer.stderr.splitlines() if "propagateSizeHints" not in line]
+    if how == "close":
+        assert (answer.returncode, said) == (0, [])
+    else:
+        words = "Saving x.png: the window closes when that is done. Ctrl+C again discards it."
+        assert (answer.returncode, said) == (130, [words])
+    assert open_image(out).pixels.shape == (512, 512, 3)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.png"]
+
+
+@pytest.mark.parametrize("module", ["gui.crash_log", "engine.host.client", "PySide6.QtGui", "gui.app"])
+def test_that_ctrl_c_at_any_moment_of_the_start_ends_quietly(tmp_path, module):
+    # Ctrl+C reaches the engine's process too, which begins to import when PySide6 is imported.
+    code = f"""
+import os, runpy, signal, sys
+class InterruptAt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            os.killpg(0, signal.SIGINT)
+sys.meta_path.insert(0, InterruptAt())
+sys.argv = ["main.py", "screenshot", {str(tmp_path / "out.png")!r}]
+runpy.run_path("main.py", run_name="__main__")
+"""
+    answer = start(code=code, start_new_session=True)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (128 + signal.SIGINT, "", "")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("no-folder/x.png",), "its folder does not exist"),
+        (("picture.png", "picture.png"), "is the picture itself"),
+        (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
+        (("x.png", "--session", "surrogate.json"), 'its "path" holds what is no character'),
+        (("x.png", "--session", "pipe"), "it is a device or a pipe, not a file"),
+    ],
+)
+def test_that_screenshot_refuses_in_one_line_what_it_cannot_open_or_write(tmp_path, options, says):
+    Image.new("RGB", (8, 8)).save(tmp_path / "picture.png")
+    os.mkfifo(tmp_path / "pipe")
+    for name, path in (("of-picture", "picture.png"), ("surrogate", "\ud800.png")):
+        session = {
+            "format": "haloscope-session",
+            "version": 1,
+            "picture": {"path": path},
+            "mask": {"weights": [[1]]},
+            "settings": {},
+        }
+        (tmp_path / f"{name}.json").write_text(json.dumps(session))
+    before = (tmp_path / "picture.png").read_bytes()
+    answer = start("screenshot", *options, folder=tmp_path)
+    assert answer.returncode == 2
+    assert says in answer.stderr
+    assert len(answer.stderr.splitlines()) == 1
+    assert (tmp_path / "picture.png").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("screenshot no-folder/x.png >&- 2>&- <&-", 2),
+        ("--help >&-", 2),
+        ("masks >&-", 2),
+        ("masks 2>&-", 0),
+        ("filter none.png x.png --mask box-3 2>/dev/full", 2),
+        ("--help | head -0; exit ${PIPESTATUS[0]}", 141),
+        ("masks | head -0; exit ${PIPESTATUS[0]}", 141),
+    ],
+)
+def test_that_a_closed_stream_is_no_traceback_and_the_status_tells(tmp_path, command, status):
+    main = f"{sys.executable} {Path(__file__).parents[2] / 'main.py'}"
+    answer = subprocess.run(
+        ["bash", "-c", f"{main} {command}"],
+        cwd=tmp_path,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert answer.returncode == status, answer.stderr
+    assert "Traceback" not in answer.stderr
     assert not list(tmp_path.iterdir())

@@ -59,6 +59,26 @@ def stick_in_previews(connection: Connection, options: HostOptions) -> None:
     serve(connection, options)
 
 
+def encode_for_ever(connection: Connection, options: HostOptions) -> None:
+    """Never come to an end with the file that is to be saved."""
+    jobs.save_image = lambda *_, **__: threading.Event().wait()  # type: ignore[attr-defined]
+    serve(connection, options)
+
+
+def write_slowly(connection: Connection, options: HostOptions) -> None:
+    """Stick in the middle of a file until somebody opens the pipe "go-on" beside it, as a slow disk may."""
+    sync = os.fsync
+
+    def sync_slowly(descriptor: int) -> None:
+        written = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if written.suffix == ".part":
+            (written.parent / "go-on").read_bytes()
+        sync(descriptor)
+
+    os.fsync = sync_slowly
+    serve(connection, options)
+
+
 class Unreadable:
     """Fails in the process that reads it, as a class does that only one side knows."""
 

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pytest
 
@@ -66,3 +68,8 @@ def test_that_a_mask_says_so_in_its_file(masks, tmp_path):
     assert says_mask(tmp_path / "mask.json")
     assert not says_mask(tmp_path / "session.json")
     assert not says_mask(tmp_path / "missing.json")
+
+
+def test_that_a_pipe_that_is_dropped_says_nothing_instead_of_being_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    assert not says_mask(tmp_path / "pipe.json")

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -71,6 +72,8 @@ def changed(part: str, **fields) -> dict:
         (document() | {"mask": None}, "mask"),
         (changed("picture", path=3), "path"),
         (changed("picture", path="a\0b"), "path"),
+        (changed("picture", path="\ud800.png"), "no character"),
+        (changed("mask", name="\ud800"), "no character"),
         (changed("mask", weights=[]), "weights"),
         (changed("mask", name="n" * 300), "more than 200 characters"),
         (changed("mask", weights=[[1], [1, 2]]), "rows differ in length"),
@@ -139,3 +142,15 @@ def test_that_a_huge_file_is_refused_before_it_is_parsed(tmp_path):
 def test_that_a_session_that_is_not_there_is_told(tmp_path, name):
     with pytest.raises(SessionError):
         load_session(tmp_path / name)
+
+
+def test_that_a_pipe_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(SessionError, match="it is a device or a pipe, not a file"):
+        load_session(tmp_path / "pipe.json")
+
+
+def test_that_a_picture_whose_name_is_not_utf_8_comes_back(tmp_path):
+    name = os.fsdecode(bytes(tmp_path) + b"/\xff.png")
+    save_session(tmp_path / "session.json", Session(name, "", MASK, SETTINGS))
+    assert load_session(tmp_path / "session.json").picture_path == name
