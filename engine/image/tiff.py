@@ -6,14 +6,18 @@ Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decode
 import logging
 import math
 import os
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.image.budget import check_budget
+from engine.image.budget import Budget
+from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
+from engine.image.form import Form
 from engine.image.orientation import EXIF_ORIENTATION_TAG
+from engine.image.scratch import Scratch, bands
 from engine.image.tiff_pixels import to_picture_arrays
 
 if TYPE_CHECKING:
@@ -21,16 +25,18 @@ if TYPE_CHECKING:
 
 _ICC_PROFILE_TAG = 34675
 
+# Strips and tiles are read that many bytes at a time (tifffile: 256 MB).
+_READ_BYTES = 16 * 2**20
 
-def read_tiff(file: BinaryIO, max_bytes: int) -> Decoded:
+
+def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the first page of a TIFF or BigTIFF.
 
     Parameters
     ----------
     file : binary file
         At its start.
-    max_bytes : int
-        Limit on the bytes of the decoded picture.
+    budget : Budget
 
     Raises
     ------
@@ -49,27 +55,21 @@ def read_tiff(file: BinaryIO, max_bytes: int) -> Decoded:
         page = tiff.pages.first
         if not isinstance(page, TiffPage):  # a TiffFrame needs a page before it
             raise Refused("it has no first page")
-        _check_header(page, max_bytes)
+        _check_header(page)
+        samples_form = Form(page.imagelength, page.imagewidth, page.samplesperpixel, False, np.dtype(page.dtype))
+        budget.check(samples_form)
+        form = _form(page)
+        budget.check(form, max(0, samples_form.decoded_bytes - form.decoded_bytes) + _segment_bytes(page))
         notes = list(_check_segments(page, file_bytes))
-        image = page.asarray(squeeze=False)
-        if image.shape != page.shaped:
-            raise Refused(f"it decodes to shape {image.shape}, its tags promised {page.shaped}")
-        # (planes, 1, rows, columns, 1) or (1, 1, rows, columns, samples) -> rows, columns, samples
-        samples = np.moveaxis(image[:, 0], 0, -2).reshape(*image.shape[2:4], -1)
-        pixels, alpha, colour_notes = to_picture_arrays(samples, page)
-        notes += colour_notes
+        canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)))
+        # Bands may tell the same of the picture again.
+        notes += dict.fromkeys(_fill(canvas, page))
         notes += _page_notes(tiff)
         profile = page.tags.valueof(_ICC_PROFILE_TAG)
-        return Decoded(
-            pixels=pixels,
-            alpha=alpha,
-            icc_profile=profile if isinstance(profile, bytes) else None,
-            orientation=int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)),
-            notes=tuple(notes),
-        )
+        return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes))
 
 
-def _check_header(page: "TiffPage", max_bytes: int) -> None:
+def _check_header(page: "TiffPage") -> None:
     if page.imagewidth < 1 or page.imagelength < 1:
         raise Refused(f"its tags say {page.imagewidth} x {page.imagelength} pixels")
     if page.imagedepth > 1:
@@ -79,14 +79,45 @@ def _check_header(page: "TiffPage", max_bytes: int) -> None:
             f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no known number type",
             "Save it with 8 or 16 bits a value, or as 32-bit float.",
         )
-    # Packed values (1 to 7, 9 to 15 bits) are unpacked to the next whole type.
-    check_budget(page.imagewidth, page.imagelength, page.samplesperpixel, page.dtype.itemsize, max_bytes)
-    for side in (page.tilewidth, page.tilelength) if page.is_tiled else ():
-        if side < 1:
-            raise Refused("its tiles have no size")
-    if page.is_tiled:
-        # A tile is decoded whole, even where the picture is smaller.
-        check_budget(page.tilewidth, page.tilelength, page.samplesperpixel, page.dtype.itemsize, max_bytes)
+    if page.is_tiled and min(page.tilewidth, page.tilelength) < 1:
+        raise Refused("its tiles have no size")
+
+
+def _form(page: "TiffPage") -> Form:
+    """What the picture will be: a single pixel is interpreted as all of them will be."""
+    pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
+    pixels, alpha, _ = to_picture_arrays(pixel, page)
+    return Form(page.imagelength, page.imagewidth, 1 if pixels.ndim == 2 else 3, alpha is not None, pixels.dtype)
+
+
+def _segment_bytes(page: "TiffPage") -> int:
+    """Bytes of a strip or tile, compressed and decoded, which is decoded whole and then copied to its place."""
+    if page.is_contiguous:
+        return 0
+    rows, columns = (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
+    rows = min(rows, page.imagelength) if not page.is_tiled else rows
+    samples = page.samplesperpixel if page.planarconfig == 1 else 1
+    return rows * columns * samples * np.dtype(page.dtype).itemsize + max(page.databytecounts, default=0)
+
+
+def _fill(canvas: Canvas, page: "TiffPage") -> list[str]:
+    """Decode a page onto a canvas; return what was changed on the way."""
+    # (planes, 1, rows, columns, samples): one of planes and samples is 1.
+    scratch = Scratch(page.shaped, page.dtype)
+    image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES)
+    if image.shape != page.shaped:
+        raise Refused(f"it decodes to shape {image.shape}, its tags promised {page.shaped}")
+    notes: list[str] = []
+    height, width = image.shape[2:4]
+    for rows in bands(height, image.nbytes // height):
+        part: NDArray[Any] = image[:, 0, rows]
+        samples = np.moveaxis(part, 0, -2).reshape(rows.stop - rows.start, width, -1)
+        pixels, alpha, told = to_picture_arrays(samples, page)
+        canvas.put(rows, pixels, alpha)
+        notes += told
+        for plane in part:
+            scratch.give_back(plane)
+    return notes
 
 
 def _check_segments(page: "TiffPage", file_bytes: int) -> tuple[str, ...]:
