@@ -24,7 +24,7 @@ class Budget:
     work_bytes : callable of (Form) -> int, optional
         The most memory that what follows takes at any time, bytes, the decoded picture counted.
     work : str
-        What follows, in words ("filtering and saving it").
+        What follows, in words before the picture's size ("filtering and saving").
     """
 
     max_bytes: int
@@ -52,7 +52,7 @@ class Budget:
         self._check(form.decoded_bytes, f"its {pixels} take")
         self._check(form.decoded_bytes + decoder_bytes, f"decoding its {pixels} takes")
         if self.work_bytes is not None:
-            self._check(self.work_bytes(form), f"{self.work} with its {pixels} takes")
+            self._check(self.work_bytes(form), f"{self.work} its {pixels} takes")
 
     def _check(self, needed_bytes: int, words: str) -> None:
         if needed_bytes > self.max_bytes:

@@ -38,7 +38,7 @@ def open_image(
     *,
     max_bytes: int = DEFAULT_MAX_BYTES,
     work_bytes: Callable[[Form], int] | None = None,
-    work: str = "what follows",
+    work: str = "working with",
 ) -> Picture:
     """Open a PNG, JPEG, TIFF, BMP, WebP or GIF file as a picture.
 
@@ -56,7 +56,7 @@ def open_image(
     work_bytes : callable of (Form) -> int, optional
         The most memory that what is to be done with the picture takes, bytes; held to the same limit at once.
     work : str
-        What that is, in words ("filtering and saving it").
+        What that is, in words before the picture's size ("filtering and saving").
 
     Returns
     -------

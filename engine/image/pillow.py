@@ -34,9 +34,11 @@ _TARGET_MODES = {
 }
 _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 
-# How many bytes a pixel takes in Pillow's memory; 4 in all other modes. Of "1" and "LA" it makes no map.
+# How many bytes a pixel takes in Pillow's memory; 4 in all other modes.
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
-_MAPPED_MODES = ("L", "P", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
+# Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it decodes, and is
+# lost where it then takes other memory (GIF).
+_MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 
 _limit_lock = threading.Lock()
 

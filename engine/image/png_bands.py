@@ -17,7 +17,7 @@ from engine.image.form import Form
 from engine.image.scratch import bands
 
 _PALETTE = 3
-_READ_BYTES = 2**20
+_READ_BYTES = 64 * 2**10
 
 
 def can_be_cut(depth: int, colour_type: int, is_interlaced: bool) -> bool:
