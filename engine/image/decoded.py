@@ -16,8 +16,11 @@ class Decoded:
     icc_profile : bytes, optional
     notes : tuple of str
         Sentences for the person.
+    metadata : tuple of str
+        What else the file holds that no picture here carries: "EXIF data", "resolution (DPI)".
     """
 
     canvas: Canvas
     icc_profile: bytes | None = None
     notes: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()

@@ -47,10 +47,10 @@ def finished_picture(
     elif alpha is not None:
         alpha = change_alpha_depth(alpha, target)
     if target == np.float32:
-        return Picture(values, alpha, picture.icc_profile)
+        return Picture(values, alpha, picture.icc_profile, metadata=picture.metadata)
     scale = 1.0 if picture.dtype == np.float32 else _white(target) / _white(picture.dtype)
     pixels = to_depth(values, target, range_mode=range_mode, scale=scale)
-    return Picture(pixels, alpha, picture.icc_profile)
+    return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
 
 
 def lost_values(values: NDArray[Any], target: np.dtype[Any]) -> tuple[str, ...]:

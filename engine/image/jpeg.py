@@ -28,7 +28,9 @@ _SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
 # (sequential) one for its end. Arithmetic coding (C9 on) takes less than a bit for what it expects.
 _FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)
+_PROGRESSIVE = (0xC2, 0xCA)
+# Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
+_NOT_READ = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,14 @@ class Frame:
         No legal file of that size is shorter.
     is_progressive : bool
         The decoder holds all coefficients until the last scan.
+    unread : str
+        What no decoder here reads, in words; empty for what is read.
     """
 
     blocks: int
     fewest_bytes: int
     is_progressive: bool
+    unread: str
 
     @property
     def coefficient_bytes(self) -> int:
@@ -120,7 +125,7 @@ def frame_of(file: BinaryIO) -> Frame | None:
 def _frame(marker: int, content: bytes) -> Frame | None:
     if len(content) < 6 or len(content) < 6 + 3 * content[5]:
         return None
-    _, height, width, count = struct.unpack(">BHHB", content[:6])
+    bits, height, width, count = struct.unpack(">BHHB", content[:6])
     sampling = [(content[7 + 3 * i] >> 4, content[7 + 3 * i] & 15) for i in range(count)]
     if not sampling or any(not across or not down for across, down in sampling):
         return None
@@ -128,7 +133,8 @@ def _frame(marker: int, content: bytes) -> Frame | None:
     blocks = sum(
         -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down)) for across, down in sampling
     )
-    return Frame(blocks, blocks * _FEWEST_BITS.get(marker, 0) // 8, marker in _PROGRESSIVE)
+    unread = "it is hierarchical" if marker in _NOT_READ else f"it has {bits} bits a sample" if bits != 8 else ""
+    return Frame(blocks, blocks * _FEWEST_BITS.get(marker, 0) // 8, marker in _PROGRESSIVE, unread)
 
 
 def end_of_first_image(file: BinaryIO) -> int | None:

@@ -1,4 +1,4 @@
-"""Metadata as Pillow and the formats hold it: of many fields, the orientation is used."""
+"""Metadata as Pillow and the formats hold it: of many fields, the orientation is used; that there are others is told."""
 
 import re
 import zlib
@@ -9,8 +9,15 @@ from engine.image.orientation import EXIF_ORIENTATION_TAG
 # As an attribute or as an element; other prefixes than "tiff" for Adobe's name space have not been seen.
 _XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])\s*[\"'<]")
 
+_RAW_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")
+
 # Texts are some kB; one that inflates further is none.
 _MAX_TEXT_BYTES = 16 * 2**20
+
+
+def named_metadata(*, exif: object = None, resolution: object = None) -> tuple[str, ...]:
+    """Return the names of what a file holds and a saved picture will not, each where there is some."""
+    return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if resolution else ()))
 
 
 def orientation_of_exif(block: bytes | None) -> int:
@@ -40,6 +47,11 @@ def orientation_of_xmp(packet: bytes | None) -> int:
     return int(found.group(1)) if found else 0
 
 
+def is_raw_exif(chunk: bytes) -> bool:
+    """Whether a text chunk of a PNG (its type and content) holds EXIF data."""
+    return chunk[4:].partition(b"\0")[0] in _RAW_EXIF
+
+
 def orientation_of_text(chunks: Iterable[bytes]) -> int:
     """Orientation in the text chunks of a PNG, 0 where there is none.
 
@@ -54,7 +66,7 @@ def orientation_of_text(chunks: Iterable[bytes]) -> int:
         keyword, text = _keyword_and_text(chunk)
         if keyword == b"XML:com.adobe.xmp":
             orientation = orientation_of_xmp(text)
-        elif keyword in (b"Raw profile type exif", b"Raw profile type APP1"):
+        elif keyword in _RAW_EXIF:
             block = _hexadecimal(text)
             orientation = orientation_of_exif(block) or orientation_of_xmp(block)
         elif keyword == b"Raw profile type xmp":

@@ -127,7 +127,7 @@ def _picture(decoded: Decoded, path: Path, format_name: str) -> Picture:
         notes.append(
             f"Its colour profile is not one for {channels}, as the picture is now, and was left out."
         )
-    return Picture(pixels, alpha, profile or None, path, format_name, tuple(notes))
+    return Picture(pixels, alpha, profile or None, path, format_name, tuple(notes), decoded.metadata)
 
 
 def _extension_notes(path: Path, format_name: str) -> Sequence[str]:

@@ -10,9 +10,10 @@ import numpy as np
 from engine.image.budget import Budget
 from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
-from engine.image.faults import Refused
+from engine.image.faults import Refused, not_supported
 from engine.image.form import Form
 from engine.image.jpeg import Frame, WithSurplus, end_of_first_image, frame_of
+from engine.image.metadata import named_metadata
 from engine.image.orientation import EXIF_ORIENTATION_TAG
 from engine.image.scratch import Scratch, bands
 
@@ -59,12 +60,15 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
     Refused
         Too large, or damaged in a way that Pillow does not tell. Errors of Pillow pass through.
     """
+    frame = frame_of(file) if format_name == "JPEG" else None
+    if frame is not None and frame.unread:
+        raise not_supported("JPEG", frame.unread)
+    file.seek(0)
     with _opened(file, format_name) as image:
-        mode = _target_mode(image)
+        mode = _target_mode(image, format_name)
         width, height = image.size
         form = Form(height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8))
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
-        frame = frame_of(file) if format_name == "JPEG" else None
         # Rows in Pillow's memory are given back where it is ours; what is larger than the picture is held all the same.
         beside = max(0, stored_bytes - form.decoded_bytes) if image.mode in _MAPPED_MODES else stored_bytes
         budget.check(form, beside + (frame.coefficient_bytes if frame else 0))
@@ -89,8 +93,9 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
         profile = image.info.get("icc_profile")
+        metadata = named_metadata(exif=image.info.get("exif"), resolution=image.info.get("dpi"))
         notes += _frame_notes(image)
-    return Decoded(canvas, profile, tuple(notes))
+    return Decoded(canvas, profile, tuple(notes), metadata)
 
 
 def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None:
@@ -143,9 +148,9 @@ def _opened(file: BinaryIO, format_name: str) -> "ImageFile.ImageFile":
             Image.MAX_IMAGE_PIXELS = limit
 
 
-def _target_mode(image: "Image.Image") -> str:
+def _target_mode(image: "Image.Image", format_name: str) -> str:
     if image.mode not in _TARGET_MODES:
-        raise Refused(f"its pixels are of a kind that is not read here ({image.mode})", "Save it as RGB.")
+        raise not_supported(format_name, f"its pixels are of the kind {image.mode}")
     mode = _TARGET_MODES[image.mode]
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
 

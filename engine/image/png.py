@@ -17,7 +17,7 @@ from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.metadata import orientation_of_exif, orientation_of_text
+from engine.image.metadata import is_raw_exif, named_metadata, orientation_of_exif, orientation_of_text
 from engine.image.png_bands import can_be_cut, decode_in_bands
 
 _SIGNATURE_BYTES = 8
@@ -121,6 +121,9 @@ def read_png(file: BinaryIO, budget: Budget) -> Decoded:
         canvas,
         icc_profile=_profile(extras.get(b"iCCP")),
         notes=(f"It is an animation of {frames} frames; the first was opened.",) if frames > 1 else (),
+        metadata=named_metadata(
+            exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), resolution=extras.get(b"pHYs", b"")[-1:] == b"\1"
+        ),
     )
 
 

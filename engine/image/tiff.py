@@ -16,6 +16,7 @@ from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
+from engine.image.metadata import named_metadata
 from engine.image.orientation import EXIF_ORIENTATION_TAG
 from engine.image.scratch import Scratch, bands
 from engine.image.tiff_pixels import to_picture_arrays
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
 
 _ICC_PROFILE_TAG = 34675
+_EXIF_TAG = 34665
+_RESOLUTION_UNIT_TAG, _PER_LENGTH = 296, (2, 3)
 
 # Strips and tiles are read that many bytes at a time (tifffile: 256 MB).
 _READ_BYTES = 16 * 2**20
@@ -66,7 +69,10 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
         notes += dict.fromkeys(_fill(canvas, page))
         notes += _page_notes(tiff)
         profile = page.tags.valueof(_ICC_PROFILE_TAG)
-        return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes))
+        metadata = named_metadata(
+            exif=_EXIF_TAG in page.tags, resolution=page.tags.valueof(_RESOLUTION_UNIT_TAG, 1) in _PER_LENGTH
+        )
+        return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
 
 
 def _check_header(page: "TiffPage") -> None:
@@ -74,6 +80,8 @@ def _check_header(page: "TiffPage") -> None:
         raise Refused(f"its tags say {page.imagewidth} x {page.imagelength} pixels")
     if page.imagedepth > 1:
         raise Refused(f"it is a volume of {page.imagedepth} slices, not a picture", "Save one slice of it.")
+    if page.samplesperpixel < 1:
+        raise Refused("its tags say that a pixel has no values")
     if page.dtype is None:
         raise Refused(
             f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no known number type",

@@ -14,7 +14,7 @@ from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.metadata import orientation_of_exif, orientation_of_xmp
+from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
 from engine.image.pillow import read_with_pillow
 
 _ALPHA_FLAG, _ANIMATION_FLAG = 0x10, 0x02
@@ -70,7 +70,8 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     orientation = orientation_of_exif(facts.metadata.get(b"EXIF")) or orientation_of_xmp(facts.metadata.get(b"XMP "))
     canvas = Canvas(form, orientation)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=facts.has_alpha, out=out))
-    return Decoded(canvas, facts.metadata.get(b"ICCP"))
+    metadata = named_metadata(exif=facts.metadata.get(b"EXIF"))
+    return Decoded(canvas, facts.metadata.get(b"ICCP"), metadata=metadata)
 
 
 def _facts(file: BinaryIO) -> _Facts:
