@@ -30,6 +30,7 @@ _FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = (0xC2, 0xCA)
 # Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
+_OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
 _NOT_READ = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 
 
@@ -133,7 +134,7 @@ def _frame(marker: int, content: bytes) -> Frame | None:
     blocks = sum(
         -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down)) for across, down in sampling
     )
-    unread = "it is hierarchical" if marker in _NOT_READ else f"it has {bits} bits a sample" if bits != 8 else ""
+    unread = "it is hierarchical" if marker in _NOT_READ else f"it has {bits} bits a sample" if bits in _OTHER_DEPTHS else ""
     return Frame(blocks, blocks * _FEWEST_BITS.get(marker, 0) // 8, marker in _PROGRESSIVE, unread)
 
 

@@ -28,6 +28,10 @@ _ICC_PROFILE_TAG = 34675
 _EXIF_TAG = 34665
 _RESOLUTION_UNIT_TAG, _PER_LENGTH = 296, (2, 3)
 
+# Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte becomes: of LZW
+# 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
+_MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
+
 # Strips and tiles are read that many bytes at a time (tifffile: 256 MB).
 _READ_BYTES = 16 * 2**20
 
@@ -55,7 +59,10 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
 
     file_bytes = os.fstat(file.fileno()).st_size
     with TiffFile(file) as tiff:
-        page = tiff.pages.first
+        try:
+            page = tiff.pages.first
+        except IndexError as error:
+            raise Refused("it has no page: its first list of tags is missing or damaged") from error
         if not isinstance(page, TiffPage):  # a TiffFrame needs a page before it
             raise Refused("it has no first page")
         _check_header(page)
@@ -146,7 +153,22 @@ def _check_segments(page: "TiffPage", file_bytes: int) -> tuple[str, ...]:
             )
     if empty == len(segments):
         raise Refused("it holds no pixels")
+    if not empty and not page.is_subsampled:
+        _check_long_enough(page, sum(byte_count for _, byte_count in segments))
     return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",) if empty else ()
+
+
+def _check_long_enough(page: "TiffPage", byte_count: int) -> None:
+    """Refuse strips or tiles that cannot hold the pixels, however well they are compressed."""
+    most = _MOST_EXPANDED.get(int(page.compression))
+    if most is None:
+        return
+    least = page.imagelength * page.imagewidth * page.samplesperpixel * int(page.bitspersample) // 8 // most
+    if byte_count < least:
+        raise Refused(
+            f"its strips or tiles have {byte_count:,} bytes, its {page.imagewidth:,} x {page.imagelength:,} pixels take "
+            f"{least:,} at least: it was cut short or its tags are damaged"
+        )
 
 
 def _page_notes(tiff: "TiffFile") -> tuple[str, ...]:
