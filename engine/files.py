@@ -4,13 +4,13 @@ import errno
 import os
 import reprlib
 import stat
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadValue, FileWriteError
+from engine.part_files import part_file, remove_dead_parts
 
 _CHOOSE_ANOTHER = "Choose another folder or name."
 
@@ -109,15 +109,20 @@ def write_error(path: str, error: OSError) -> FileWriteError:
 
 
 def _write_beside_and_replace(target: Path, data: bytes | memoryview) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=".haloscope-", suffix=".part", dir=target.parent)
+    remove_dead_parts(target.parent)
+    file = part_file(target.parent)
+    temporary = file.name
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        # It stays open, and so locked, until it has its name.
+        with file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes files that only their owner can read.
-        os.chmod(temporary, _permissions(target))
-        os.replace(temporary, target)
+            if os.name != "posix":
+                file.close()  # an open file cannot be renamed there
+            # A temporary file can only be read by its owner.
+            os.chmod(temporary, _permissions(target))
+            os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.api import Request
 from engine.commands.batch_files import Task
+from engine.commands.filter_memory import WORK, work_bytes
 from engine.commands.filter_options import request_for
 from engine.commands.finishing import depth_of_result
 from engine.commands.places import check_format
@@ -69,7 +70,9 @@ def open_task(options: argparse.Namespace, task: Task) -> Opened:
     """Open a picture and look at the place of its result. Called on: any thread."""
     if task.refusal is not None:
         raise task.refusal
-    picture = open_image(task.source, max_bytes=options.max_bytes)
+    picture = open_image(
+        task.source, max_bytes=options.max_bytes, work_bytes=work_bytes(options, task.target), work=WORK
+    )
     dtype = depth_of_result(picture, options.depth, options.range, options.result_type)
     check_format(task.target, picture.channels, dtype, options.quality)
     return Opened(task, picture, dtype)

@@ -1,40 +1,64 @@
 """The limit on memory, checked from the header alone: before anything is allocated, and in well under a second."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from engine.image.faults import Refused
+from engine.image.form import Form
 
 # 4 GiB hold 35,000 x 40,000 RGB at 8 bit: beyond every camera, within the memory of most machines.
 DEFAULT_MAX_BYTES = 4 * 2**30
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_REMEDY = "Open a smaller picture or a part of it, or raise the limit (max_bytes, --max-bytes)."
 
 
-def check_budget(width: int, height: int, channels: int, value_bytes: int, max_bytes: int) -> None:
-    """Refuse a picture whose pixels would take more than `max_bytes`, or that has none.
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much memory a picture may take, and what will be done with it.
 
     Parameters
     ----------
-    width, height : int
-        Pixels.
-    channels : int
-        Values a pixel, alpha counted.
-    value_bytes : int
-        Bytes of each value.
     max_bytes : int
         The limit.
-
-    Raises
-    ------
-    Refused
-        With both sizes.
+    work_bytes : callable of (Form) -> int, optional
+        The most memory that what follows takes at any time, bytes, the decoded picture counted.
+    work : str
+        What follows, in words before the picture's size ("filtering and saving").
     """
-    if width < 1 or height < 1:
-        raise Refused(f"its header says {width} x {height} pixels")
-    needed_bytes = width * height * channels * value_bytes
-    if needed_bytes > max_bytes:
-        raise Refused(
-            f"its {width:,} x {height:,} pixels take {bytes_text(needed_bytes)}, the limit is {bytes_text(max_bytes)}",
-            "Open a smaller picture or a part of it, or raise the limit (max_bytes, --max-bytes).",
-        )
+
+    max_bytes: int
+    work_bytes: Callable[[Form], int] | None = None
+    work: str = ""
+
+    def check(self, form: Form, decoder_bytes: int = 0) -> None:
+        """Refuse a picture that has no pixels, or that takes more than the limit.
+
+        Parameters
+        ----------
+        form : Form
+        decoder_bytes : int, default 0
+            The most that its decoder holds beside the decoded picture. What stays below some ten MB, or is given
+            back as fast as the picture grows, is not counted.
+
+        Raises
+        ------
+        Refused
+            With both sizes.
+        """
+        if form.width < 1 or form.height < 1:
+            raise Refused(f"its header says {form.width} x {form.height} pixels")
+        pixels = f"{form.width:,} x {form.height:,} pixels"
+        self._check(form.decoded_bytes, f"its {pixels} take")
+        self._check(form.decoded_bytes + decoder_bytes, f"decoding its {pixels} takes")
+        if self.work_bytes is not None:
+            self._check(self.work_bytes(form), f"{self.work} its {pixels} takes")
+
+    def _check(self, needed_bytes: int, words: str) -> None:
+        if needed_bytes > self.max_bytes:
+            raise Refused(
+                f"{words} {bytes_text(needed_bytes)}, the limit is {bytes_text(self.max_bytes)}", _REMEDY
+            )
 
 
 def bytes_text(count: int) -> str:

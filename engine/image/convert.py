@@ -1,6 +1,6 @@
 """From one depth to another: how a float result becomes 8 or 16 bit, and back. Nothing is ever wrapped."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from engine.errors import BadValue, UnknownName
+from engine.image.scratch import bands
 
 RangeMode = Literal["clip", "absolute", "offset", "rescale"]
 
@@ -23,7 +24,7 @@ RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
 
 
 def to_depth(
-    image: NDArray[np.floating[Any]], dtype: DTypeLike, *, range_mode: RangeMode = "clip"
+    image: NDArray[np.floating[Any]], dtype: DTypeLike, *, range_mode: RangeMode = "clip", scale: float = 1.0
 ) -> NDArray[Any]:
     """Round a float image to 8 or 16 bit; saturate, never wrap.
 
@@ -37,6 +38,8 @@ def to_depth(
         uint8 or uint16.
     range_mode : {"clip", "absolute", "offset", "rescale"}
         What to do with values outside the range, see `RANGE_MODES`.
+    scale : float, default 1
+        The values are multiplied with it first, in float32.
 
     Returns
     -------
@@ -56,29 +59,52 @@ def to_depth(
         known = ", ".join(RANGE_MODES)
         raise UnknownName(f"There is no range mode {range_mode!r}", "", f"Choose one of: {known}.")
     full_scale = int(np.iinfo(target).max)
-    values: NDArray[Any] = _into_range(image, range_mode, full_scale)
-    # fmax and fmin prefer the number to NaN, so that NaN becomes 0; 1920 x 1080 RGB takes 6 ms on one core.
-    values = np.fmax(values, 0, dtype=values.dtype)
-    np.fmin(values, full_scale, out=values)
-    np.rint(values, out=values)
-    return values.astype(target)
+    into_range = _into_range(image, range_mode, full_scale, np.float32(scale))
+    result = np.empty(image.shape, target)
+    source, filled = np.atleast_1d(image), np.atleast_1d(result)
+    # In bands, so that no second float picture is made; 1920 x 1080 RGB takes 6 ms on one core.
+    for rows in bands(len(source), source.nbytes // max(1, len(source))):
+        values = into_range(source[rows])
+        # fmax and fmin prefer the number to NaN, so that NaN becomes 0.
+        values = np.fmax(values, 0, dtype=values.dtype)
+        np.fmin(values, full_scale, out=values)
+        filled[rows] = np.rint(values)
+    return result
 
 
-def _into_range(image: NDArray[np.floating[Any]], range_mode: RangeMode, full_scale: int) -> NDArray[Any]:
+def _into_range(
+    image: NDArray[np.floating[Any]], range_mode: RangeMode, full_scale: int, scale: np.float32
+) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return what brings some rows of an image into the range, as far as clipping does not."""
+
+    def scaled(rows: NDArray[Any]) -> NDArray[Any]:
+        return rows if scale == 1 else rows * scale
+
     if range_mode == "absolute":
-        magnitudes: NDArray[Any] = np.abs(image)
-        return magnitudes
+        return lambda rows: np.abs(scaled(rows))
     if range_mode == "offset":
         # In float32, x + 32768 would round a second time and spoil ties.
-        return image.astype(np.float64) + (full_scale + 1) // 2
+        return lambda rows: scaled(rows).astype(np.float64) + (full_scale + 1) // 2
     if range_mode == "rescale":
-        finite = image[np.isfinite(image)]
-        if finite.size == 0 or finite.min() == finite.max():
-            return np.zeros(image.shape, np.float32)
-        low, high = float(finite.min()), float(finite.max())
+        low, high = _finite_range(np.atleast_1d(image), scaled)
+        if not low < high:
+            return lambda rows: np.zeros(rows.shape, np.float32)
         # Dividing first keeps the largest value exactly at full scale.
-        return (image.astype(np.float64) - low) / (high - low) * full_scale
-    return image
+        return lambda rows: (scaled(rows).astype(np.float64) - low) / (high - low) * full_scale
+    return scaled
+
+
+def _finite_range(
+    image: NDArray[np.floating[Any]], scaled: Callable[[NDArray[Any]], NDArray[Any]]
+) -> tuple[float, float]:
+    """Return the smallest and the largest finite value; infinity and its negative where there is none."""
+    low, high = np.inf, -np.inf
+    for rows in bands(len(image), image.nbytes // max(1, len(image))):
+        values = scaled(image[rows])
+        finite = values[np.isfinite(values)]
+        if finite.size:
+            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+    return low, high
 
 
 def change_depth(image: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:

@@ -1,29 +1,26 @@
-"""What each decoder hands over: pixels in our form, and the facts of the file that are still to be used."""
+"""What each decoder hands over: an upright picture in our form, and the facts of the file that are still to be used."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from numpy.typing import NDArray
+from engine.image.canvas import Canvas
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Decoded:
-    """Pixels as the file stores them (not yet turned by `orientation`), in one of our dtypes.
+    """A decoded picture.
 
     Parameters
     ----------
-    pixels : ndarray of shape (H, W) or (H, W, 3), uint8, uint16 or float32
-    alpha : ndarray of shape (H, W), dtype of `pixels`, optional
-        Straight opacity.
+    canvas : Canvas
+        Its pixels and alpha, upright, in one of our dtypes.
     icc_profile : bytes, optional
-    orientation : int
-        EXIF orientation, 1 to 8; any other number counts as 1.
     notes : tuple of str
         Sentences for the person.
+    metadata : tuple of str
+        What else the file holds that no picture here carries: "EXIF data", "resolution (DPI)".
     """
 
-    pixels: NDArray[Any]
-    alpha: NDArray[Any] | None = None
+    canvas: Canvas
     icc_profile: bytes | None = None
-    orientation: int = 1
     notes: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()

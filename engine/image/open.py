@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.files import path_text
-from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.budget import DEFAULT_MAX_BYTES, Budget, bytes_text
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused, told_in_words
+from engine.image.form import Form
 from engine.image.icc import profile_fits
-from engine.image.orientation import turned_upright
 from engine.image.picture import Picture
 from engine.image.pillow import read_with_pillow
 from engine.image.png import read_png
 from engine.image.sniff import HEAD_BYTES, format_of
 from engine.image.tiff import read_tiff
+from engine.image.webp import read_webp
 
 _EXTENSIONS: dict[str, tuple[str, ...]] = {
     "PNG": (".png", ".apng"),
@@ -32,7 +33,13 @@ _EXTENSIONS: dict[str, tuple[str, ...]] = {
 OPENED_EXTENSIONS: tuple[str, ...] = tuple(extension for known in _EXTENSIONS.values() for extension in known)
 
 
-def open_image(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYTES) -> Picture:
+def open_image(
+    path: str | os.PathLike[str],
+    *,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    work_bytes: Callable[[Form], int] | None = None,
+    work: str = "working with",
+) -> Picture:
     """Open a PNG, JPEG, TIFF, BMP, WebP or GIF file as a picture.
 
     The depth of the file is kept (8 bit, 16 bit, 32-bit float; other depths become the next of these that
@@ -45,7 +52,11 @@ def open_image(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYT
     path : str or path-like
         The file. Its first bytes decide what it is, not its extension.
     max_bytes : int
-        Limit on the bytes of the file and of its decoded pixels, checked before they take memory.
+        Limit on the bytes of the file and on the memory that decoding takes, checked before it is taken.
+    work_bytes : callable of (Form) -> int, optional
+        The most memory that what is to be done with the picture takes, bytes; held to the same limit at once.
+    work : str
+        What that is, in words before the picture's size ("filtering and saving").
 
     Returns
     -------
@@ -65,7 +76,8 @@ def open_image(path: str | os.PathLike[str], *, max_bytes: int = DEFAULT_MAX_BYT
             format_name = format_of(file.read(HEAD_BYTES))
             file.seek(0)
         with told_in_words(name, format_name):
-            return _picture(_read(file, format_name, max_bytes), Path(path), format_name)
+            budget = Budget(max_bytes, work_bytes, work)
+            return _picture(_read(file, format_name, budget), Path(path), format_name)
 
 
 def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
@@ -94,18 +106,19 @@ def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
         raise Refused("it is not a possible path", "Check the name and the folder.") from error
 
 
-def _read(file: BinaryIO, format_name: str, max_bytes: int) -> Decoded:
-    readers: dict[str, Callable[[BinaryIO, int], Decoded]] = {"PNG": read_png, "TIFF": read_tiff}
+def _read(file: BinaryIO, format_name: str, budget: Budget) -> Decoded:
+    readers: dict[str, Callable[[BinaryIO, Budget], Decoded]] = {
+        "PNG": read_png,
+        "TIFF": read_tiff,
+        "WebP": read_webp,
+    }
     if format_name in readers:
-        return readers[format_name](file, max_bytes)
-    return read_with_pillow(file, format_name, max_bytes)
+        return readers[format_name](file, budget)
+    return read_with_pillow(file, format_name, budget)
 
 
 def _picture(decoded: Decoded, path: Path, format_name: str) -> Picture:
-    pixels = np.ascontiguousarray(turned_upright(decoded.pixels, decoded.orientation))
-    alpha = decoded.alpha
-    if alpha is not None:
-        alpha = np.ascontiguousarray(turned_upright(alpha, decoded.orientation))
+    pixels, alpha = decoded.canvas.pixels, decoded.canvas.alpha
     notes = [*_extension_notes(path, format_name), *decoded.notes, *_value_notes(pixels)]
     profile = decoded.icc_profile
     if profile and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
@@ -114,7 +127,7 @@ def _picture(decoded: Decoded, path: Path, format_name: str) -> Picture:
         notes.append(
             f"Its colour profile is not one for {channels}, as the picture is now, and was left out."
         )
-    return Picture(pixels, alpha, profile or None, path, format_name, tuple(notes))
+    return Picture(pixels, alpha, profile or None, path, format_name, tuple(notes), decoded.metadata)
 
 
 def _extension_notes(path: Path, format_name: str) -> Sequence[str]:

@@ -37,6 +37,8 @@ class Picture:
         The format of that file: "PNG", "JPEG", "TIFF", "BMP", "WebP" or "GIF".
     notes : tuple of str
         Sentences for the person: what was special about the file or was changed while it was read.
+    metadata : tuple of str
+        What the file holds beside this and a saved picture will not: "EXIF data", "resolution (DPI)".
 
     Raises
     ------
@@ -50,6 +52,7 @@ class Picture:
     source: Path | None = None
     format: str | None = None
     notes: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pixels", _checked_pixels(self.pixels))

@@ -1,16 +1,21 @@
-"""JPEG, BMP, WebP and GIF: all 8 bit, all decoded by Pillow."""
+"""JPEG, BMP and GIF, and animations in WebP: all 8 bit, all decoded by Pillow."""
 
 import io
 import threading
-from typing import TYPE_CHECKING, BinaryIO
+import zlib
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
-from engine.image.budget import check_budget
+from engine.image.budget import Budget
+from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
-from engine.image.faults import Refused
-from engine.image.jpeg import with_surplus_data
+from engine.image.faults import Refused, not_supported
+from engine.image.form import Form
+from engine.image.jpeg import Frame, WithSurplus, end_of_first_image, frame_of
+from engine.image.metadata import named_metadata
 from engine.image.orientation import EXIF_ORIENTATION_TAG
+from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFile
@@ -30,11 +35,17 @@ _TARGET_MODES = {
 }
 _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 
+# How many bytes a pixel takes in Pillow's memory; 4 in all other modes.
+_STORED_BYTES = {"1": 1, "L": 1, "P": 1}
+# Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it decodes, and is
+# lost where it then takes other memory (GIF).
+_MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
+
 _limit_lock = threading.Lock()
 
 
-def read_with_pillow(file: BinaryIO, format_name: str, max_bytes: int) -> Decoded:
-    """Decode a JPEG, BMP, WebP or GIF; of an animation the first frame.
+def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decoded:
+    """Decode a JPEG, BMP or GIF, or an animation; of several frames the first.
 
     Parameters
     ----------
@@ -42,44 +53,91 @@ def read_with_pillow(file: BinaryIO, format_name: str, max_bytes: int) -> Decode
         At its start.
     format_name : str
         "JPEG", "BMP", "WebP" or "GIF".
-    max_bytes : int
-        Limit on the bytes of the decoded picture.
+    budget : Budget
 
     Raises
     ------
     Refused
         Too large, or damaged in a way that Pillow does not tell. Errors of Pillow pass through.
     """
+    frame = frame_of(file) if format_name == "JPEG" else None
+    if frame is not None and frame.unread:
+        raise not_supported("JPEG", frame.unread)
+    file.seek(0)
     with _opened(file, format_name) as image:
-        mode = _target_mode(image)
+        mode = _target_mode(image, format_name)
         width, height = image.size
-        check_budget(width, height, len(mode), 1, max_bytes)
+        form = Form(
+            height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8)
+        )
+        stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
+        # Rows in Pillow's memory are given back where it is ours; what is larger than the picture is held all the same.
+        beside = max(0, stored_bytes - form.decoded_bytes) if image.mode in _MAPPED_MODES else stored_bytes
+        budget.check(form, beside + (frame.coefficient_bytes if frame else 0))
+        if frame is not None:
+            _check_long_enough(frame, file, form)
         notes: list[str] = []
         if image.mode == "CMYK":
             notes.append("It was converted from CMYK to RGB without its colour profile.")
+        scratch = _mapped(image, height, stored_bytes // height)
+        file.seek(0)
+        expected = _checksum_with_surplus(file, scratch) if format_name == "JPEG" else None
         image.load()
-        if format_name == "JPEG":
-            file.seek(0)
-            _check_all_there(file.read(), image)
-        # convert() copies even where the mode is the same.
-        array = np.array(image if image.mode == mode else image.convert(mode))
-        if array.shape[:2] != (height, width):
+        if image.size != (width, height):
             raise Refused(
-                f"it decodes to {array.shape[1]} x {array.shape[0]}, its header promised {width} x {height}"
+                f"it decodes to {image.width} x {image.height}, its header promised {width} x {height}"
             )
-        orientation = _orientation(image)
+        if expected is not None and expected != _checksum(scratch):
+            raise Refused("its data stops before its last row: the file was cut short or is damaged")
+        canvas = Canvas(form, _orientation(image))
+        for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
+            # `crop` refuses what it takes for a decompression bomb.
+            part = image._new(image.im.crop((0, rows.start, width, rows.stop)))
+            canvas.put_samples(rows, np.asarray(part if part.mode == mode else part.convert(mode)))
+            if scratch is not None:
+                scratch.give_back(scratch.array[rows])
         profile = image.info.get("icc_profile")
+        metadata = named_metadata(exif=image.info.get("exif"), resolution=image.info.get("dpi"))
         notes += _frame_notes(image)
-    has_alpha = mode in ("LA", "RGBA")
-    if array.ndim == 2:
-        return Decoded(array, None, profile, orientation, tuple(notes))
-    return Decoded(
-        pixels=np.ascontiguousarray(array[..., 0] if mode == "LA" else array[..., :3]),
-        alpha=np.ascontiguousarray(array[..., -1]) if has_alpha else None,
-        icc_profile=profile,
-        orientation=orientation,
-        notes=tuple(notes),
-    )
+    return Decoded(canvas, profile, tuple(notes), metadata)
+
+
+def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None:
+    """Let Pillow decode into memory that can be given back row by row; None for modes of which it makes no map."""
+    from PIL import Image
+
+    if image.mode not in _MAPPED_MODES:
+        return None
+    scratch = Scratch((height, row_bytes), np.uint8)
+    image.im = Image.core.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+    return scratch
+
+
+def _check_long_enough(frame: Frame, file: BinaryIO, form: Form) -> None:
+    file_bytes = file.seek(0, 2)
+    if file_bytes < frame.fewest_bytes:
+        raise Refused(
+            f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take {frame.fewest_bytes:,} at "
+            "least: it was cut short or its header is damaged"
+        )
+
+
+def _checksum_with_surplus(file: BinaryIO, scratch: Scratch | None) -> int | None:
+    """Checksum of the pixels of a JPEG with surplus data; None where it has no end marker, which Pillow tells."""
+    end = end_of_first_image(file)
+    if end is None or scratch is None:
+        return None
+    from PIL import Image
+
+    with _opened(cast(BinaryIO, io.BufferedReader(WithSurplus(file, end))), "JPEG") as image:
+        image.im = Image.core.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+        image.load()
+    file.seek(0)
+    return _checksum(scratch)
+
+
+def _checksum(scratch: Scratch | None) -> int:
+    return 0 if scratch is None else zlib.crc32(scratch.memory)
 
 
 def _opened(file: BinaryIO, format_name: str) -> "ImageFile.ImageFile":
@@ -94,24 +152,11 @@ def _opened(file: BinaryIO, format_name: str) -> "ImageFile.ImageFile":
             Image.MAX_IMAGE_PIXELS = limit
 
 
-def _target_mode(image: "Image.Image") -> str:
+def _target_mode(image: "Image.Image", format_name: str) -> str:
     if image.mode not in _TARGET_MODES:
-        raise Refused(f"its pixels are of a kind that is not read here ({image.mode})", "Save it as RGB.")
+        raise not_supported(format_name, f"its pixels are of the kind {image.mode}")
     mode = _TARGET_MODES[image.mode]
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
-
-
-def _check_all_there(data: bytes, image: "Image.Image") -> None:
-    """Refuse a JPEG whose data stops before its end marker: libjpeg fills the rest with grey and says nothing."""
-    from PIL import ImageChops
-
-    surplus = with_surplus_data(data)
-    if surplus is None:
-        return
-    with _opened(io.BytesIO(surplus), "JPEG") as again:
-        # In Pillow's own memory: as arrays, 12 megapixels would take 60 ms longer.
-        if ImageChops.difference(image, again).getbbox() is not None:
-            raise Refused("its data stops before its last row: the file was cut short or is damaged")
 
 
 def _orientation(image: "Image.Image") -> int:

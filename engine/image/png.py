@@ -7,15 +7,18 @@ libpng only warns of a wrong checksum outside the pixels. So the walk over the c
 import logging
 import struct
 import zlib
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import numpy as np
 
-from engine.image.budget import check_budget
+from engine.image.budget import Budget
+from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
-from engine.image.exif import orientation_of_exif
 from engine.image.faults import Refused
+from engine.image.form import Form
+from engine.image.metadata import is_raw_exif, named_metadata, orientation_of_exif, orientation_of_text
+from engine.image.png_bands import can_be_cut, decode_in_bands
 
 _SIGNATURE_BYTES = 8
 _IHDR_END = 33  # signature, length, type, 13 bytes of header, checksum
@@ -32,58 +35,128 @@ _COLOUR_TYPES: dict[int, tuple[int, tuple[int, ...]]] = {
 # A profile is some kB; one that inflates further is not a profile.
 _MAX_PROFILE_BYTES = 64 * 2**20
 
+# Files up to this size are held while they are decoded, larger ones are read and decoded in bands, which takes half as
+# long again.
+_HELD_BYTES = 64 * 2**20
+_READ_BYTES = 2**20
 
-def read_png(file: BinaryIO, max_bytes: int) -> Decoded:
+# 258 bytes for two bits: the most that deflate makes of anything.
+_MOST_INFLATED = 1032
+
+# Offset and step of the columns and rows of the seven pictures in an interlaced one.
+_PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The IHDR chunk."""
+
+    width: int
+    height: int
+    depth: int
+    colour_type: int
+    is_interlaced: bool
+
+    @property
+    def stored_channels(self) -> int:
+        """Values a pixel in the file: 1 for a palette's index."""
+        return 1 if self.colour_type == 3 else _COLOUR_TYPES[self.colour_type][0]
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes that the compressed pixels inflate to: rows, each with a byte for its filter."""
+        sizes = [(self.width, self.height)]
+        if self.is_interlaced:
+            sizes = [
+                (-(-(self.width - left) // across), -(-(self.height - top) // down))
+                for left, across, top, down in _PASSES
+            ]
+        bits = self.depth * self.stored_channels
+        return sum(
+            rows * (1 + -(-columns * bits // 8)) for columns, rows in sizes if columns > 0 and rows > 0
+        )
+
+
+@dataclass(slots=True)
+class _Chunks:
+    """Where the pixels lie (offset, bytes), and the content of all other chunks by type."""
+
+    pixels: list[tuple[int, int]] = field(default_factory=list)
+    extras: dict[bytes, bytes] = field(default_factory=dict)
+    texts: list[bytes] = field(default_factory=list)
+
+
+def read_png(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8.
 
     Parameters
     ----------
     file : binary file
         At its start.
-    max_bytes : int
-        Limit on the bytes of the decoded picture.
+    budget : Budget
 
     Raises
     ------
     Refused
         Too large, or not a legal PNG. Errors of imagecodecs pass through.
     """
-    width, height, depth, colour_type = _read_header(file.read(_IHDR_END))
-    colours = _COLOUR_TYPES[colour_type][0]
-    # tRNS may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
-    channels = colours + 1 if colour_type in (0, 2, 3) else colours
-    check_budget(width, height, channels, 2 if depth == 16 else 1, max_bytes)
+    head = file.read(_IHDR_END)
+    header = _read_header(head)
+    file_bytes = file.seek(0, 2)
+    is_cut = file_bytes > _HELD_BYTES and can_be_cut(header.depth, header.colour_type, header.is_interlaced)
+    # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
+    might_be = _form(header, has_alpha=True)
+    budget.check(might_be, 0 if is_cut or file_bytes <= _HELD_BYTES else file_bytes)
+    _check_long_enough(header, file_bytes)
+    chunks = _checked_chunks(file, file_bytes)
+    _check_long_enough(header, sum(size for _, size in chunks.pixels))
+    extras = chunks.extras
+    orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts)
+    form = _form(header, has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
+    canvas = Canvas(form, orientation)
+    if is_cut:
+        decode_in_bands(file, head, chunks.pixels, extras.get(b"tRNS"), form, header.stored_channels, canvas)
+    else:
+        _decode_whole(file, form, canvas)
+    frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
+    return Decoded(
+        canvas,
+        icc_profile=_profile(extras.get(b"iCCP")),
+        notes=(f"It is an animation of {frames} frames; the first was opened.",) if frames > 1 else (),
+        metadata=named_metadata(
+            exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)),
+            resolution=extras.get(b"pHYs", b"")[-1:] == b"\1",
+        ),
+    )
 
-    file.seek(0)
-    data = file.read()
-    extras = _checked_chunks(data)
-    has_alpha = b"tRNS" in extras or colour_type in (4, 6)
 
+def _form(header: Header, *, has_alpha: bool) -> Form:
+    channels = 1 if header.colour_type in (0, 4) else 3
+    dtype = np.dtype(np.uint16 if header.depth == 16 else np.uint8)
+    return Form(header.height, header.width, channels, has_alpha, dtype)
+
+
+def _check_long_enough(header: Header, byte_count: int) -> None:
+    """Refuse a file that cannot hold its pixels, however well they are compressed."""
+    least = header.raw_bytes // _MOST_INFLATED
+    if byte_count < least:
+        raise Refused(
+            f"it has {byte_count:,} bytes, its {header.width:,} x {header.height:,} pixels take {least:,} at least: "
+            "it was cut short or its header is damaged"
+        )
+
+
+def _decode_whole(file: BinaryIO, form: Form, canvas: Canvas) -> None:
     import imagecodecs
 
     # libpng's warnings (interlacing, too much data) are no news to people; without a handler they go to stderr.
     logging.getLogger("imagecodecs").addHandler(logging.NullHandler())
-    image = imagecodecs.png_decode(data)
-
-    grey = colour_type in (0, 4)
-    expected = (height, width, (1 if grey else 3) + has_alpha)
-    if image.reshape(height, width, -1).shape != expected or image.dtype.itemsize != (
-        2 if depth == 16 else 1
-    ):
-        raise Refused(f"it decodes to {image.dtype} {image.shape}, its header promised {expected}")
-    image = image.reshape(expected)
-    frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
-    return Decoded(
-        pixels=np.ascontiguousarray(image[..., 0] if grey else image[..., :3]),
-        alpha=np.ascontiguousarray(image[..., -1]) if has_alpha else None,
-        icc_profile=_profile(extras.get(b"iCCP")),
-        orientation=orientation_of_exif(extras.get(b"eXIf")),
-        notes=(f"It is an animation of {frames} frames; the first was opened.",) if frames > 1 else (),
-    )
+    file.seek(0)
+    data = file.read()
+    canvas.decode_into(lambda out: imagecodecs.png_decode(data, out=out))
 
 
-def _read_header(head: bytes) -> tuple[int, int, int, int]:
-    """Width, height, depth and colour type of the IHDR chunk."""
+def _read_header(head: bytes) -> Header:
     if len(head) < _IHDR_END:
         raise Refused(f"it ends after {len(head)} bytes, within its header")
     length, kind = struct.unpack(">I4s", head[_SIGNATURE_BYTES:16])
@@ -91,45 +164,57 @@ def _read_header(head: bytes) -> tuple[int, int, int, int]:
         raise Refused("its first chunk is not a PNG header")
     if zlib.crc32(head[12:29]) != struct.unpack(">I", head[29:33])[0]:
         raise Refused("the checksum of its header is wrong: the file is damaged")
-    width, height, depth, colour_type, _, _, _ = struct.unpack(">IIBBBBB", head[16:29])
+    width, height, depth, colour_type, _, _, interlace = struct.unpack(">IIBBBBB", head[16:29])
     if colour_type not in _COLOUR_TYPES:
         raise Refused(f"its header names colour type {colour_type}, which PNG does not have")
     if depth not in _COLOUR_TYPES[colour_type][1]:
         raise Refused(f"its header names {depth} bits for colour type {colour_type}, which PNG does not have")
-    return width, height, depth, colour_type
+    return Header(width, height, depth, colour_type, interlace == 1)
 
 
-def _checked_chunks(data: bytes) -> dict[bytes, bytes]:
-    """Content of every chunk except the pixels, by type; each checksum is verified (1 GB/s)."""
-    extras: dict[bytes, bytes] = {}
-    pixel_bytes = 0
-    for kind, content in _chunks(data):
-        if kind == b"IDAT":
-            pixel_bytes += len(content)
-        else:
-            extras.setdefault(kind, bytes(content))
-    if b"IEND" not in extras:
-        raise Refused(f"it ends after {len(data):,} bytes, before its last chunk: the file was cut short")
-    if not pixel_bytes:
-        raise Refused("it holds no pixels (no IDAT chunk)")
-    return extras
-
-
-def _chunks(data: bytes) -> Iterator[tuple[bytes, memoryview]]:
-    view = memoryview(data)
+def _checked_chunks(file: BinaryIO, file_bytes: int) -> _Chunks:
+    """Walk over all chunks; each checksum is verified (1 GB/s)."""
+    chunks = _Chunks()
     position = _SIGNATURE_BYTES
-    while position + 12 <= len(data):
-        length, kind = struct.unpack_from(">I4s", data, position)
+    while position + 12 <= file_bytes:
+        file.seek(position)
+        head = file.read(8)
+        length, kind = struct.unpack(">I4s", head)
         end = position + 8 + length
-        if end + 4 > len(data):
-            return
-        if zlib.crc32(view[position + 4 : end]) != struct.unpack_from(">I", data, end)[0]:
+        if end + 4 > file_bytes:
+            break
+        content, checksum = _content(file, length, zlib.crc32(kind), keep=kind != b"IDAT")
+        if checksum != struct.unpack(">I", file.read(4))[0]:
             name = kind.decode("latin-1")
             raise Refused(f"the checksum of its {name!r} chunk is wrong: the file is damaged")
-        yield kind, view[position + 8 : end]
+        if kind == b"IDAT":
+            chunks.pixels.append((position + 8, length))
+        else:
+            chunks.extras.setdefault(kind, content)
+        if kind in (b"tEXt", b"zTXt", b"iTXt"):
+            chunks.texts.append(kind + content)
         if kind == b"IEND":
-            return
+            break
         position = end + 4
+    if b"IEND" not in chunks.extras:
+        raise Refused(f"it ends after {file_bytes:,} bytes, before its last chunk: the file was cut short")
+    if not any(size for _, size in chunks.pixels):
+        raise Refused("it holds no pixels (no IDAT chunk)")
+    return chunks
+
+
+def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple[bytes, int]:
+    """Content of a chunk, where it is to be kept, and its checksum."""
+    kept = []
+    while length:
+        piece = file.read(min(length, _READ_BYTES))
+        if not piece:
+            break
+        checksum = zlib.crc32(piece, checksum)
+        length -= len(piece)
+        if keep:
+            kept.append(piece)
+    return b"".join(kept), checksum
 
 
 def _profile(chunk: bytes | None) -> bytes | None:

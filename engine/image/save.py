@@ -81,7 +81,8 @@ def save_image(
     -------
     tuple of str
         A sentence for each thing that the format cannot keep and that was left out: alpha in JPEG, grey in
-        WebP (saved as RGB), a colour profile of another colour model. Empty where all is in the file.
+        WebP (saved as RGB), a colour profile of another colour model, EXIF and resolution of the file that was opened.
+        Empty where all is in the file.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def _with_depth(picture: Picture, depth: Depth, name: str) -> Picture:
         )
     dtype = DEPTH_DTYPES[depth]
     alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
-    return Picture(change_depth(picture.pixels, dtype), alpha, picture.icc_profile)
+    return Picture(change_depth(picture.pixels, dtype), alpha, picture.icc_profile, metadata=picture.metadata)
 
 
 def _check_format_holds(picture: Picture, format_name: str, name: str) -> None:
@@ -179,4 +180,8 @@ def _without_what_is_lost(picture: Picture, format_name: str) -> tuple[Picture, 
     if profile is not None and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
         left_out.append("The colour profile does not describe these channels and was left out.")
+    if picture.metadata:
+        verb = "are" if len(picture.metadata) > 1 or "data" in picture.metadata[0] else "is"
+        words = " and ".join(picture.metadata)
+        left_out.append(f"{words[0].upper()}{words[1:]} of the opened file {verb} not saved.")
     return Picture(pixels, alpha, profile), tuple(left_out)

@@ -6,31 +6,44 @@ Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decode
 import logging
 import math
 import os
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
-from engine.image.budget import check_budget
+from engine.image.budget import Budget
+from engine.image.canvas import Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
+from engine.image.form import Form
+from engine.image.metadata import named_metadata
 from engine.image.orientation import EXIF_ORIENTATION_TAG
+from engine.image.scratch import Scratch, bands
 from engine.image.tiff_pixels import to_picture_arrays
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
 
 _ICC_PROFILE_TAG = 34675
+_EXIF_TAG = 34665
+_RESOLUTION_UNIT_TAG, _PER_LENGTH = 296, (2, 3)
+
+# Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte becomes: of LZW
+# 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
+_MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
+
+# Strips and tiles are read that many bytes at a time (tifffile: 256 MB).
+_READ_BYTES = 16 * 2**20
 
 
-def read_tiff(file: BinaryIO, max_bytes: int) -> Decoded:
+def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
     """Decode the first page of a TIFF or BigTIFF.
 
     Parameters
     ----------
     file : binary file
         At its start.
-    max_bytes : int
-        Limit on the bytes of the decoded picture.
+    budget : Budget
 
     Raises
     ------
@@ -46,47 +59,86 @@ def read_tiff(file: BinaryIO, max_bytes: int) -> Decoded:
 
     file_bytes = os.fstat(file.fileno()).st_size
     with TiffFile(file) as tiff:
-        page = tiff.pages.first
+        try:
+            page = tiff.pages.first
+        except IndexError as error:
+            raise Refused("it has no page: its first list of tags is missing or damaged") from error
         if not isinstance(page, TiffPage):  # a TiffFrame needs a page before it
             raise Refused("it has no first page")
-        _check_header(page, max_bytes)
+        _check_header(page)
+        samples_form = Form(
+            page.imagelength, page.imagewidth, page.samplesperpixel, False, np.dtype(page.dtype)
+        )
+        budget.check(samples_form)
+        form = _form(page)
+        budget.check(form, max(0, samples_form.decoded_bytes - form.decoded_bytes) + _segment_bytes(page))
         notes = list(_check_segments(page, file_bytes))
-        image = page.asarray(squeeze=False)
-        if image.shape != page.shaped:
-            raise Refused(f"it decodes to shape {image.shape}, its tags promised {page.shaped}")
-        # (planes, 1, rows, columns, 1) or (1, 1, rows, columns, samples) -> rows, columns, samples
-        samples = np.moveaxis(image[:, 0], 0, -2).reshape(*image.shape[2:4], -1)
-        pixels, alpha, colour_notes = to_picture_arrays(samples, page)
-        notes += colour_notes
+        canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)))
+        # Bands may tell the same of the picture again.
+        notes += dict.fromkeys(_fill(canvas, page))
         notes += _page_notes(tiff)
         profile = page.tags.valueof(_ICC_PROFILE_TAG)
-        return Decoded(
-            pixels=pixels,
-            alpha=alpha,
-            icc_profile=profile if isinstance(profile, bytes) else None,
-            orientation=int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)),
-            notes=tuple(notes),
+        metadata = named_metadata(
+            exif=_EXIF_TAG in page.tags, resolution=page.tags.valueof(_RESOLUTION_UNIT_TAG, 1) in _PER_LENGTH
         )
+        return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
 
 
-def _check_header(page: "TiffPage", max_bytes: int) -> None:
+def _check_header(page: "TiffPage") -> None:
     if page.imagewidth < 1 or page.imagelength < 1:
         raise Refused(f"its tags say {page.imagewidth} x {page.imagelength} pixels")
     if page.imagedepth > 1:
         raise Refused(f"it is a volume of {page.imagedepth} slices, not a picture", "Save one slice of it.")
+    if page.samplesperpixel < 1:
+        raise Refused("its tags say that a pixel has no values")
     if page.dtype is None:
         raise Refused(
             f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no known number type",
             "Save it with 8 or 16 bits a value, or as 32-bit float.",
         )
-    # Packed values (1 to 7, 9 to 15 bits) are unpacked to the next whole type.
-    check_budget(page.imagewidth, page.imagelength, page.samplesperpixel, page.dtype.itemsize, max_bytes)
-    for side in (page.tilewidth, page.tilelength) if page.is_tiled else ():
-        if side < 1:
-            raise Refused("its tiles have no size")
-    if page.is_tiled:
-        # A tile is decoded whole, even where the picture is smaller.
-        check_budget(page.tilewidth, page.tilelength, page.samplesperpixel, page.dtype.itemsize, max_bytes)
+    if page.is_tiled and min(page.tilewidth, page.tilelength) < 1:
+        raise Refused("its tiles have no size")
+
+
+def _form(page: "TiffPage") -> Form:
+    """What the picture will be: a single pixel is interpreted as all of them will be."""
+    pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
+    pixels, alpha, _ = to_picture_arrays(pixel, page)
+    return Form(
+        page.imagelength, page.imagewidth, 1 if pixels.ndim == 2 else 3, alpha is not None, pixels.dtype
+    )
+
+
+def _segment_bytes(page: "TiffPage") -> int:
+    """Bytes of a strip or tile, compressed and decoded, which is decoded whole and then copied to its place."""
+    if page.is_contiguous:
+        return 0
+    rows, columns = (
+        (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
+    )
+    rows = min(rows, page.imagelength) if not page.is_tiled else rows
+    samples = page.samplesperpixel if page.planarconfig == 1 else 1
+    return rows * columns * samples * np.dtype(page.dtype).itemsize + max(page.databytecounts, default=0)
+
+
+def _fill(canvas: Canvas, page: "TiffPage") -> list[str]:
+    """Decode a page onto a canvas; return what was changed on the way."""
+    # (planes, 1, rows, columns, samples): one of planes and samples is 1.
+    scratch = Scratch(page.shaped, page.dtype)
+    image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES)
+    if image.shape != page.shaped:
+        raise Refused(f"it decodes to shape {image.shape}, its tags promised {page.shaped}")
+    notes: list[str] = []
+    height, width = image.shape[2:4]
+    for rows in bands(height, image.nbytes // height):
+        part: NDArray[Any] = image[:, 0, rows]
+        samples = np.moveaxis(part, 0, -2).reshape(rows.stop - rows.start, width, -1)
+        pixels, alpha, told = to_picture_arrays(samples, page)
+        canvas.put(rows, pixels, alpha)
+        notes += told
+        for plane in part:
+            scratch.give_back(plane)
+    return notes
 
 
 def _check_segments(page: "TiffPage", file_bytes: int) -> tuple[str, ...]:
@@ -107,7 +159,22 @@ def _check_segments(page: "TiffPage", file_bytes: int) -> tuple[str, ...]:
             )
     if empty == len(segments):
         raise Refused("it holds no pixels")
+    if not empty and not page.is_subsampled:
+        _check_long_enough(page, sum(byte_count for _, byte_count in segments))
     return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",) if empty else ()
+
+
+def _check_long_enough(page: "TiffPage", byte_count: int) -> None:
+    """Refuse strips or tiles that cannot hold the pixels, however well they are compressed."""
+    most = _MOST_EXPANDED.get(int(page.compression))
+    if most is None:
+        return
+    least = page.imagelength * page.imagewidth * page.samplesperpixel * int(page.bitspersample) // 8 // most
+    if byte_count < least:
+        raise Refused(
+            f"its strips or tiles have {byte_count:,} bytes, its {page.imagewidth:,} x {page.imagelength:,} pixels take "
+            f"{least:,} at least: it was cut short or its tags are damaged"
+        )
 
 
 def _page_notes(tiff: "TiffFile") -> tuple[str, ...]:

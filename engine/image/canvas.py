@@ -1,0 +1,80 @@
+"""The decoded picture while it grows: every decoder puts its rows here, and they come to lie upright."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.image.form import Form
+from engine.image.orientation import as_stored, is_turned
+from engine.image.scratch import Scratch, bands
+
+
+class Canvas:
+    """Pixels and alpha of a picture, filled band by band.
+
+    Parameters
+    ----------
+    form : Form
+        As the file stores the picture.
+    orientation : int
+        EXIF orientation, 1 to 8; any other number counts as 1.
+
+    Attributes
+    ----------
+    pixels : ndarray of shape (H, W) or (H, W, 3), dtype of the form
+        Upright.
+    alpha : ndarray of shape (H, W) or None
+    """
+
+    def __init__(self, form: Form, orientation: int = 1) -> None:
+        self._form = form
+        turned = is_turned(orientation)
+        height, width = (form.width, form.height) if turned else (form.height, form.width)
+        colour = (height, width) if form.channels == 1 else (height, width, form.channels)
+        # Bands of a turned picture are columns: with NumPy's huge pages the first of them would take all its memory.
+        self.pixels = Scratch(colour, form.dtype).array if turned else np.empty(colour, form.dtype)
+        self.alpha: NDArray[Any] | None = None
+        if form.has_alpha:
+            of_alpha = (height, width)
+            self.alpha = Scratch(of_alpha, form.dtype).array if turned else np.empty(of_alpha, form.dtype)
+        self._pixels = as_stored(self.pixels, orientation)
+        self._alpha = None if self.alpha is None else as_stored(self.alpha, orientation)
+        self._is_plain = self.alpha is None and self._pixels.flags.c_contiguous
+
+    def put(self, rows: slice, pixels: NDArray[Any], alpha: NDArray[Any] | None = None) -> None:
+        """Put some rows, as the file stores them, in their place."""
+        self._pixels[rows] = pixels
+        if self._alpha is not None:
+            self._alpha[rows] = alpha
+
+    def put_samples(self, rows: slice, samples: NDArray[Any]) -> None:
+        """Put some rows whose pixels are the colours and then, where the picture has it, the alpha."""
+        if self.alpha is not None:
+            self.put(
+                rows, samples[..., 0] if self._form.channels == 1 else samples[..., :-1], samples[..., -1]
+            )
+        else:
+            self.put(rows, samples.reshape(self._pixels[rows].shape))
+
+    def decode_into(self, decode: Callable[[NDArray[Any]], object]) -> None:
+        """Let a decoder fill an array with all samples of the file, and put them in their places.
+
+        Parameters
+        ----------
+        decode : callable of (ndarray)
+            Fills an array of shape (H, W) or (H, W, S): the colours and then, where the picture has it, the alpha.
+            Where that is how the picture lies in memory, it is the picture itself.
+        """
+        if self._is_plain:
+            decode(self.pixels)
+            return
+        form = self._form
+        count = form.channels + form.has_alpha
+        of_samples = (form.height, form.width) if count == 1 else (form.height, form.width, count)
+        scratch = Scratch(of_samples, form.dtype)
+        decode(scratch.array)
+        for rows in bands(form.height, form.decoded_bytes // form.height):
+            self.put_samples(rows, scratch.array[rows])
+            scratch.give_back(scratch.array[rows])

@@ -1,0 +1,43 @@
+"""What a picture will be once it is decoded: known from the header, before anything is allocated."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Size and type of the samples of a picture.
+
+    Parameters
+    ----------
+    height, width : int
+        Rows and columns, as the file stores them.
+    channels : int
+        1 (grey) or 3 (RGB).
+    has_alpha : bool
+    dtype : numpy dtype
+        uint8, uint16 or float32.
+    """
+
+    height: int
+    width: int
+    channels: int
+    has_alpha: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def pixel_count(self) -> int:
+        """Rows times columns."""
+        return self.height * self.width
+
+    @property
+    def values(self) -> int:
+        """Number of samples of all channels, alpha counted."""
+        return self.pixel_count * (self.channels + self.has_alpha)
+
+    @property
+    def decoded_bytes(self) -> int:
+        """Memory of the decoded picture, bytes."""
+        return self.values * self.dtype.itemsize

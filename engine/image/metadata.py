@@ -1,0 +1,105 @@
+"""Metadata as Pillow and the formats hold it: of many fields, the orientation is used; that there are others is told."""
+
+import re
+import zlib
+from collections.abc import Iterable
+
+from engine.image.orientation import EXIF_ORIENTATION_TAG
+
+# As an attribute or as an element; other prefixes than "tiff" for Adobe's name space have not been seen.
+_XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])\s*[\"'<]")
+
+_RAW_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")
+
+# Texts are some kB; one that inflates further is none.
+_MAX_TEXT_BYTES = 16 * 2**20
+
+
+def named_metadata(*, exif: object = None, resolution: object = None) -> tuple[str, ...]:
+    """Return the names of what a file holds and a saved picture will not, each where there is some."""
+    return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if resolution else ()))
+
+
+def orientation_of_exif(block: bytes | None) -> int:
+    """Orientation in a block of EXIF data, 0 where there is none or it cannot be read.
+
+    Parameters
+    ----------
+    block : bytes or None
+        TIFF structure with or without the leading "Exif" marker.
+    """
+    if not block:
+        return 0
+    from PIL import Image
+
+    exif = Image.Exif()
+    try:
+        exif.load(block)
+        return int(exif.get(EXIF_ORIENTATION_TAG, 0))
+    except (SyntaxError, ValueError, TypeError, OSError, LookupError, ArithmeticError):
+        # Damaged metadata is no reason to refuse whole pixels.
+        return 0
+
+
+def orientation_of_xmp(packet: bytes | None) -> int:
+    """Orientation (tiff:Orientation) in an XMP packet, 0 where there is none."""
+    found = _XMP_ORIENTATION.search(packet or b"")
+    return int(found.group(1)) if found else 0
+
+
+def is_raw_exif(chunk: bytes) -> bool:
+    """Whether a text chunk of a PNG (its type and content) holds EXIF data."""
+    return chunk[4:].partition(b"\0")[0] in _RAW_EXIF
+
+
+def orientation_of_text(chunks: Iterable[bytes]) -> int:
+    """Orientation in the text chunks of a PNG, 0 where there is none.
+
+    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write XMP.
+
+    Parameters
+    ----------
+    chunks : iterable of bytes
+        Type (tEXt, zTXt or iTXt) and content of each.
+    """
+    for chunk in chunks:
+        keyword, text = _keyword_and_text(chunk)
+        if keyword == b"XML:com.adobe.xmp":
+            orientation = orientation_of_xmp(text)
+        elif keyword in _RAW_EXIF:
+            block = _hexadecimal(text)
+            orientation = orientation_of_exif(block) or orientation_of_xmp(block)
+        elif keyword == b"Raw profile type xmp":
+            orientation = orientation_of_xmp(_hexadecimal(text))
+        else:
+            continue
+        if orientation:
+            return orientation
+    return 0
+
+
+def _keyword_and_text(chunk: bytes) -> tuple[bytes, bytes]:
+    kind, (keyword, _, rest) = chunk[:4], chunk[4:].partition(b"\0")
+    if kind == b"tEXt":
+        return keyword, rest
+    if kind == b"zTXt":
+        return keyword, _inflated(rest[1:])
+    # iTXt: is it compressed, method, language NUL, translated keyword NUL, text
+    _, _, after_language = rest[2:].partition(b"\0")
+    text = after_language.partition(b"\0")[2]
+    return keyword, _inflated(text) if rest[:1] == b"\1" else text
+
+
+def _inflated(data: bytes) -> bytes:
+    try:
+        return zlib.decompressobj().decompress(data, _MAX_TEXT_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _hexadecimal(text: bytes) -> bytes:
+    """Content of a "raw profile": newline, its name, its size, and hexadecimal digits in lines."""
+    try:
+        return bytes.fromhex(b"".join(text.split()[2:]).decode("ascii"))
+    except ValueError:
+        return b""

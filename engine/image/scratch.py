@@ -1,0 +1,83 @@
+"""Memory of a decoder that is given back band by band, while the picture is made of it."""
+
+import errno
+import math
+import mmap
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+# Bands of 1 MB stay in a core's cache, and what a conversion to float64 takes of them stays small.
+_BAND_BYTES = 2**20
+
+
+class Scratch:
+    """An array in memory of its own, of which parts can be given back to the system.
+
+    An array of NumPy's is given back as a whole: while a second one is made of it, both are held. Pages are small
+    here even where NumPy asks for huge ones, so that an array that is filled column by column grows as it is filled.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    dtype : numpy dtype
+
+    Attributes
+    ----------
+    array : ndarray of `shape`, `dtype`
+        Of zeros.
+
+    Raises
+    ------
+    MemoryError
+        The system has not that much.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+        count = math.prod(shape)
+        size = max(1, count * np.dtype(dtype).itemsize)
+        try:
+            self.memory = _private_memory(size)
+        except OSError as error:
+            if error.errno != errno.ENOMEM:
+                raise
+            raise MemoryError from error
+        self.array: NDArray[Any] = np.frombuffer(self.memory, dtype, count).reshape(shape)
+        self._begin = self.array.ctypes.data
+
+    def give_back(self, part: NDArray[Any]) -> None:
+        """Give back the whole pages of a contiguous part of the array; its values are lost."""
+        if not hasattr(mmap, "MADV_DONTNEED"):
+            return
+        begin = part.ctypes.data - self._begin
+        # Inwards: what lies beside it in the first and the last page may still be needed.
+        first = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
+        last = (begin + part.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+        if last > first:
+            self.memory.madvise(mmap.MADV_DONTNEED, first, last - first)
+
+
+def bands(rows: int, row_bytes: int) -> Iterator[slice]:
+    """Cut rows into bands of about 1 MB.
+
+    Parameters
+    ----------
+    rows : int
+    row_bytes : int
+        Bytes of one row, before or after its conversion.
+    """
+    step = max(1, _BAND_BYTES // max(1, row_bytes))
+    for begin in range(0, rows, step):
+        yield slice(begin, min(rows, begin + step))
+
+
+def _private_memory(size: int) -> mmap.mmap:
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(-1, size)
+    # Shared memory would not be given back by MADV_DONTNEED.
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return memory

@@ -1,0 +1,92 @@
+"""Temporary files beside the ones that are being written, and what a killed process left of them.
+
+Each is locked (flock) by whoever writes it. The system drops the lock with the process, so that a part that can be locked
+has nobody who writes it: by the lock, and not by process ids, which mean something else in another container. On a
+network's folder the locks of other machines may not be seen. So the name says on which machine, and since which start of
+it, the part was made; those of others are left until they are a day old.
+"""
+
+import contextlib
+import os
+import secrets
+import time
+import uuid
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows, where a file that somebody writes cannot be removed
+    fcntl = None  # type: ignore[assignment]
+
+_PREFIX, _SUFFIX = ".haloscope-", ".part"
+_OLD_S = 24 * 3600.0
+
+# Each folder is looked through once: a batch may write thousands of files into one.
+_looked_at: set[Path] = set()
+
+
+def part_file(folder: Path) -> BinaryIO:
+    """Create a locked temporary file that only its owner can read; `name` is its path."""
+    while True:
+        path = folder / f"{_PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
+        try:
+            file = open(path, "xb", opener=_private)
+        except FileExistsError:
+            continue
+        _lock(file.fileno(), wait=True)
+        # Another process may have found it in the moment before it was locked, and removed it.
+        if os.name != "posix" or os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def remove_dead_parts(folder: Path) -> None:
+    """Remove what killed processes left in a folder; done once a folder and process. What cannot be removed stays."""
+    if folder in _looked_at:
+        return
+    _looked_at.add(folder)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX) and entry.name.endswith(_SUFFIX):
+                with contextlib.suppress(OSError):
+                    _remove_if_dead(entry)
+
+
+def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
+    if not entry.is_file(follow_symlinks=False):
+        return
+    is_ours = entry.name.startswith(f"{_PREFIX}{_machine()}-")
+    if not is_ours and time.time() - entry.stat(follow_symlinks=False).st_mtime < _OLD_S:
+        return
+    descriptor = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        if _lock(descriptor, wait=False) or fcntl is None:
+            os.unlink(entry.path)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool) -> bool:
+    """Lock a file; return whether it is. A folder that knows no locks is written to all the same."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
+
+
+def _machine() -> str:
+    """Return a word for this start of this machine, the same in all of its containers."""
+    try:
+        start = Path("/proc/sys/kernel/random/boot_id").read_bytes()
+    except OSError:
+        start = uuid.getnode().to_bytes(6, "big")
+    return f"{zlib.crc32(start):08x}"
