@@ -143,8 +143,8 @@ class Kills:
         lost = len(window.lost)
         window.show_mask(Mask([[hosts.FAULTY_WEIGHT, number]]))
         if number % 2:
-            # Its successor has it too: a preview ends two hosts, and is not tried again.
-            window.wait(lambda: len(window.lost) >= lost + 2, PATIENCE_S)
+            # Its successor has it too: a preview ends two hosts, and is not tried again; or the third fault gave the GPU up.
+            window.wait(lambda: len(window.lost) >= lost + 2 or window.shows_the_job, PATIENCE_S)
         else:
             haloscope.runs.run()
             window.wait(lambda: len(window.lost) > lost, PATIENCE_S)
