@@ -7,6 +7,7 @@ the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 
 """
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -76,12 +77,16 @@ def kinds() -> dict[str, Callable[[NDArray[np.uint8]], bytes]]:
         "webp-lossless": lambda rgb: _pillow(rgb, "WEBP", method=0, lossless=True, quality=0),
         "tiff": lambda rgb: _tiff(rgb, photometric="rgb"),
         "tiff-deflate": lambda rgb: _tiff(rgb, photometric="rgb", compression="zlib", predictor=True),
-        "tiff-one-strip": lambda rgb: _tiff(rgb, photometric="rgb", compression="zlib", rowsperstrip=len(rgb)),
+        "tiff-one-strip": lambda rgb: _tiff(
+            rgb, photometric="rgb", compression="zlib", rowsperstrip=len(rgb)
+        ),
         "tiff-planar-16": lambda rgb: _tiff(
             np.moveaxis(rgb, 2, 0).astype(np.uint16) * 257, photometric="rgb", planarconfig="separate"
         ),
         "tiff-float32": lambda rgb: _tiff(rgb.astype(np.float32), photometric="rgb"),
-        "tiff-alpha": lambda rgb: _tiff(np.dstack([rgb, rgb[..., 0]]), photometric="rgb", extrasamples=["assocalpha"]),
+        "tiff-alpha": lambda rgb: _tiff(
+            np.dstack([rgb, rgb[..., 0]]), photometric="rgb", extrasamples=["assocalpha"]
+        ),
         "tiff-cmyk": lambda rgb: _tiff(np.dstack([rgb, rgb[..., 0]]), photometric="separated"),
         "tiff-bilevel": lambda rgb: _tiff(rgb[..., 0] > 128, photometric="minisblack"),
     }
@@ -114,17 +119,17 @@ def _opened_here(path: str) -> Opening:
 
 def _reset_peak() -> int:
     """Make the present memory the peak, where the system can, and return the peak."""
-    try:
+    with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
     return _peak_bytes()
 
 
 def _peak_bytes() -> int:
     # On Linux ru_maxrss begins with what the parent held; VmHWM is this process's own.
     try:
-        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+        line = next(
+            line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")
+        )
         return 1024 * int(line.split()[1])
     except (OSError, StopIteration):
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -183,7 +188,9 @@ def main() -> None:
         one = _opened_here(options.child)
         print(json.dumps({name: getattr(one, name) for name in Opening.__dataclass_fields__}))
         return
-    print(f"{'file':<24}{'file MB':>9}{'decoded MB':>12}{'peak MB':>9}{'ratio':>7}{'s':>7}  within 1.5 x + 100 MB")
+    print(
+        f"{'file':<24}{'file MB':>9}{'decoded MB':>12}{'peak MB':>9}{'ratio':>7}{'s':>7}  within 1.5 x + 100 MB"
+    )
     for path in options.files:
         _print_row(path, path)
     if options.files:
@@ -202,7 +209,10 @@ def _print_row(name: str, path: str) -> None:
     ratio = f"{one.peak_bytes / one.decoded_bytes:.2f}" if one.decoded_bytes else "-"
     megabytes = [f"{count / 1e6:.0f}" for count in (os.path.getsize(path), one.decoded_bytes, one.peak_bytes)]
     verdict = f"refused: {one.refusal}" if one.refusal else "yes" if one.is_within else "NO"
-    print(f"{name:<24}{megabytes[0]:>9}{megabytes[1]:>12}{megabytes[2]:>9}{ratio:>7}{one.elapsed_s:>7.2f}  {verdict}", flush=True)
+    print(
+        f"{name:<24}{megabytes[0]:>9}{megabytes[1]:>12}{megabytes[2]:>9}{ratio:>7}{one.elapsed_s:>7.2f}  {verdict}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

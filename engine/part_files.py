@@ -7,6 +7,7 @@ it, the part was made; those of others are left until they are a day old.
 """
 
 import contextlib
+import importlib.util
 import os
 import secrets
 import time
@@ -15,10 +16,8 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-try:
-    import fcntl
-except ImportError:  # Windows, where a file that somebody writes cannot be removed
-    fcntl = None  # type: ignore[assignment]
+# Windows has none: there a file that somebody writes cannot be removed.
+_HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
 
 _PREFIX, _SUFFIX = ".haloscope-", ".part"
 _OLD_S = 24 * 3600.0
@@ -32,7 +31,7 @@ def part_file(folder: Path) -> BinaryIO:
     while True:
         path = folder / f"{_PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
         try:
-            file = open(path, "xb", opener=_private)
+            file = open(path, "xb", opener=_private)  # noqa: SIM115
         except FileExistsError:
             continue
         _lock(file.fileno(), wait=True)
@@ -66,7 +65,7 @@ def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
         return
     descriptor = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
-        if _lock(descriptor, wait=False) or fcntl is None:
+        if _lock(descriptor, wait=False) or not _HAS_LOCKS:
             os.unlink(entry.path)
     finally:
         os.close(descriptor)
@@ -74,8 +73,10 @@ def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
     """Lock a file; return whether it is. A folder that knows no locks is written to all the same."""
-    if fcntl is None:
+    if not _HAS_LOCKS:
         return False
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:

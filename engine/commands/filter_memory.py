@@ -39,7 +39,9 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
         same = form.decoded_bytes if options.result_type == "same" else 0
         stacked = finished if form.has_alpha else 0
         encoder = _encoder_bytes(output) * form.pixel_count
-        return form.decoded_bytes + max(result + working, result + finished + same, 2 * finished + stacked + encoder)
+        return form.decoded_bytes + max(
+            result + working, result + finished + same, 2 * finished + stacked + encoder
+        )
 
     return count
 

@@ -52,7 +52,9 @@ class Canvas:
     def put_samples(self, rows: slice, samples: NDArray[Any]) -> None:
         """Put some rows whose pixels are the colours and then, where the picture has it, the alpha."""
         if self.alpha is not None:
-            self.put(rows, samples[..., 0] if self._form.channels == 1 else samples[..., :-1], samples[..., -1])
+            self.put(
+                rows, samples[..., 0] if self._form.channels == 1 else samples[..., :-1], samples[..., -1]
+            )
         else:
             self.put(rows, samples.reshape(self._pixels[rows].shape))
 

@@ -56,13 +56,19 @@ _NOT_SUPPORTED: tuple[tuple[str, str], ...] = (
 
 # The same of damaged files -> the cause. What is not here is told without one: it would be Python's inside.
 _DAMAGED: tuple[tuple[str, str], ...] = (
-    (r"truncated|not enough image data|requires a buffer of|failed to read \d+ bytes|ended prematurely", _CUT_SHORT),
+    (
+        r"truncated|not enough image data|requires a buffer of|failed to read \d+ bytes|ended prematurely",
+        _CUT_SHORT,
+    ),
     (r"broken data stream|\breturned\b|decompressing|Jpeg8|JPEG file|J2K", _COMPRESSED),
     (r"cannot identify image file", "its header is damaged or cut short"),
     (r"codec configuration|tile cannot extend|cannot be reshaped|rowsperstrip", _MISFIT),
     (r"IFD|number of tags|BigTIFF", _TAGS),
     (r"Palette size|palette size", "its palette has an impossible size"),
-    (r"BMP (compression|header type|pixel depth) \((\d+)\)", "its header names {1} {2}, which BMP does not have"),
+    (
+        r"BMP (compression|header type|pixel depth) \((\d+)\)",
+        "its header names {1} {2}, which BMP does not have",
+    ),
     (r"unsigned integer out of range", "a number in it is out of range"),
 )
 

@@ -132,9 +132,16 @@ def _frame(marker: int, content: bytes) -> Frame | None:
         return None
     most_across, most_down = max(across for across, _ in sampling), max(down for _, down in sampling)
     blocks = sum(
-        -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down)) for across, down in sampling
+        -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
+        for across, down in sampling
     )
-    unread = "it is hierarchical" if marker in _NOT_READ else f"it has {bits} bits a sample" if bits in _OTHER_DEPTHS else ""
+    unread = (
+        "it is hierarchical"
+        if marker in _NOT_READ
+        else f"it has {bits} bits a sample"
+        if bits in _OTHER_DEPTHS
+        else ""
+    )
     return Frame(blocks, blocks * _FEWEST_BITS.get(marker, 0) // 8, marker in _PROGRESSIVE, unread)
 
 

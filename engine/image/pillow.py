@@ -67,7 +67,9 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
     with _opened(file, format_name) as image:
         mode = _target_mode(image, format_name)
         width, height = image.size
-        form = Form(height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8))
+        form = Form(
+            height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8)
+        )
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
         # Rows in Pillow's memory are given back where it is ours; what is larger than the picture is held all the same.
         beside = max(0, stored_bytes - form.decoded_bytes) if image.mode in _MAPPED_MODES else stored_bytes
@@ -82,7 +84,9 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
         expected = _checksum_with_surplus(file, scratch) if format_name == "JPEG" else None
         image.load()
         if image.size != (width, height):
-            raise Refused(f"it decodes to {image.width} x {image.height}, its header promised {width} x {height}")
+            raise Refused(
+                f"it decodes to {image.width} x {image.height}, its header promised {width} x {height}"
+            )
         if expected is not None and expected != _checksum(scratch):
             raise Refused("its data stops before its last row: the file was cut short or is damaged")
         canvas = Canvas(form, _orientation(image))
@@ -93,19 +97,19 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
         profile = image.info.get("icc_profile")
-        metadata = named_metadata(exif=image.info.get("exif"), resolution=image.info.get("dpi"))
+        metadata = named_metadata(exif=image.info.get("exif"), dpi=float(image.info.get("dpi", (0,))[0]))
         notes += _frame_notes(image)
     return Decoded(canvas, profile, tuple(notes), metadata)
 
 
 def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None:
     """Let Pillow decode into memory that can be given back row by row; None for modes of which it makes no map."""
-    from PIL import Image
+    from PIL import _imaging
 
     if image.mode not in _MAPPED_MODES:
         return None
     scratch = Scratch((height, row_bytes), np.uint8)
-    image.im = Image.core.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+    image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
     return scratch
 
 
@@ -123,10 +127,10 @@ def _checksum_with_surplus(file: BinaryIO, scratch: Scratch | None) -> int | Non
     end = end_of_first_image(file)
     if end is None or scratch is None:
         return None
-    from PIL import Image
+    from PIL import _imaging
 
     with _opened(cast(BinaryIO, io.BufferedReader(WithSurplus(file, end))), "JPEG") as image:
-        image.im = Image.core.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+        image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
         image.load()
     file.seek(0)
     return _checksum(scratch)

@@ -72,7 +72,9 @@ class Header:
                 for left, across, top, down in _PASSES
             ]
         bits = self.depth * self.stored_channels
-        return sum(rows * (1 + -(-columns * bits // 8)) for columns, rows in sizes if columns > 0 and rows > 0)
+        return sum(
+            rows * (1 + -(-columns * bits // 8)) for columns, rows in sizes if columns > 0 and rows > 0
+        )
 
 
 @dataclass(slots=True)
@@ -122,9 +124,16 @@ def read_png(file: BinaryIO, budget: Budget) -> Decoded:
         icc_profile=_profile(extras.get(b"iCCP")),
         notes=(f"It is an animation of {frames} frames; the first was opened.",) if frames > 1 else (),
         metadata=named_metadata(
-            exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), resolution=extras.get(b"pHYs", b"")[-1:] == b"\1"
+            exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), dpi=_dpi(extras.get(b"pHYs", b""))
         ),
     )
+
+
+def _dpi(chunk: bytes) -> float:
+    """Pixels per inch in a pHYs chunk; 0 where it tells the shape of a pixel only."""
+    if len(chunk) != 9 or chunk[8] != 1:
+        return 0.0
+    return int.from_bytes(chunk[:4], "big") * 0.0254
 
 
 def _form(header: Header, *, has_alpha: bool) -> Form:

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.canvas import Canvas
@@ -118,4 +117,9 @@ def _small_png(head: bytes, transparent: bytes | None, rows: int, raw: bytes) ->
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(content, zlib.crc32(kind)))
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(content, zlib.crc32(kind)))
+    )

@@ -31,7 +31,12 @@ _COLOUR_SAMPLES = {
 # Whole numbers up to this size are exact in float32.
 _EXACT_LIMIT = 2**24
 
-_PHOTOMETRIC_WORDS = {"LOGL": "LogL", "LOGLUV": "LogLuv", "CFA": "raw sensor data", "LINEAR_RAW": "raw sensor data"}
+_PHOTOMETRIC_WORDS = {
+    "LOGL": "LogL",
+    "LOGLUV": "LogLuv",
+    "CFA": "raw sensor data",
+    "LINEAR_RAW": "raw sensor data",
+}
 
 Interpreted = tuple[NDArray[Any], NDArray[Any] | None, list[str]]
 
@@ -61,7 +66,9 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
     photometric = int(page.photometric)
     if photometric not in _COLOUR_SAMPLES:
         name = getattr(page.photometric, "name", str(photometric))
-        raise not_supported("TIFF", f"its pixels are {_PHOTOMETRIC_WORDS.get(name, f'of colour model {name}')}")
+        raise not_supported(
+            "TIFF", f"its pixels are {_PHOTOMETRIC_WORDS.get(name, f'of colour model {name}')}"
+        )
     if photometric == _SEPARATED and page.tags.valueof(332, 1) != 1:  # InkSet
         raise not_supported("TIFF", "its inks are not cyan, magenta, yellow and black")
     colour_count = _COLOUR_SAMPLES[photometric]

@@ -67,7 +67,9 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     import imagecodecs
 
     data = file.read()
-    orientation = orientation_of_exif(facts.metadata.get(b"EXIF")) or orientation_of_xmp(facts.metadata.get(b"XMP "))
+    orientation = orientation_of_exif(facts.metadata.get(b"EXIF")) or orientation_of_xmp(
+        facts.metadata.get(b"XMP ")
+    )
     canvas = Canvas(form, orientation)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=facts.has_alpha, out=out))
     metadata = named_metadata(exif=facts.metadata.get(b"EXIF"))

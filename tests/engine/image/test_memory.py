@@ -76,7 +76,11 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(tmp_
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "jpeg-progressive"])
 def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(tmp_path, kind):
     flat = Image.new("L" if kind == "GIF" else "RGB", (3001, 2003))
-    options = {"PNG": {"compress_level": 9}, "TIFF": {"compression": "tiff_deflate"}, "WEBP": {"lossless": True}}
+    options = {
+        "PNG": {"compress_level": 9},
+        "TIFF": {"compression": "tiff_deflate"},
+        "WEBP": {"lossless": True},
+    }
     name, _, progressive = kind.partition("-")
     more = {"progressive": True, "optimize": True, "quality": 1} if progressive else options.get(kind, {})
     path = tmp_path / "flat"
@@ -92,7 +96,9 @@ def test_that_a_png_read_in_bands_is_the_same(tmp_path, monkeypatch, dtype, shap
     import imagecodecs
 
     y, x = np.indices(shape[:2])
-    image = np.random.default_rng(4).integers(0, 9, shape) + (x + 2 * y).reshape(300, 200, *(1,) * (len(shape) - 2))
+    image = np.random.default_rng(4).integers(0, 9, shape) + (x + 2 * y).reshape(
+        300, 200, *(1,) * (len(shape) - 2)
+    )
     image = (image * (1 if dtype == np.uint8 else 77)).astype(dtype)
     path = tmp_path / "a.png"
     path.write_bytes(imagecodecs.png_encode(image))
@@ -142,7 +148,9 @@ FORM = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
     ],
 )
 def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
-    options = argparse.Namespace(**{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"} | more)
+    options = argparse.Namespace(
+        **{"depth": "keep", "border": "zero", "variant": "auto", "result_type": "float32"} | more
+    )
     assert work_bytes(options, output)(FORM) == expected * 10**6
 
 
@@ -150,5 +158,12 @@ def test_that_a_picture_that_could_be_opened_is_refused_where_its_work_is_too_mu
     path = tmp_path / "a.png"
     path.write_bytes(with_pillow(smooth_rgb(), "PNG"))
     open_image(path, max_bytes=10_000)
-    with pytest.raises(ImageReadError, match=r"filtering and saving its 41 x 37 pixels takes 29\.6 KiB, the limit is 9\.8"):
-        open_image(path, max_bytes=10_000, work_bytes=lambda form: 5 * form.decoded_bytes, work="filtering and saving")
+    with pytest.raises(
+        ImageReadError, match=r"filtering and saving its 41 x 37 pixels takes 29\.6 KiB, the limit is 9\.8"
+    ):
+        open_image(
+            path,
+            max_bytes=10_000,
+            work_bytes=lambda form: 5 * form.decoded_bytes,
+            work="filtering and saving",
+        )
