@@ -2,8 +2,9 @@
 
     python -m bench.open_memory [--size 12000x9000] [FILE ...]
 
-Without files one of every kind is made. The peak is counted from after a small picture of that kind was opened, so that
-the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with nothing counted out.
+Without files one of every kind is made. The peak is counted from after a small picture of that kind was
+opened, so that the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with
+nothing counted out.
 """
 
 import argparse

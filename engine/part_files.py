@@ -1,9 +1,10 @@
 """Temporary files beside the ones that are being written, and what a killed process left of them.
 
-Each is locked (flock) by whoever writes it. The system drops the lock with the process, so that a part that can be locked
-has nobody who writes it: by the lock, and not by process ids, which mean something else in another container. On a
-network's folder the locks of other machines may not be seen. So the name says on which machine, and since which start of
-it, the part was made; those of others are left until they are a day old.
+Each is locked (flock) by whoever writes it. The system drops the lock with the process, so that a part that
+can be locked has nobody who writes it: by the lock, and not by process ids, which mean something else in
+another container. On a network's folder the locks of other machines may not be seen. So the name says on
+which machine, and since which start of it, the part was made; those of others are left until they are a day
+old.
 """
 
 import contextlib
@@ -46,7 +47,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def remove_dead_parts(folder: Path) -> None:
-    """Remove what killed processes left in a folder; done once a folder and process. What cannot be removed stays."""
+    """Remove what killed processes left in a folder, once per process; what cannot be removed stays."""
     if folder in _looked_at:
         return
     _looked_at.add(folder)

@@ -1,4 +1,4 @@
-"""Metadata as Pillow and the formats hold it: of many fields, the orientation is used; that there are others is told."""
+"""Metadata as the formats hold it: the orientation is used; that there are other fields is told."""
 
 import re
 import zlib
@@ -67,7 +67,8 @@ def is_raw_exif(chunk: bytes) -> bool:
 def orientation_of_text(chunks: Iterable[bytes]) -> int:
     """Orientation in the text chunks of a PNG, 0 where there is none.
 
-    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write XMP.
+    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write
+    XMP.
 
     Parameters
     ----------

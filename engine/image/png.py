@@ -35,8 +35,8 @@ _COLOUR_TYPES: dict[int, tuple[int, tuple[int, ...]]] = {
 # A profile is some kB; one that inflates further is not a profile.
 _MAX_PROFILE_BYTES = 64 * 2**20
 
-# Files up to this size are held while they are decoded, larger ones are read and decoded in bands, which takes half as
-# long again.
+# Files up to this size are held while they are decoded, larger ones are read and decoded in bands, which
+# takes half as long again.
 _HELD_BYTES = 64 * 2**20
 _READ_BYTES = 2**20
 
@@ -147,8 +147,8 @@ def _check_long_enough(header: Header, byte_count: int) -> None:
     least = header.raw_bytes // _MOST_INFLATED
     if byte_count < least:
         raise Refused(
-            f"it has {byte_count:,} bytes, its {header.width:,} x {header.height:,} pixels take {least:,} at least: "
-            "it was cut short or its header is damaged"
+            f"it has {byte_count:,} bytes, its {header.width:,} x {header.height:,} pixels take "
+            f"{least:,} at least: it was cut short or its header is damaged"
         )
 
 

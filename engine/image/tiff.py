@@ -29,8 +29,8 @@ _EXIF_TAG = 34665
 _RESOLUTION_TAG, _RESOLUTION_UNIT_TAG = 282, 296
 _INCHES = {2: 1.0, 3: 2.54}
 
-# Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte becomes: of LZW
-# 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
+# Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
+# becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
 
 # Strips and tiles are read that many bytes at a time (tifffile: 256 MB).
@@ -118,7 +118,7 @@ def _form(page: "TiffPage") -> Form:
 
 
 def _segment_bytes(page: "TiffPage") -> int:
-    """Bytes of a strip or tile, compressed and decoded, which is decoded whole and then copied to its place."""
+    """Bytes of a strip or tile, compressed and decoded: it is decoded whole, then copied to its place."""
     if page.is_contiguous:
         return 0
     rows, columns = (
@@ -180,8 +180,9 @@ def _check_long_enough(page: "TiffPage", byte_count: int) -> None:
     least = page.imagelength * page.imagewidth * page.samplesperpixel * int(page.bitspersample) // 8 // most
     if byte_count < least:
         raise Refused(
-            f"its strips or tiles have {byte_count:,} bytes, its {page.imagewidth:,} x {page.imagelength:,} pixels take "
-            f"{least:,} at least: it was cut short or its tags are damaged"
+            f"its strips or tiles have {byte_count:,} bytes, its "
+            f"{page.imagewidth:,} x {page.imagelength:,} pixels take {least:,} at least: "
+            "it was cut short or its tags are damaged"
         )
 
 

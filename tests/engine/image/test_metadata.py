@@ -1,4 +1,4 @@
-"""What a file says beside its pixels: the orientation is used wherever it stands, and what a save drops is told."""
+"""What a file says beside its pixels: the orientation is used, and what a save drops is told."""
 
 import struct
 import zlib
