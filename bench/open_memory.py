@@ -2,11 +2,13 @@
 
     python -m bench.open_memory [--size 12000x9000] [FILE ...]
 
-Without files one of every kind is made. The peak is counted from after a small picture of that kind was opened, so that
-the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with nothing counted out.
+Without files one of every kind is made. The peak is counted from after a small picture of that kind was
+opened, so that the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with
+nothing counted out.
 """
 
 import argparse
+import contextlib
 import io
 import json
 import os
@@ -118,10 +120,8 @@ def _opened_here(path: str) -> Opening:
 
 def _reset_peak() -> int:
     """Make the present memory the peak, where the system can, and return the peak."""
-    try:
+    with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
     return _peak_bytes()
 
 

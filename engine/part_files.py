@@ -1,12 +1,14 @@
 """Temporary files beside the ones that are being written, and what a killed process left of them.
 
-Each is locked (flock) by whoever writes it. The system drops the lock with the process, so that a part that can be locked
-has nobody who writes it: by the lock, and not by process ids, which mean something else in another container. On a
-network's folder the locks of other machines may not be seen. So the name says on which machine, and since which start of
-it, the part was made; those of others are left until they are a day old.
+Each is locked (flock) by whoever writes it. The system drops the lock with the process, so that a part that
+can be locked has nobody who writes it: by the lock, and not by process ids, which mean something else in
+another container. On a network's folder the locks of other machines may not be seen. So the name says on
+which machine, and since which start of it, the part was made; those of others are left until they are a day
+old.
 """
 
 import contextlib
+import importlib.util
 import os
 import secrets
 import time
@@ -15,10 +17,8 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-try:
-    import fcntl
-except ImportError:  # Windows, where a file that somebody writes cannot be removed
-    fcntl = None  # type: ignore[assignment]
+# Windows has none: there a file that somebody writes cannot be removed.
+_HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
 
 _PREFIX, _SUFFIX = ".haloscope-", ".part"
 _OLD_S = 24 * 3600.0
@@ -32,7 +32,7 @@ def part_file(folder: Path) -> BinaryIO:
     while True:
         path = folder / f"{_PREFIX}{_machine()}-{os.getpid()}-{secrets.token_hex(4)}{_SUFFIX}"
         try:
-            file = open(path, "xb", opener=_private)
+            file = open(path, "xb", opener=_private)  # noqa: SIM115
         except FileExistsError:
             continue
         _lock(file.fileno(), wait=True)
@@ -47,7 +47,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def remove_dead_parts(folder: Path) -> None:
-    """Remove what killed processes left in a folder; done once a folder and process. What cannot be removed stays."""
+    """Remove what killed processes left in a folder, once per process; what cannot be removed stays."""
     if folder in _looked_at:
         return
     _looked_at.add(folder)
@@ -66,7 +66,7 @@ def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
         return
     descriptor = os.open(entry.path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
-        if _lock(descriptor, wait=False) or fcntl is None:
+        if _lock(descriptor, wait=False) or not _HAS_LOCKS:
             os.unlink(entry.path)
     finally:
         os.close(descriptor)
@@ -74,8 +74,10 @@ def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
     """Lock a file; return whether it is. A folder that knows no locks is written to all the same."""
-    if fcntl is None:
+    if not _HAS_LOCKS:
         return False
+    import fcntl
+
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:

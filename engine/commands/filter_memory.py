@@ -10,16 +10,17 @@ from engine.image.save import DEPTH_DTYPES
 WORK = "filtering and saving"
 
 _FLOAT_BYTES = 4
-# What the encoders of Pillow hold, a pixel: its image of 4 bytes and, of libwebp, what it compares (measured: 15).
+# What the encoders of Pillow hold, a pixel: its image of 4 bytes and, of libwebp, what it compares (measured:
+# 15).
 _JPEG_BYTES, _WEBP_BYTES = 4, 16
 
 
 def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int]:
     """Return what says how many bytes the whole way of a picture takes at most, from its form.
 
-    Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with the picture as
-    float32 where a variant makes it that; the result and the picture that is to be saved; that picture, a copy in one
-    piece and the encoded file, which noise makes as large.
+    Counted are the decoded picture, which is kept, and the largest of three: the float32 result, with the
+    picture as float32 where a variant makes it that; the result and the picture that is to be saved; that
+    picture, a copy in one piece and the encoded file, which noise makes as large.
 
     Parameters
     ----------

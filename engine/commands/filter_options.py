@@ -109,7 +109,7 @@ def add_filter_options(parser: Parser) -> None:
         type=size_in_bytes("--max-bytes"),
         default=DEFAULT_MAX_BYTES,
         metavar="8GiB",
-        help=f"most memory for a picture, all that becomes of it counted (default {bytes_text(DEFAULT_MAX_BYTES)})",
+        help=f"most memory for a picture and what becomes of it (default {bytes_text(DEFAULT_MAX_BYTES)})",
     )
     add("--no-verify", dest="verify", action="store_false", help="do not compare the result with the oracle")
 

@@ -38,8 +38,8 @@ class Budget:
         ----------
         form : Form
         decoder_bytes : int, default 0
-            The most that its decoder holds beside the decoded picture. What stays below some ten MB, or is given
-            back as fast as the picture grows, is not counted.
+            The most that its decoder holds beside the decoded picture. What stays below some ten MB, or is
+            given back as fast as the picture grows, is not counted.
 
         Raises
         ------

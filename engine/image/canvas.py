@@ -33,7 +33,8 @@ class Canvas:
         turned = is_turned(orientation)
         height, width = (form.width, form.height) if turned else (form.height, form.width)
         colour = (height, width) if form.channels == 1 else (height, width, form.channels)
-        # Bands of a turned picture are columns: with NumPy's huge pages the first of them would take all its memory.
+        # Bands of a turned picture are columns: with NumPy's huge pages the first of them would take all its
+        # memory.
         self.pixels = Scratch(colour, form.dtype).array if turned else np.empty(colour, form.dtype)
         self.alpha: NDArray[Any] | None = None
         if form.has_alpha:
@@ -64,8 +65,8 @@ class Canvas:
         Parameters
         ----------
         decode : callable of (ndarray)
-            Fills an array of shape (H, W) or (H, W, S): the colours and then, where the picture has it, the alpha.
-            Where that is how the picture lies in memory, it is the picture itself.
+            Fills an array of shape (H, W) or (H, W, S): the colours and then, where the picture has it, the
+            alpha. Where that is how the picture lies in memory, it is the picture itself.
         """
         if self._is_plain:
             decode(self.pixels)

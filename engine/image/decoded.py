@@ -1,4 +1,4 @@
-"""What each decoder hands over: an upright picture in our form, and the facts of the file that are still to be used."""
+"""What each decoder hands over: an upright picture in our form, and facts of the file still needed."""
 
 from dataclasses import dataclass
 

@@ -86,7 +86,8 @@ def _filtered_alpha(
     scale = _white(target) / _white(source)
     if target == np.float32:
         # fmax and fmin prefer the number to NaN, as everywhere where results are clipped.
-        return np.fmin(np.fmax(values * np.float32(scale), np.float32(0)), np.float32(1))
+        clipped: NDArray[Any] = np.fmin(np.fmax(values * np.float32(scale), np.float32(0)), np.float32(1))
+        return clipped
     return to_depth(values, target, scale=scale)
 
 

@@ -24,8 +24,8 @@ _ALONE = frozenset((0x01, *range(0xD0, 0xD9)))
 
 _SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
 
-# Start of frame -> the fewest bits that a block of 8 x 8 samples can have: a code for its mean, and in one scan
-# (sequential) one for its end. Arithmetic coding (C9 on) takes less than a bit for what it expects.
+# Start of frame -> the fewest bits that a block of 8 x 8 samples can have: a code for its mean, and in one
+# scan (sequential) one for its end. Arithmetic coding (C9 on) takes less than a bit for what it expects.
 _FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = (0xC2, 0xCA)
@@ -62,7 +62,7 @@ class Frame:
 
 
 class WithSurplus(io.RawIOBase):
-    """The first picture of a JPEG file with some kB of surplus data before its end marker, without a copy of it.
+    """The first picture of a JPEG file with surplus data before its end marker, without a copy of it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Metadata as Pillow and the formats hold it: of many fields, the orientation is used; that there are others is told."""
+"""Metadata as the formats hold it: the orientation is used; that there are other fields is told."""
 
 import re
 import zlib
@@ -11,13 +11,25 @@ _XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])
 
 _RAW_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")
 
+# 72 and 96 are what programs write that know of none.
+_NO_RESOLUTION = (0, 72, 96)
+
 # Texts are some kB; one that inflates further is none.
 _MAX_TEXT_BYTES = 16 * 2**20
 
 
-def named_metadata(*, exif: object = None, resolution: object = None) -> tuple[str, ...]:
-    """Return the names of what a file holds and a saved picture will not, each where there is some."""
-    return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if resolution else ()))
+def named_metadata(*, exif: object = None, dpi: float = 0.0) -> tuple[str, ...]:
+    """Return the names of what a file holds and a saved picture will not, each where there is some.
+
+    Parameters
+    ----------
+    exif : object
+        True where there is EXIF data.
+    dpi : float
+        Pixels per inch; 0 where the file does not say.
+    """
+    has_resolution = round(dpi) not in _NO_RESOLUTION
+    return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if has_resolution else ()))
 
 
 def orientation_of_exif(block: bytes | None) -> int:
@@ -55,7 +67,8 @@ def is_raw_exif(chunk: bytes) -> bool:
 def orientation_of_text(chunks: Iterable[bytes]) -> int:
     """Orientation in the text chunks of a PNG, 0 where there is none.
 
-    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write XMP.
+    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write
+    XMP.
 
     Parameters
     ----------

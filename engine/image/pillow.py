@@ -37,8 +37,8 @@ _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 
 # How many bytes a pixel takes in Pillow's memory; 4 in all other modes.
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
-# Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it decodes, and is
-# lost where it then takes other memory (GIF).
+# Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it
+# decodes, and is lost where it then takes other memory (GIF).
 _MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 
 _limit_lock = threading.Lock()
@@ -71,7 +71,8 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
             height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8)
         )
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
-        # Rows in Pillow's memory are given back where it is ours; what is larger than the picture is held all the same.
+        # Rows in Pillow's memory are given back where it is ours; what is larger than the picture is held all
+        # the same.
         beside = max(0, stored_bytes - form.decoded_bytes) if image.mode in _MAPPED_MODES else stored_bytes
         budget.check(form, beside + (frame.coefficient_bytes if frame else 0))
         if frame is not None:
@@ -97,19 +98,19 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
         profile = image.info.get("icc_profile")
-        metadata = named_metadata(exif=image.info.get("exif"), resolution=image.info.get("dpi"))
+        metadata = named_metadata(exif=image.info.get("exif"), dpi=float(image.info.get("dpi", (0,))[0]))
         notes += _frame_notes(image)
     return Decoded(canvas, profile, tuple(notes), metadata)
 
 
 def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None:
-    """Let Pillow decode into memory that can be given back row by row; None for modes of which it makes no map."""
-    from PIL import Image
+    """Let Pillow decode into memory that can be given back by rows; None for modes that it does not map."""
+    from PIL import _imaging
 
     if image.mode not in _MAPPED_MODES:
         return None
     scratch = Scratch((height, row_bytes), np.uint8)
-    image.im = Image.core.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+    image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
     return scratch
 
 
@@ -117,20 +118,20 @@ def _check_long_enough(frame: Frame, file: BinaryIO, form: Form) -> None:
     file_bytes = file.seek(0, 2)
     if file_bytes < frame.fewest_bytes:
         raise Refused(
-            f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take {frame.fewest_bytes:,} at "
-            "least: it was cut short or its header is damaged"
+            f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take "
+            f"{frame.fewest_bytes:,} at least: it was cut short or its header is damaged"
         )
 
 
 def _checksum_with_surplus(file: BinaryIO, scratch: Scratch | None) -> int | None:
-    """Checksum of the pixels of a JPEG with surplus data; None where it has no end marker, which Pillow tells."""
+    """Checksum of a JPEG's pixels with surplus data; None where it has no end marker, which Pillow tells."""
     end = end_of_first_image(file)
     if end is None or scratch is None:
         return None
-    from PIL import Image
+    from PIL import _imaging
 
     with _opened(cast(BinaryIO, io.BufferedReader(WithSurplus(file, end))), "JPEG") as image:
-        image.im = Image.core.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+        image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
         image.load()
     file.seek(0)
     return _checksum(scratch)

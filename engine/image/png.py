@@ -35,8 +35,8 @@ _COLOUR_TYPES: dict[int, tuple[int, tuple[int, ...]]] = {
 # A profile is some kB; one that inflates further is not a profile.
 _MAX_PROFILE_BYTES = 64 * 2**20
 
-# Files up to this size are held while they are decoded, larger ones are read and decoded in bands, which takes half as
-# long again.
+# Files up to this size are held while they are decoded, larger ones are read and decoded in bands, which
+# takes half as long again.
 _HELD_BYTES = 64 * 2**20
 _READ_BYTES = 2**20
 
@@ -124,10 +124,16 @@ def read_png(file: BinaryIO, budget: Budget) -> Decoded:
         icc_profile=_profile(extras.get(b"iCCP")),
         notes=(f"It is an animation of {frames} frames; the first was opened.",) if frames > 1 else (),
         metadata=named_metadata(
-            exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)),
-            resolution=extras.get(b"pHYs", b"")[-1:] == b"\1",
+            exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), dpi=_dpi(extras.get(b"pHYs", b""))
         ),
     )
+
+
+def _dpi(chunk: bytes) -> float:
+    """Pixels per inch in a pHYs chunk; 0 where it tells the shape of a pixel only."""
+    if len(chunk) != 9 or chunk[8] != 1:
+        return 0.0
+    return int.from_bytes(chunk[:4], "big") * 0.0254
 
 
 def _form(header: Header, *, has_alpha: bool) -> Form:
@@ -141,8 +147,8 @@ def _check_long_enough(header: Header, byte_count: int) -> None:
     least = header.raw_bytes // _MOST_INFLATED
     if byte_count < least:
         raise Refused(
-            f"it has {byte_count:,} bytes, its {header.width:,} x {header.height:,} pixels take {least:,} at least: "
-            "it was cut short or its header is damaged"
+            f"it has {byte_count:,} bytes, its {header.width:,} x {header.height:,} pixels take "
+            f"{least:,} at least: it was cut short or its header is damaged"
         )
 
 

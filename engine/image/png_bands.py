@@ -1,6 +1,7 @@
-"""Large PNG files in bands: rows are inflated here, and libpng undoes the filters of a small PNG made of each band.
+"""Large PNG files in bands: rows are inflated here, and libpng undoes the filters of a small PNG each.
 
-libpng wants the whole file in memory, which of a photograph is half, and of noise all of what the pixels take.
+libpng wants the whole file in memory, which of a photograph is half, and of noise all of what the pixels
+take.
 """
 
 import struct
@@ -8,7 +9,6 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.canvas import Canvas
@@ -21,7 +21,7 @@ _READ_BYTES = 64 * 2**10
 
 
 def can_be_cut(depth: int, colour_type: int, is_interlaced: bool) -> bool:
-    """Whether the row above a band can be told from its pixels; what is packed or indexed is a small file anyway."""
+    """Whether the row above a band can be told from its pixels; packed or indexed files are small anyway."""
     return depth >= 8 and colour_type != _PALETTE and not is_interlaced
 
 

@@ -81,8 +81,8 @@ def save_image(
     -------
     tuple of str
         A sentence for each thing that the format cannot keep and that was left out: alpha in JPEG, grey in
-        WebP (saved as RGB), a colour profile of another colour model, EXIF and resolution of the file that was opened.
-        Empty where all is in the file.
+        WebP (saved as RGB), a colour profile of another colour model, EXIF and resolution of the file that
+        was opened. Empty where all is in the file.
 
     Raises
     ------

@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 _ICC_PROFILE_TAG = 34675
 _EXIF_TAG = 34665
-_RESOLUTION_UNIT_TAG, _PER_LENGTH = 296, (2, 3)
+_RESOLUTION_TAG, _RESOLUTION_UNIT_TAG = 282, 296
+_INCHES = {2: 1.0, 3: 2.54}
 
-# Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte becomes: of LZW
-# 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
+# Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
+# becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
 
 # Strips and tiles are read that many bytes at a time (tifffile: 256 MB).
@@ -78,10 +79,17 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
         notes += dict.fromkeys(_fill(canvas, page))
         notes += _page_notes(tiff)
         profile = page.tags.valueof(_ICC_PROFILE_TAG)
-        metadata = named_metadata(
-            exif=_EXIF_TAG in page.tags, resolution=page.tags.valueof(_RESOLUTION_UNIT_TAG, 1) in _PER_LENGTH
-        )
+        metadata = named_metadata(exif=_EXIF_TAG in page.tags, dpi=_dpi(page))
         return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
+
+
+def _dpi(page: "TiffPage") -> float:
+    """Pixels per inch; 0 where the file does not say."""
+    inches = _INCHES.get(page.tags.valueof(_RESOLUTION_UNIT_TAG, 1))
+    resolution = page.tags.valueof(_RESOLUTION_TAG)
+    if inches is None or not isinstance(resolution, tuple) or len(resolution) != 2 or not resolution[1]:
+        return 0.0
+    return inches * float(resolution[0]) / float(resolution[1])
 
 
 def _check_header(page: "TiffPage") -> None:
@@ -101,7 +109,7 @@ def _check_header(page: "TiffPage") -> None:
 
 
 def _form(page: "TiffPage") -> Form:
-    """What the picture will be: a single pixel is interpreted as all of them will be."""
+    """Return what the picture will be: a single pixel is interpreted as all of them will be."""
     pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
     pixels, alpha, _ = to_picture_arrays(pixel, page)
     return Form(
@@ -110,7 +118,7 @@ def _form(page: "TiffPage") -> Form:
 
 
 def _segment_bytes(page: "TiffPage") -> int:
-    """Bytes of a strip or tile, compressed and decoded, which is decoded whole and then copied to its place."""
+    """Bytes of a strip or tile, compressed and decoded: it is decoded whole, then copied to its place."""
     if page.is_contiguous:
         return 0
     rows, columns = (
@@ -124,7 +132,7 @@ def _segment_bytes(page: "TiffPage") -> int:
 def _fill(canvas: Canvas, page: "TiffPage") -> list[str]:
     """Decode a page onto a canvas; return what was changed on the way."""
     # (planes, 1, rows, columns, samples): one of planes and samples is 1.
-    scratch = Scratch(page.shaped, page.dtype)
+    scratch = Scratch(page.shaped, np.dtype(page.dtype))
     image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES)
     if image.shape != page.shaped:
         raise Refused(f"it decodes to shape {image.shape}, its tags promised {page.shaped}")
@@ -172,8 +180,9 @@ def _check_long_enough(page: "TiffPage", byte_count: int) -> None:
     least = page.imagelength * page.imagewidth * page.samplesperpixel * int(page.bitspersample) // 8 // most
     if byte_count < least:
         raise Refused(
-            f"its strips or tiles have {byte_count:,} bytes, its {page.imagewidth:,} x {page.imagelength:,} pixels take "
-            f"{least:,} at least: it was cut short or its tags are damaged"
+            f"its strips or tiles have {byte_count:,} bytes, its "
+            f"{page.imagewidth:,} x {page.imagelength:,} pixels take {least:,} at least: "
+            "it was cut short or its tags are damaged"
         )
 
 

@@ -19,7 +19,8 @@ from engine.image.pillow import read_with_pillow
 
 _ALPHA_FLAG, _ANIMATION_FLAG = 0x10, 0x02
 
-# libwebp holds all pixels of a lossless picture, 4 bytes each. Animations: two canvases, Pillow's copy and its image.
+# libwebp holds all pixels of a lossless picture, 4 bytes each. Animations: two canvases, Pillow's copy and
+# its image.
 _LOSSLESS_BYTES, _ANIMATION_BYTES = 4, 16
 
 
@@ -57,8 +58,8 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     budget.check(form, form.pixel_count * per_pixel + file_bytes)
     if file_bytes < facts.fewest_bytes:
         raise Refused(
-            f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take {facts.fewest_bytes:,} at "
-            "least: it was cut short or its header is damaged"
+            f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take "
+            f"{facts.fewest_bytes:,} at least: it was cut short or its header is damaged"
         )
     file.seek(0)
     if facts.is_animation:
@@ -106,7 +107,8 @@ def _facts(file: BinaryIO) -> _Facts:
         raise Refused("it holds no pixels (no VP8 or VP8L chunk)")
     kind, width, height, has_alpha = picture
     is_lossless = kind == b"VP8L"
-    # A lossless picture of one colour takes no bits at all; a lossy one more than a bit for each 16 x 16 pixels.
+    # A lossless picture of one colour takes no bits at all; a lossy one more than a bit for each 16 x 16
+    # pixels.
     fewest = 0 if is_lossless else -(-width // 16) * -(-height // 16) // 8
     return _Facts(width, height, has_alpha or has_alpha_chunk, False, is_lossless, fewest, metadata)
 

@@ -112,6 +112,6 @@ def test_that_a_folder_without_locks_is_written_to(tmp_path, monkeypatch):
     def refuse(*arguments):
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(part_files.fcntl, "flock", refuse)
+    monkeypatch.setattr("fcntl.flock", refuse)
     atomic_write(tmp_path / "a.csv", b"1")
     assert os.listdir(tmp_path) == ["a.csv"]

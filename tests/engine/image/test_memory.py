@@ -1,4 +1,4 @@
-"""What opening takes: memory in the size of the picture, and no time where the header shows that pixels are missing."""
+"""What opening takes: memory in the size of the picture, and no time where pixels must be missing."""
 
 import argparse
 import struct
@@ -16,7 +16,8 @@ from engine.image.open import open_image
 from engine.image.scratch import Scratch
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, tiff_header, with_pillow
 
-# Bands, buffers and files up to 64 MB that are held: the same for every size. A second copy of these pictures is more.
+# Bands, buffers and files up to 64 MB that are held: the same for every size. A second copy of these pictures
+# is more.
 ALLOWANCE_BYTES = 30_000_000
 RGB = photograph(3000, 4000)
 
