@@ -75,9 +75,7 @@ def printable(text: str) -> str:
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def _write(stream: TextIO | None, text: str) -> None:
-    if stream is None:  # closed by whoever started the program
-        return
+def _write(stream: TextIO, text: str) -> None:
     # A name that the terminal's encoding has not is shown with backslashes instead of ending the program.
     encoding = stream.encoding or "utf-8"
     lines = "\n".join(map(printable, text.split("\n")))

@@ -46,13 +46,6 @@ def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
     assert json.loads(capsys.readouterr().out) == {"name": name}
 
 
-def test_that_closed_streams_take_answers_and_notes_without_a_fault(monkeypatch):
-    for name in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, name, None)
-    say("answer")
-    tell("note")
-
-
 def test_that_a_note_that_nobody_reads_stops_nothing(monkeypatch):
     class Gone(io.StringIO):
         def write(self, text):
