@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named, devices
+from engine.device_info import AUTO
 from engine.errors import EngineError, UnsupportedVariant
 from engine.files.output_checks import check_other_file
 from engine.host import shared
@@ -50,7 +51,7 @@ from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem, result_dtype_for
 from engine.run.sampling import Step
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import AUTO, Choice, choose
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 
