@@ -225,11 +225,11 @@ class _Work:
         self.choice: Choice = choose(job.variant, self.problem, job.mask, job.block, device)
         self.backend: Backend = backend(device.key)
 
-    def shared_result(self) -> "_ResultPlace":
+    def shared_result(self) -> "_SharedResult":
         """Return shared memory for the result and its levels, taken back unless it is handed over."""
         return _SharedResult(self.samples.shape, self.problem.result_dtype)
 
-    def filtered(self, place: "_ResultPlace", begin: float) -> Filtered:
+    def filtered(self, place: "_SharedResult", begin: float) -> Filtered:
         """Return the reply for a result, with its levels for the screen."""
         alpha = self.job.picture.alpha
         render(
@@ -261,7 +261,7 @@ class _SharedResult:
         self.values = shared.attach(self.value_block)
         self.handed_over = False
 
-    def __enter__(self) -> "_ResultPlace":
+    def __enter__(self) -> "_SharedResult":
         return self
 
     def __exit__(self, *_: object) -> None:
