@@ -8,7 +8,7 @@ import sys
 
 def main(arguments: list[str]) -> int:
     """Do what the command line says and return the exit status."""
-    from gui.crash_log import open_crash_log
+    from gui.shell.crash_log import open_crash_log
 
     open_crash_log()
     from engine.commands import COMMANDS
@@ -17,7 +17,7 @@ def main(arguments: list[str]) -> int:
     if arguments and arguments[0] in COMMANDS:
         from engine.commands import main as answer
     else:
-        from gui.launch import main as answer
+        from gui.shell.launch import main as answer
     return answer(arguments)
 
 

@@ -21,19 +21,20 @@ import numpy as np
 from bench.document import VARIANTS_DOCUMENT, put
 from bench.representative import mask_for
 from bench.spreads import spread_summary
+from engine.atomic_write import atomic_write
 from engine.device.backend import Backend, Buffers, LaunchClock
 from engine.device.devices import backend
+from engine.device.launches import DeviceKind
 from engine.errors import EngineError
-from engine.files import atomic_write
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.problem import Problem
-from engine.results import Spread
-from engine.strict_json import json_text
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import refuse_unsuitable
-from engine.variants.contract import DeviceKind, Variant
+from engine.results.measurement import Spread
+from engine.results.strict_json import json_text
+from engine.run.measure import refuse_unsuitable
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 
 # Of the oracle: some 0.2 s a case, and there are about a hundred.

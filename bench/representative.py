@@ -7,13 +7,14 @@ import numpy as np
 
 from bench.auto_grid import mask_of
 from engine.device.devices import backend
+from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.timing.plan import NO_SAMPLES
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import measure
-from engine.variants.contract import DeviceKind, Variant
-from engine.variants.planner import Choice
+from engine.run.measure import measure
+from engine.run.plan import NO_SAMPLES
+from engine.run.resolve import as_samples, describe_problem
+from engine.variants.auto.planner import Choice
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as variant_named
 

@@ -20,16 +20,16 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from engine.atomic_write import atomic_write
 from engine.device.devices import backend, device_named
-from engine.files import atomic_write
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.problem import RESULT_TYPES
+from engine.results.strict_json import json_text
 from engine.streams.chunking import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
 from engine.streams.drawing import draw
 from engine.streams.filtering import DEFAULT_RING, Streamed
 from engine.streams.timeline import Lane, Timeline, timeline_from_json
-from engine.strict_json import json_text
+from engine.tasks.filtering.problem import RESULT_TYPES
 
 REPEATS = 11
 

@@ -25,9 +25,9 @@ from bench.peers.measure import Measurement, Plan
 from bench.peers.plot import svg_of
 from bench.peers.session import add_arguments, opened
 from bench.peers.tables import document_lines, table_lines
+from engine.atomic_write import atomic_write
 from engine.device.versions import commit
 from engine.errors import EngineError
-from engine.files import atomic_write
 
 DOCUMENT = Path("docs/performance.md")
 PICTURES = Path("docs/pictures")

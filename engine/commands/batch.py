@@ -25,11 +25,11 @@ from engine.commands.filter_options import (
 )
 from engine.commands.finishing import depth_of_result
 from engine.commands.output import say, say_json, tell, tell_notes
-from engine.commands.places import check_format, check_place
+from engine.commands.output_checks import check_format, check_place
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
-from engine.timing.runner import refuse_unsuitable
+from engine.run.measure import refuse_unsuitable
 
 FORMAT, VERSION = "haloscope-batch", 1
 FORMATS = ("keep", "png", "jpg", "tif", "webp")

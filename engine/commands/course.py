@@ -8,11 +8,11 @@ from typing import Any
 
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
+from engine.commands.interrupt import told_when_stopped
 from engine.commands.output import say, say_json, table, tell
-from engine.commands.places import check_place
-from engine.commands.stopped import told_when_stopped
-from engine.course.about_machine import machine_lines
+from engine.commands.output_checks import check_place
 from engine.course.files import make_folder, write_paper
+from engine.course.machine_lines import machine_lines
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper

@@ -43,7 +43,7 @@ def run_variants(arguments: list[str]) -> int:
     options = parser.read(arguments)
     if options is None:
         return 0
-    from engine.matrices.registry import MATMUL_VARIANTS
+    from engine.variants.matmul.registry import MATMUL_VARIANTS
     from engine.variants.registry import VARIANTS
 
     if options.json:

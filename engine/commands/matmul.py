@@ -4,25 +4,25 @@ import argparse
 import itertools
 from collections.abc import Callable, Sequence
 
+from engine.atomic_write import atomic_write
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
+from engine.commands.interrupt import told_when_stopped
 from engine.commands.matmul_files import matmul_csv, matmul_document
 from engine.commands.output import say, say_json, table, tell
-from engine.commands.places import check_result_files
-from engine.commands.stopped import told_when_stopped
+from engine.commands.output_checks import check_result_files
+from engine.commands.sweep_product import measured
 from engine.device.devices import device_named
 from engine.errors import BadValue
-from engine.files import atomic_write
-from engine.matrices.cells import Cell, cells_of
-from engine.matrices.lecture import LECTURE_BANDWIDTH_GB_S
-from engine.matrices.operands import refuse_too_large
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import MATMUL_VARIANTS, matmul_variant
-from engine.matrices.results import MatmulResult
-from engine.matrices.runner import AUTO, device_for
-from engine.matrices.sweep import measured
-from engine.matrices.tile import as_tile
-from engine.strict_json import json_text
+from engine.results.product import MatmulResult
+from engine.results.strict_json import json_text
+from engine.run.measure_product import AUTO, device_for
+from engine.run.product_cells import Cell, cells_of
+from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
+from engine.tasks.product.operands import refuse_too_large
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.tile import as_tile
+from engine.variants.matmul.registry import MATMUL_VARIANTS, matmul_variant
 
 _EXAMPLES = (
     "--size 1024 --tiles 4,8,16,32 --out r.json",

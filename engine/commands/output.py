@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from engine.errors import FileWriteError
-from engine.strict_json import json_text
+from engine.results.strict_json import json_text
 
 
 def say(text: str) -> None:

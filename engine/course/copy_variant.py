@@ -9,15 +9,17 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from engine.block import Block, Limits
-from engine.block_rules import Refusal
 from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.launches import DeviceKind, Launch, Pass, Place
 from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
-from engine.variants.cuda.geometry import one_launch, refuse_launch
-from engine.work import Work, filter_work
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import one_launch, refuse_launch
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Sequence
 
+from engine.atomic_write import atomic_write
 from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.table_csv import csv_of
 from engine.errors import FileWriteError
-from engine.files import atomic_write
 
 
 def make_folder(folder: str) -> None:

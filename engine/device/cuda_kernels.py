@@ -8,17 +8,17 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from engine.block import Block
 from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_kernels import for_current_device
+from engine.device.launches import Pass, Place
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.uploads import Upload, uploaded
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import Pass, Place
+from engine.tasks.filtering.problem import Problem
 
 float32 = types.float32
 int64 = types.int64

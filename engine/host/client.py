@@ -15,12 +15,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from engine.errors import Cancelled, EngineError, HostLost
-from engine.host.books import Host, Pending, ProgressCallback
 from engine.host.faults import Faults
-from engine.host.handed_blocks import HandedBlocks
-from engine.host.lane import Lane
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
+from engine.host.pending import Host, Pending, ProgressCallback
 from engine.host.protocol import (
     Cancel,
     Done,
@@ -34,6 +32,8 @@ from engine.host.protocol import (
     blocks_of,
     wants_simulator,
 )
+from engine.host.queue_policy import Lane
+from engine.host.segments import HandedBlocks
 
 GRACE_S = 2.0
 SHORTEST_DEADLINE_S = 5.0

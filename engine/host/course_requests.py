@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.course.paper import CourseTable
-from engine.host.lane import Lane
+from engine.host.queue_policy import Lane
 
 
 @dataclass(frozen=True, slots=True)

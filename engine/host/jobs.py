@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.device.anti_aliasing import FURTHER_ON_BYTES
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named, devices
-from engine.device.result_memory import FURTHER_ON_BYTES
-from engine.device.screen import full_scale, level_shapes, render
 from engine.errors import EngineError, UnsupportedVariant
 from engine.host import shared
+from engine.host.display_levels import full_scale, level_shapes, render
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -32,15 +32,12 @@ from engine.host.protocol import (
     SharedArray,
     VariantInfo,
 )
-from engine.image.finished import finished_picture, lost_values
 from engine.image.open import open_image
 from engine.image.picture import Picture
+from engine.image.result_picture import finished_picture, lost_values
 from engine.image.samples import open_sample
 from engine.image.save import DEPTH_DTYPES, save_image
-from engine.problem import Problem
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import describe_problem, result_dtype_for
-from engine.timing.runner import (
+from engine.run.measure import (
     device_for,
     expected_launch_s,
     filter_once,
@@ -48,9 +45,12 @@ from engine.timing.runner import (
     refuse_strange_samples,
     refuse_unsuitable,
 )
-from engine.timing.sampling import Step
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import describe_problem, result_dtype_for
+from engine.run.sampling import Step
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.planner import AUTO, Choice, choose
 from engine.variants.contract import Variant
-from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS, variant
 
 Report = Callable[[Progress], None]
@@ -244,7 +244,7 @@ class _ResultPlace:
 
     def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
         levels = ((level, "uint8") for level in level_shapes(*shape[:2]))
-        # Blocks begin with a page, the picture's too (`engine.device.result_memory`).
+        # Blocks begin with a page, the picture's too (`engine.device.anti_aliasing`).
         _, self.value_block, *others = shared.create(((FURTHER_ON_BYTES,), "uint8"), (shape, dtype), *levels)
         self.level_blocks = tuple(others)
         self.values = shared.attach(self.value_block)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.host.lane import Lane
-from engine.matrices.problem import MatrixProduct
+from engine.host.queue_policy import Lane
+from engine.tasks.product.problem import MatrixProduct
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,6 @@ def serve(connection: Connection, options: HostOptions) -> None:
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    from engine.host.worker import Worker
+    from engine.host.server import Worker
 
     Worker(connection).run()

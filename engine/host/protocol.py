@@ -6,16 +6,16 @@ Pixels lie in shared memory and are never pickled; a `SharedArray` names a block
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.block import Block
-from engine.border import Border
+from engine.device_info import DeviceInfo
 from engine.errors import EngineError
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.lane import Lane
 from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.layout import Layout
-from engine.machine import DeviceInfo
+from engine.host.queue_policy import Lane
 from engine.mask.mask import Mask
-from engine.results import RunResult
+from engine.results.measurement import RunResult
 
 
 @dataclass(frozen=True, slots=True)

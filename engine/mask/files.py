@@ -4,8 +4,8 @@ import os
 import stat
 from pathlib import Path
 
+from engine.atomic_write import atomic_write
 from engine.errors import MaskError
-from engine.files import atomic_write
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
 from engine.mask.text_cells import WHAT

@@ -7,27 +7,27 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.api import Request
-from engine.arguments import Image
+from engine.api.filtering import Request
+from engine.device.anti_aliasing import empty_result
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, own_process_needed
-from engine.device.result_memory import empty_result
+from engine.device.launches import Prepared
 from engine.errors import BadValue, EngineError, UnsupportedVariant
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.problem import Problem
+from engine.run.arguments import Image
+from engine.run.measure import refuse_strange_samples, refuse_unsuitable
+from engine.run.sampling import Checkpoint, Step
 from engine.streams.arguments import in_words
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.in_order import run_in_order
+from engine.streams.intervals import PlacesInUse
 from engine.streams.lanes import Work
-from engine.streams.places import PlacesInUse
 from engine.streams.timeline import Chunk, Span, Timeline
-from engine.timing.runner import refuse_strange_samples, refuse_unsuitable
-from engine.timing.sampling import Checkpoint, Step
-from engine.variants.contract import Prepared
-from engine.variants.planner import AUTO, Choice, choose
-from engine.variants.suitability import why_not
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.planner import AUTO, Choice, choose
+from engine.variants.auto.suitability import why_not
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes 0.6 ms.
 LARGEST_CHUNK_BYTES = 32 << 20
@@ -330,7 +330,7 @@ class _InSimulator:
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter arrays of the host; the child verifies what it gives."""
-        from engine.simulation import measure_in_simulator
+        from engine.simulator.filtering import measure_in_simulator
 
         outcome = measure_in_simulator(*self._call, image, layout=self._layout)
         if outcome.values is None:

@@ -14,11 +14,11 @@ from engine.device.cuda_graph import RepeatedLaunch, check
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_rows import copy_rows
+from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.streams.lanes import Work
 from engine.streams.timeline import Lane
-from engine.variants.contract import Prepared
 
 SMALLEST_BYTES = 1 << 16
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.

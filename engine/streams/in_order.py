@@ -6,9 +6,9 @@ from functools import partial
 
 import numpy as np
 
+from engine.device.anti_aliasing import empty_result
 from engine.device.backend import Backend
-from engine.device.result_memory import empty_result
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.streams.lanes import Work
 from engine.streams.timeline import Lane, Span
 

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from engine.device.launches import Prepared
 from engine.streams.timeline import Chunk, Lane
-from engine.variants.contract import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,11 @@ def test_that_the_window_never_loads_numba():
     code = """
 import sys
 if __name__ == "__main__":
-    from gui.launch import main
+    from gui.shell.launch import main
     status = main(["--measure-startup"])
-    import gui.pages.course
+    import gui.course.page
     import gui.plots.figure_plot
-    from gui.state.course_model import CourseModel
+    from gui.course.course_model import CourseModel
     assert CourseModel().papers
     loaded = sorted(name for name in sys.modules if name.split(".")[0] in ("numba", "llvmlite", "numba_cuda"))
     sys.exit(f"loaded {loaded}" if loaded else status)
@@ -62,7 +62,7 @@ def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
 import os, signal, sys
 if __name__ == "__main__":
     from gui import screenshot
-    from gui.launch import main
+    from gui.shell.launch import main
     previewed = screenshot._Shot._previewed
     def interrupted(shot):
         previewed(shot)

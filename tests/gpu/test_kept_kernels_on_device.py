@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.device.kept_kernels import SWITCH
+from engine.device.kernel_cache import SWITCH
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -75,7 +75,7 @@ def test_that_the_switch_keeps_nothing(device: str, tmp_path: Path) -> None:
 
 
 def test_that_code_the_driver_refuses_is_compiled_anew(device: str, tmp_path: Path) -> None:
-    from engine.device.kernel_store import KeptKernel, _packed, _unpacked
+    from engine.device.kernel_files import KeptKernel, _packed, _unpacked
 
     first_launch(tmp_path)
     for path in kept(tmp_path):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import engine
-from engine.border import Border
 from engine.device import cuda_pool
+from engine.device.launches import DeviceKind
+from engine.geometry.border import Border
 from engine.streams.timeline import Lane
-from engine.variants.contract import DeviceKind
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import LEAST_SIDES, mask_for
 

@@ -1,7 +1,7 @@
 import pytest
 
-from gui.app import Haloscope
-from gui.engine_start import StartedEngine
+from gui.engine_link.engine_start import StartedEngine
+from gui.shell.app import Haloscope
 from tests.gui.fake_engine import FakeEngineClient
 
 

@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
-from engine.block import Block
-from engine.border import Border
 from engine.device.numba_cuda import cuda, missing
-from engine.problem import Problem
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import LIMITS, block_for, has_kernels, mask_for, typed
@@ -128,7 +128,7 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
     for ptx in ptx_of(variant, (9, 0), "float32", Border.WRAP):
         blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
         assert blocks
-        # A column or a row, the block's times a constant, fits 32 bits (`engine.problem.MAX_SIDE`); a row times the pitch
+        # A column or a row, the block's times a constant, fits 32 bits (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch
         # does not.
         factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
         products = [

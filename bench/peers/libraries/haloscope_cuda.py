@@ -9,10 +9,10 @@ from bench.peers.device_clock import DeviceClock
 from bench.peers.library import About, Job, Ready, Refused
 from bench.peers.own import chosen, keys
 from engine.device.devices import backend, device_named
+from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
 from engine.errors import EngineError
-from engine.variants.contract import DeviceKind
 from engine.variants.registry import VARIANTS
 
 METHODS = ("auto", "register-blocked", "digit-sums", "split-float16", "separable-fused", "tiled")

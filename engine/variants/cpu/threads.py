@@ -19,7 +19,7 @@ import numpy as np
 from numba import cfunc, njit, types
 
 from engine.device.core_count import cores
-from engine.variants.emit.cpu_sharing import (
+from engine.variants.cpu.cpu_sharing import (
     BOARD_ELEMENTS,
     FINISH,
     HERE,

@@ -2,9 +2,9 @@
 
 from numba import types
 
-from engine.block_rules import blocks_along
-from engine.matrices.problem import MatrixProduct
-from engine.variants.contract import Launch, Place
+from engine.device.launches import Launch, Place
+from engine.geometry.block_rules import blocks_along
+from engine.tasks.product.problem import MatrixProduct
 
 MATRIX = types.Array(types.float32, 2, "C")
 SIGNATURE = (MATRIX, MATRIX, MATRIX)

@@ -11,8 +11,8 @@ from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.course_jobs import EXPECTED_CELL_S, count_course, measure_course, save_course
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.lane import Lane
 from engine.host.protocol import Progress, wants_simulator
+from engine.host.queue_policy import Lane
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 
 import engine
-from engine.block import Block
-from engine.variants.contract import DeviceKind
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import block_for, mask_for
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.launches import Prepared
 from engine.streams.lanes import Work
 from engine.streams.timeline import Lane
-from engine.variants.contract import Prepared
 
 
 class Place:

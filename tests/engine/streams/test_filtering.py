@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import engine
-from engine.border import Border
 from engine.device.devices import devices
+from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant
+from engine.geometry.border import Border
+from engine.run.sampling import Step
 from engine.streams import chunking
 from engine.streams.timeline import Lane
-from engine.timing.sampling import Step
-from engine.variants.contract import DeviceKind
 from engine.variants.registry import VARIANTS, variant
 
 ROOT = Path(__file__).parents[3]
@@ -295,7 +295,7 @@ def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     running = replace(variant("cpu-serial"), cuttable=False)
-    monkeypatch.setattr("engine.variants.planner.variant", lambda key: running)
+    monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
         engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
     whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from engine.device.devices import device_named
+from engine.device.launches import Prepared
 from engine.errors import Cancelled, EngineError
 from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
 from engine.streams import staging
 from engine.streams.lanes import Work
 from engine.streams.pipeline import Pipeline
 from engine.streams.timeline import Chunk, Lane
-from engine.timing.request import describe_problem
-from engine.variants.contract import Prepared
-from engine.variants.planner import choose
+from engine.variants.auto.planner import choose
 from tests.engine.streams.fake_lanes import FakeLanes
 
 CHUNKS = 11

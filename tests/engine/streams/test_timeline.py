@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 import pytest
 
 from engine.errors import BadValue
+from engine.results.strict_json import json_text
 from engine.streams.drawing import draw
 from engine.streams.timeline import Chunk, Lane, Span, Timeline, timeline_from_json
-from engine.strict_json import json_text
 
 LANES = (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
 TIMELINE = Timeline(

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.block import Block
+from engine.device.launches import Pass, Place
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import Pass, Place, Variant
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 
 
 @dataclass

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.block import Block, Limits
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.timing.request import describe_problem
-from engine.variants.contract import DeviceKind, Variant
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import simulator_cases
 from tests.engine.variants.cases import Case

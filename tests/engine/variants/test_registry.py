@@ -3,13 +3,14 @@ import pkgutil
 import re
 from pathlib import Path
 
+import engine.variants.cuda
 import pytest
 
 import engine.variants.cpu
-import engine.variants.cuda
+from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
-from engine.matrices.registry import MATMUL_VARIANTS
-from engine.variants.contract import DeviceKind, Variant
+from engine.variants.contract import Variant
+from engine.variants.matmul.registry import MATMUL_VARIANTS
 from engine.variants.registry import VARIANTS, variant
 
 

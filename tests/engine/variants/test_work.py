@@ -5,14 +5,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from engine import reference
-from engine.block import Block
-from engine.border import Border
 from engine.device.index_rules import cpu_code
 from engine.device.result_rules import cpu_largest
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.metrics.agreement import largest_magnitude, rounding_bound
-from engine.timing.request import describe_problem
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import largest_magnitude, rounding_bound
 from engine.variants.contract import Variant
 from engine.variants.cpu import parallel, separable, serial
 from engine.variants.registry import VARIANTS
@@ -53,8 +53,8 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     assert model.shared_stores == counts.shared_stores
     assert model.constant_loads == counts.constant_loads
     assert model.flops == 2 * counts.multiplications
-    wanted = reference.correlate(image, mask, border, 2.5)
-    bound = rounding_bound(reference.magnitudes(image, mask, border, 2.5), mask.taps)
+    wanted = oracle.correlate(image, mask, border, 2.5)
+    bound = rounding_bound(oracle.magnitudes(image, mask, border, 2.5), mask.taps)
     added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
     assert np.all(np.abs(counts.out - wanted) <= bound + added)
 

@@ -3,19 +3,19 @@ from PySide6.QtCore import QCoreApplication, QEvent
 
 from engine.host.protocol import OpenPicture, Preview
 from engine.mask.presets import preset
-from gui.controllers import preview_controller
-from gui.controllers.display import Display
-from gui.controllers.engine_link import EngineLink
-from gui.controllers.engine_messages import EngineMessages
-from gui.controllers.picture_controller import PictureController
-from gui.controllers.preview_controller import PreviewController
-from gui.controllers.run_controller import RunController
-from gui.controllers.session_controller import SessionController
-from gui.engine_start import StartedEngine
-from gui.state.engine_state import EngineState
-from gui.state.messages import Messages
-from gui.state.results_model import ResultsModel
-from gui.state.workspace import Workspace
+from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_start import StartedEngine
+from gui.engine_link.engine_state import EngineState
+from gui.explore import preview_controller
+from gui.explore.display import Display
+from gui.explore.picture.picture_controller import PictureController
+from gui.explore.preview_controller import PreviewController
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.run_controller import RunController
+from gui.explore.session_controller import SessionController
+from gui.explore.workspace import Workspace
+from gui.page.messages import Messages
+from gui.shell.engine_messages import EngineMessages
 from tests.gui.fake_engine import FakeEngineClient
 
 
