@@ -34,12 +34,13 @@ from bench.auto_grid import (
 from bench.cost_grid import write_table
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
+from engine.device_info import AUTO
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.costs import cost_table, kind_of
-from engine.variants.auto.planner import AUTO, choose, holds_bound
+from engine.variants.auto.planner import choose, holds_bound
 from engine.variants.contract import Variant
 
 

@@ -4,6 +4,10 @@ from dataclasses import dataclass, field
 
 from engine.geometry.block import Limits
 
+AUTO = "auto"
+"""The key of no device: one that works is chosen."""
+SIMULATOR = "simulator"
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:

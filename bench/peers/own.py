@@ -2,13 +2,13 @@
 
 from bench.peers.library import Job, Refused
 from engine.device.launches import DeviceKind
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.measure import refuse_unsuitable
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import AUTO, Choice, choose
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.registry import VARIANTS
 
 

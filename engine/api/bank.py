@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from engine.api.filtering import Applied, BlockLike, MaskLike, Request, as_applied, as_mask
 from engine.device.devices import SIMULATOR_SIDE, backend, own_process_needed
+from engine.device_info import AUTO
 from engine.errors import BadValue, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -13,7 +14,7 @@ from engine.run.arguments import Image
 from engine.run.bank import measure_bank
 from engine.run.measure import Outcome
 from engine.run.plan import SamplingPlan
-from engine.variants.auto.planner import AUTO, Choice
+from engine.variants.auto.planner import Choice
 from engine.variants.ladder import implicit_gemm
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.devices import devices as known_devices
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, UnsupportedVariant, VerificationFailed
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import refuse_block
@@ -23,7 +23,7 @@ from engine.run.measure import Outcome, device_for, filter_once, measure
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import as_samples, describe_problem, result_dtype_for
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import AUTO, Choice, choose
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.device.devices import backend, device_named, own_process_needed
+from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, VerificationFailed
-from engine.run.measure_product import AUTO, device_for, multiply_once
+from engine.run.measure_product import device_for, multiply_once
 from engine.simulator.product import multiply_in_simulator
 from engine.tasks.product.operands import as_matrix, product_of
 from engine.tasks.product.tile import as_tile

@@ -16,10 +16,10 @@ from engine.api.filtering import Request
 from engine.commands.batch_files import Task
 from engine.commands.batch_steps import Finished, Job, Opened, look_up, open_task, verify_and_save
 from engine.device.core_count import cores
+from engine.device_info import AUTO
 from engine.errors import DeviceFault, EngineError
 from engine.mask.mask import Mask
 from engine.streams.filtering import filter_stream
-from engine.variants.auto.planner import AUTO
 
 MOST_THREADS = 8
 # Decoded pictures that wait, before and after the filter, may have about this much each.

@@ -17,6 +17,7 @@ from engine.commands.results_files import results_csv, results_document
 from engine.commands.sweep import Sweep, measured, speed_ups
 from engine.commands.variant_keys import key_of_filter
 from engine.device.devices import device_named
+from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -27,7 +28,6 @@ from engine.results.strict_json import json_text
 from engine.run.grid_mask import GridMask
 from engine.run.measure import device_for
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
-from engine.variants.auto.planner import AUTO
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 

@@ -13,10 +13,11 @@ from engine.commands.output import say, say_json, table, tell
 from engine.commands.output_checks import check_result_files
 from engine.commands.sweep_product import measured
 from engine.device.devices import device_named
+from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.results.product import MatmulResult
 from engine.results.strict_json import json_text
-from engine.run.measure_product import AUTO, device_for
+from engine.run.measure_product import device_for
 from engine.run.product_cells import Cell, cells_of
 from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
 from engine.tasks.product.operands import refuse_too_large

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from engine.device.anti_aliasing import FURTHER_ON_BYTES
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named, devices
+from engine.device_info import AUTO
 from engine.errors import EngineError, UnsupportedVariant
 from engine.host import shared
 from engine.host.display_levels import full_scale, level_shapes, render
@@ -49,7 +50,7 @@ from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem, result_dtype_for
 from engine.run.sampling import Step
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import AUTO, Choice, choose
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 

@@ -10,7 +10,7 @@ import numpy as np
 from engine.device.backend import Backend
 from engine.device.devices import SIMULATOR_SIDE, device_named
 from engine.device.launches import DeviceKind
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import AUTO, DeviceInfo, Environment
 from engine.errors import (
     BadValue,
     Cancelled,
@@ -28,8 +28,6 @@ from engine.tasks.product.operands import Matrix, product_of
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import FLOAT_BYTES
 from engine.variants.matmul.contract import MatmulVariant
-
-AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)

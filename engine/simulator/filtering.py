@@ -6,6 +6,7 @@ from typing import BinaryIO
 import numpy as np
 
 from engine.device.devices import backend, device_named
+from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -28,8 +29,6 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.registry import variant
-
-SIMULATOR = "simulator"
 
 # A machine may be that many times as slow as the one that the estimate was made on.
 PATIENCE = 10.0

@@ -4,6 +4,7 @@ import io
 from typing import BinaryIO
 
 from engine.device.devices import backend, device_named
+from engine.device_info import SIMULATOR
 from engine.results.product import matmul_result_from_json
 from engine.run.measure_product import MatmulOutcome, expected_launch_s, measure, refuse_unsuitable
 from engine.run.plan import NO_SAMPLES
@@ -19,8 +20,6 @@ from engine.simulator.process import (
 from engine.tasks.product.operands import Matrix, product_of
 from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.matmul.registry import matmul_variant
-
-SIMULATOR = "simulator"
 
 # A machine may be that many times as slow as the one that the estimate was made on.
 PATIENCE = 10.0

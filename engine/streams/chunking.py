@@ -13,6 +13,7 @@ from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, own_process_needed
 from engine.device.launches import Prepared
+from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnsupportedVariant
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
@@ -26,7 +27,7 @@ from engine.streams.intervals import PlacesInUse
 from engine.streams.lanes import Work
 from engine.streams.timeline import Chunk, Span, Timeline
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import AUTO, Choice, choose
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.auto.suitability import why_not
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes 0.6 ms.

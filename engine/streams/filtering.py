@@ -11,6 +11,7 @@ from engine.api.filtering import BlockLike, MaskLike, Request, as_mask
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
 from engine.device.numba_cuda import cuda
+from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -27,7 +28,6 @@ from engine.streams.arguments import (
 )
 from engine.streams.chunking import Stream
 from engine.streams.timeline import Timeline
-from engine.variants.auto.planner import AUTO
 
 DEFAULT_RING = 4
 

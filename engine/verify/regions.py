@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.verify.regions import Region
-
 
 @dataclass(frozen=True)
 class Region:

@@ -1,14 +1,13 @@
 """The choice of a device; those that cannot be used are greyed, with the reason in the tooltip."""
 
+from typing import Any
+
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QWidget
 
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from gui.engine_link.engine_state import EngineState
-from gui.explore.results.comparison import SIMULATOR
-from gui.explore.workspace import AUTO, Workspace
-from gui.matrices.matmul_state import MatmulState
 
 SIMULATOR_NOTE = "Pictures up to 64 x 64; its times mean nothing."
 _SIMULATOR_TEACHES = (
@@ -23,8 +22,8 @@ class DeviceBox(QComboBox):
 
     Parameters
     ----------
-    workspace : Workspace or MatmulState
-        Whose settings have the device.
+    workspace : object
+        The state of a page: `settings.device`, `change(device=...)` and the signal `settings_changed`.
     engine_state : EngineState
     simulator_note, simulator_teaches : str
         What must not be missed of the simulator, and what its tooltip says.
@@ -32,7 +31,7 @@ class DeviceBox(QComboBox):
 
     def __init__(
         self,
-        workspace: Workspace | MatmulState,
+        workspace: Any,
         engine_state: EngineState,
         parent: QWidget | None = None,
         *,

@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.protocol import (
     Availability,
@@ -15,7 +16,6 @@ from engine.host.protocol import (
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
-from gui.explore.results.comparison import SIMULATOR
 from gui.explore.workspace import Workspace
 from gui.page.messages import Messages
 

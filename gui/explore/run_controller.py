@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.protocol import (
     Availability,
@@ -21,7 +22,7 @@ from gui.engine_link.failure_text import why_no_time
 from gui.explore.display import Display
 from gui.explore.failed_run import failed_run
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import AUTO, Workspace
+from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, Severity
 
 SOURCE = "run"

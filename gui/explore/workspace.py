@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
+from engine.device_info import AUTO
 from engine.errors import MaskError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.protocol import FilterJob, PictureHandle
 from engine.mask.mask import Mask
-
-AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
+from engine.device_info import AUTO
 from engine.tasks.product.lecture import (
     BYTES_PER_ACCESS,
     LECTURE_BANDWIDTH_GB_S,
@@ -11,7 +12,6 @@ from engine.tasks.product.lecture import (
     bandwidth_limited_gflops,
 )
 from gui.engine_link.engine_state import EngineState
-from gui.explore.workspace import AUTO
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import GRID
 from gui.style.theme import Theme, current_theme, theme_notifier

@@ -4,15 +4,14 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.device_info import AUTO, SIMULATOR
 from engine.results.product import MatmulResult
 from engine.tasks.product.problem import MatrixProduct
-from gui.explore.workspace import AUTO
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192
 # The largest that the simulator takes is 64; these are done within seconds.
 SMALL_SIDE, SMALL_TILES = 16, (2, 4, 8)
-SIMULATOR = "simulator"
 _FIRST = MatrixProduct(1024, 1024, 1024)
 
 

@@ -6,11 +6,10 @@ Menus, the top bar and (later) the command palette take them from here; `gui.she
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtGui import QAction, QActionGroup, QKeySequence
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QUndoStack
 
 from engine.image.convert import RANGE_MODES
 from engine.image.samples import SAMPLES
-from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.theme import THEME_NAMES
 
@@ -128,9 +127,8 @@ class Actions(QObject):
         teaches = next(entry.tip for entry in ENTRIES if entry.name == name)
         _set_tip(self._actions[name], f"{teaches} {why_not}".strip())
 
-    def add_history(self, workspace: Workspace) -> None:
+    def add_history(self, stack: QUndoStack) -> None:
         """Make undo and redo, whose texts name the step."""
-        stack = workspace.undo_stack
         for name, action, keys in (
             ("undo", stack.createUndoAction(self, "&Undo"), "Ctrl+Z"),
             ("redo", stack.createRedoAction(self, "&Redo"), "Ctrl+Shift+Z"),

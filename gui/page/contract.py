@@ -3,29 +3,32 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
-from gui.course.course_model import CourseModel
 from gui.engine_link.engine_state import EngineState
-from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace
-from gui.matrices.matmul_state import MatmulState
 from gui.page.actions import Actions
 from gui.page.messages import Messages
+
+if TYPE_CHECKING:
+    from gui.course.course_model import CourseModel
+    from gui.explore.results.results_model import ResultsModel
+    from gui.explore.workspace import Workspace
+    from gui.matrices.matmul_state import MatmulState
 
 
 @dataclass(frozen=True, slots=True)
 class PageContext:
     """What a page is given."""
 
-    workspace: Workspace
+    workspace: "Workspace"
     state: EngineState
-    results: ResultsModel
+    results: "ResultsModel"
     actions: Actions
-    course: CourseModel
-    matmul: MatmulState
+    course: "CourseModel"
+    matmul: "MatmulState"
     messages: Messages
 
 

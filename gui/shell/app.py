@@ -68,7 +68,7 @@ class Haloscope:
         self.matmul = MatmulState()
         self.errors = UnexpectedErrors(self.messages)
         self.actions = Actions()
-        self.actions.add_history(self.workspace)
+        self.actions.add_history(self.workspace.undo_stack)
         self.preferences = PreferencesController(app, self.actions, self.messages, preferences_path, theme)
         self.window = MainWindow(
             PageContext(

@@ -1,9 +1,10 @@
 """What the status line says of the last run of each page, or of what to press while there is none."""
 
+from engine.device_info import SIMULATOR
 from engine.results.measurement import RunResult
 from engine.results.product import MatmulResult
 from gui.engine_link.failure_text import why_no_time
-from gui.explore.results.comparison import SIMULATOR, layout_suffix
+from gui.explore.results.comparison import layout_suffix
 from gui.matrices.matmul_columns import name_of, number_text
 from gui.matrices.matmul_state import MatmulState
 from gui.widgets.quantities import ms_text

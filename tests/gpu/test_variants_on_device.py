@@ -11,6 +11,7 @@ import engine
 from engine.device.backend import Backend
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
+from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
@@ -20,7 +21,7 @@ from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import AUTO, Choice, choose
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from engine.variants.separable_fused.fused_in_place import in_place_shape

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
@@ -14,8 +14,6 @@ from engine.variants.auto.suitability import why_not
 from engine.variants.box.box_mask import is_box
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
-
-AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)

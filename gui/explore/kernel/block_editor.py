@@ -11,11 +11,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal, refuse_block
 from engine.host.protocol import Availability, VariantInfo
 from gui.engine_link.engine_state import EngineState
-from gui.explore.workspace import AUTO, Workspace
+from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.style.theme import current_theme, theme_notifier

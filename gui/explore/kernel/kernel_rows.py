@@ -6,8 +6,9 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from engine.device_info import AUTO
 from gui.explore.kernel.variants_model import KEY_ROLE, REASON_ROLE, SUBTITLE_ROLE, TIME_ROLE, UNDER_ROLE
-from gui.explore.workspace import AUTO, Workspace
+from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme

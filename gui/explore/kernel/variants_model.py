@@ -5,12 +5,13 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from engine.device_info import AUTO
 from engine.host.protocol import Filtered, VariantInfo
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.refusal_text import reasons_in_list
 from gui.explore.results.comparison import kernel_speed_ms, no_speed_word, problem_key, workspace_problem_key
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import AUTO, Workspace
+from gui.explore.workspace import Workspace
 from gui.widgets.quantities import ms_text
 
 Index = QModelIndex | QPersistentModelIndex

@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.results.measurement import RunResult, layouts_served
 from engine.tasks.filtering.problem import Problem
 from gui.explore.workspace import Workspace
-
-SIMULATOR = "simulator"
 
 
 class ProblemKey(NamedTuple):

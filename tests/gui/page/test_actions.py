@@ -17,7 +17,7 @@ def workspace(qapp):
 @pytest.fixture
 def actions(workspace):
     actions = Actions()
-    actions.add_history(workspace)
+    actions.add_history(workspace.undo_stack)
     return actions
 
 

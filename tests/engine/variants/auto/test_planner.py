@@ -8,13 +8,13 @@ import pytest
 from engine.device.cpu import cpu_info
 from engine.device.cuda import simulator_info
 from engine.device.launches import DeviceKind
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto import planner
 from engine.variants.auto.costs import CostTable, Rates
-from engine.variants.auto.planner import AUTO, choose, holds_bound
+from engine.variants.auto.planner import choose, holds_bound
 from engine.variants.registry import VARIANTS, variant
 
 CPU, CUDA = cpu_info(), simulator_info()

@@ -12,8 +12,9 @@ from engine.results.measurement import RunResult
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.speedup_plot import SpeedupPlot
 from gui.explore.results.time_plot import TimePlot
-from gui.explore.results.variant_plot import VariantPlot, log_ticks
+from gui.explore.results.variant_plot import VariantPlot
 from gui.explore.workspace import Workspace
+from gui.plots.log_axis import log_ticks
 from gui.style.metrics import number_font
 from gui.style.series import series_for
 from gui.style.theme import DARK, apply_theme

@@ -1,4 +1,5 @@
-import pytest
+"""Controllers and state around a fake engine, without any widget."""
+
 from PySide6.QtCore import QCoreApplication, QEvent
 
 from engine.host.protocol import OpenPicture, Preview
@@ -6,7 +7,6 @@ from engine.mask.presets import preset
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import StartedEngine
 from gui.engine_link.engine_state import EngineState
-from gui.explore import preview_controller
 from gui.explore.display import Display
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
@@ -52,34 +52,3 @@ class Bench:
         self.fake.automatic = automatic
         assert self.workspace.picture is not None
         assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)
-
-
-@pytest.fixture
-def make_bench(qapp):
-    made = []
-
-    def make(**options):
-        made.append(Bench(**options))
-        made[-1].settle()
-        return made[-1]
-
-    yield make
-    for bench in made:
-        bench.link.shutdown()
-
-
-@pytest.fixture
-def bench(make_bench):
-    """A bench whose engine answers at once, with a picture open."""
-    bench = make_bench()
-    bench.open()
-    return bench
-
-
-@pytest.fixture
-def slow_bench(make_bench, monkeypatch):
-    """A bench whose engine answers when the test says so, with a picture open; previews wait for that however long it takes."""
-    monkeypatch.setattr(preview_controller, "PATIENCE_MS", 3_600_000)
-    bench = make_bench(automatic=False)
-    bench.open()
-    return bench
