@@ -15,7 +15,7 @@ from pathlib import Path
 import platformdirs
 
 _ENGINE = Path(__file__).parents[1]
-_COMPILED = ("border.py", "device/*.py", "variants/**/*.py")
+_COMPILED = ("geometry/border.py", "device/*.py", "variants/**/*.py")
 _UNUSED_AFTER_S = 30 * 24 * 3600.0
 
 

@@ -16,7 +16,7 @@ Limit
     Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
 
 Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra",
-SC 2008, section 3) applied to the rows of a correlation; the emitted code is in `engine/variants/emit/cuda_*.py`.
+SC 2008, section 3) applied to the rows of a correlation; the emitted code is in the modules `cuda_*.py` beside this one.
 """
 
 from dataclasses import replace

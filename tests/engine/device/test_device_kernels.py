@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import engine.variants
 from engine.device import constant_memory, device_kernels, kernel_cache
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
 from engine.device.device_kernels import for_current_device
@@ -23,7 +24,6 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants import cuda as cuda_variants
 from engine.variants.registry import variant
 
 pytestmark = [
@@ -44,8 +44,8 @@ def factory(scale: int) -> Any:
 
 def forget_kernels() -> None:
     """Let the factories of the variants forget what they made: on a real device it must not serve the next test."""
-    for found in pkgutil.iter_modules(cuda_variants.__path__):
-        for made in vars(importlib.import_module(f"{cuda_variants.__name__}.{found.name}")).values():
+    for found in pkgutil.walk_packages(engine.variants.__path__, "engine.variants."):
+        for made in vars(importlib.import_module(found.name)).values():
             if hasattr(made, "cache_clear"):
                 made.cache_clear()
 

@@ -13,7 +13,7 @@ from engine.simulator.process import ask_child, error_as_json, error_from_json
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 
-ROOT = Path(simulation.__file__).parents[1]
+ROOT = Path(simulation.__file__).parents[2]
 
 SCRIPT = """
 import numpy, engine
