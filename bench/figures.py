@@ -59,7 +59,7 @@ def measured_filters() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, picture in pictures().items():
         samples = as_samples(picture)
-        for variant in (v for v in VARIANTS if v.device is DeviceKind.CUDA and not v.only_bytes):
+        for variant in (v for v in VARIANTS if v.device is DeviceKind.CUDA and not v.uint8_only):
             for side in MASK_SIDES:
                 mask = mask_for(variant, side, side)
                 problem = describe_problem(samples, mask, "zero", 0.0)

@@ -116,7 +116,7 @@ def measured(machine: Backend, sides: list[int], mask_side: int, rounds: int) ->
     two_d = [
         v
         for v in VARIANTS
-        if v.device is DeviceKind.CUDA and not v.key.startswith("row") and not v.only_bytes
+        if v.device is DeviceKind.CUDA and not v.key.startswith("row") and not v.uint8_only
     ]
     print(f"{'size':>6} {'type':14}{'variant':16}{'pitched us':>12}{'packed us':>12}{'packed/pitched':>16}")
     for side in sides:

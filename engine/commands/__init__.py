@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
     except MemoryError:
         return _complain("Not enough memory: the system gave no more. Use a smaller picture.")
     except KeyboardInterrupt as stop:
-        # `told_when_stopped` says more.
+        # `report_interrupt` says more.
         return _complain(str(stop) or "Stopped.", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read has enough. Python would complain once more when it closes standard output.

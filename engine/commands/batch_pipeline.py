@@ -94,7 +94,7 @@ class Batch:
     def _is_for_stream(self, request: Request) -> bool:
         """Return whether there are copies to overlap, and no variant that a large picture in bands is refused to."""
         is_gpu = request.device.kind == "cuda" and request.device.times_mean_speed
-        return is_gpu and (self._options.variant == AUTO or request.choice.variant.cuttable)
+        return is_gpu and (self._options.variant == AUTO or request.choice.variant.band_invariant)
 
     def _stream(self, first: Job, jobs: Iterator[Job]) -> None:
         options = self._options

@@ -9,7 +9,7 @@ import numpy as np
 from engine.atomic_write import atomic_write
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, one_of, several, sides, whole
-from engine.commands.interrupt import told_when_stopped
+from engine.commands.interrupt import report_interrupt
 from engine.commands.mask_grid import KINDS, mask_label, mask_of_grid
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.output_checks import check_result_files
@@ -57,7 +57,7 @@ def run(arguments: list[str]) -> int:
         show(result)
 
     files = [options.out, options.csv] if options.csv else [options.out]
-    with told_when_stopped(files, lambda: f"{len(seen)} of {sweep.cells} cells done"):
+    with report_interrupt(files, lambda: f"{len(seen)} of {sweep.cells} cells done"):
         results, fault = measured(sweep, on_result)
         baseline = options.baseline.key
         faster = speed_ups(results, baseline)

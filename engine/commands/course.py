@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
-from engine.commands.interrupt import told_when_stopped
+from engine.commands.interrupt import report_interrupt
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.output_checks import check_place
 from engine.course.files import make_folder, write_paper
@@ -41,7 +41,7 @@ def run(arguments: list[str]) -> int:
     _check(options, chosen)
     machine = machine_lines(options.device)
     answers: list[tuple[Paper, tuple[CourseTable, ...]]] = []
-    with told_when_stopped([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
+    with report_interrupt([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
         for one in chosen:
             tables = tables_of(
                 one.key,

@@ -18,7 +18,7 @@ from engine.commands.filter_options import (
     unused_quality,
 )
 from engine.commands.finishing import depth_of_result
-from engine.commands.interrupt import told_when_stopped
+from engine.commands.interrupt import report_interrupt
 from engine.commands.output import say, say_json, tell_notes
 from engine.commands.output_checks import check_format, check_other_file, check_place
 from engine.geometry.layout import Layout
@@ -48,7 +48,7 @@ def run(arguments: list[str]) -> int:
     options = _parser().read(arguments)
     if options is None:
         return 0
-    with told_when_stopped([options.output]):
+    with report_interrupt([options.output]):
         _filter_file(options)
     return 0
 

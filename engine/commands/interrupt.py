@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def told_when_stopped(files: Sequence[str], done: Callable[[], str] = lambda: "") -> Iterator[None]:
+def report_interrupt(files: Sequence[str], done: Callable[[], str] = lambda: "") -> Iterator[None]:
     """Raise a KeyboardInterrupt from within with the line that `engine.commands.main` prints.
 
     Parameters

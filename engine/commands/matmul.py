@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from engine.atomic_write import atomic_write
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
-from engine.commands.interrupt import told_when_stopped
+from engine.commands.interrupt import report_interrupt
 from engine.commands.matmul_files import matmul_csv, matmul_document
 from engine.commands.output import say, say_json, table, tell
 from engine.commands.output_checks import check_result_files
@@ -51,7 +51,7 @@ def run(arguments: list[str]) -> int:
         show(result)
 
     files = [path for path in (options.out, options.csv) if path]
-    with told_when_stopped(files, lambda: f"{len(seen)} of {len(cells)} cells done"):
+    with report_interrupt(files, lambda: f"{len(seen)} of {len(cells)} cells done"):
         results, fault = measured(cells, options.device, options.seed, options.budget, on_result)
         _answer(options, results)
     if fault is not None:

@@ -10,7 +10,7 @@ from numba import types
 from numba.np.numpy_support import from_dtype
 
 from engine.device.cuda_kernels import float32, prepare_passes
-from engine.device.launches import DeviceKind, Launch, Pass, Place
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -58,7 +58,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     (launch,) = plan(problem, block)
     image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
     signature = (image, types.int64, types.Array(types.float32, 3, "C"))
-    return (Pass("copy_cells", kernel(), signature, launch, (Place.IMAGE, problem.width, Place.OUT)),)
+    return (Pass("copy_cells", kernel(), signature, launch, (Operand.IMAGE, problem.width, Operand.OUT)),)
 
 
 COPY = Variant(

@@ -13,13 +13,13 @@ from numpy.typing import DTypeLike
 PAGE_BYTES = 4096
 # From 256 bytes to 3 KB further on all places are as good. Of rows of a half or a quarter of a page too none comes to lie at
 # the picture's place.
-FURTHER_ON_BYTES = 1536
+ANTI_ALIAS_BYTES = 1536
 # NumPy's own arrays begin at such addresses, so no sample lies across one.
 ALIGNMENT_BYTES = 16
 
 
 def empty_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
-    """Return an uninitialised array that begins FURTHER_ON_BYTES further on in its page than a picture in its own.
+    """Return an uninitialised array that begins ANTI_ALIAS_BYTES further on in its page than a picture in its own.
 
     Parameters
     ----------
@@ -34,6 +34,6 @@ def empty_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) ->
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.empty(size + PAGE_BYTES, np.uint8)
-    wanted = (image.ctypes.data + FURTHER_ON_BYTES) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
+    wanted = (image.ctypes.data + ANTI_ALIAS_BYTES) // ALIGNMENT_BYTES * ALIGNMENT_BYTES
     first = (wanted - memory.ctypes.data) % PAGE_BYTES
     return memory[first : first + size].view(dtype).reshape(shape)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeVar
 
-from engine.device.kernel_files import KeptKernel, KernelStore
+from engine.device.kernel_files import KeptKernel, KernelFiles
 from engine.device.numba_cuda import COMPILED_FOLDER, SIMULATED, cuda, missing
 from engine.device.versions import versions
 
@@ -141,8 +141,8 @@ def _compilers() -> tuple[Any, ...]:
 
 
 @functools.cache
-def _store() -> KernelStore:
-    return KernelStore(COMPILED_FOLDER / "kernels")
+def _store() -> KernelFiles:
+    return KernelFiles(COMPILED_FOLDER / "kernels")
 
 
 def rebuilt(kept: KeptKernel, signature: Any, options: dict[str, Any]) -> Any:

@@ -31,7 +31,7 @@ class KeptKernel:
     is_cooperative: bool = False
 
 
-class KernelStore:
+class KernelFiles:
     """The kernels kept in one folder.
 
     Parameters

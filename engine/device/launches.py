@@ -47,7 +47,7 @@ class Prepared(Protocol):
         """
 
 
-class Place(Enum):
+class Operand(Enum):
     """An array that a pass gets when it is launched."""
 
     IMAGE = "the picture"
@@ -70,7 +70,7 @@ class Pass:
         Numba types of the arguments.
     launch : Launch
     arguments : tuple
-        In the kernel's order: a `Place`, an array (uploaded once), or a number.
+        In the kernel's order: an `Operand`, an array (uploaded once), or a number.
     constant : tuple of (str, ndarray), optional
         The name of an array in the kernel's constant memory, and the float32 values that it holds at each launch.
     """

@@ -32,8 +32,8 @@ from engine.host.protocol import (
     blocks_of,
     wants_simulator,
 )
-from engine.host.queue_policy import Lane
-from engine.host.segments import HandedBlocks
+from engine.host.queue_policy import QueuePolicy
+from engine.host.segments import HandedSegments
 
 GRACE_S = 2.0
 SHORTEST_DEADLINE_S = 5.0
@@ -71,7 +71,7 @@ class EngineClient:
         self._hosts: dict[bool, Host] = {}
         self._faults = Faults()
         self._closing = False
-        self._blocks = HandedBlocks()
+        self._blocks = HandedSegments()
 
     @property
     def use_cuda(self) -> bool:
@@ -110,7 +110,7 @@ class EngineClient:
                 pending.future.set_exception(Cancelled("The engine", "it is being shut down"))
                 return pending.future
             host = self._host(pending.simulator)
-            if request.lane is Lane.NEWEST and host.newest.sent is not None:
+            if request.queue is QueuePolicy.NEWEST and host.newest.sent is not None:
                 replaced, host.newest.waiting = host.newest.waiting, pending
                 if replaced is not None:
                     replaced.future.cancel()
@@ -193,7 +193,7 @@ class EngineClient:
             host.link.look_again()
         pending.link = host.link
         self._pending[pending.id] = pending
-        if pending.request.lane is Lane.NEWEST:
+        if pending.request.queue is QueuePolicy.NEWEST:
             host.newest.sent = pending
         host.link.send(ToHost(pending.id, pending.request))
 
@@ -295,7 +295,7 @@ class EngineClient:
         for pending in requests:
             # A host that never came up did not see the request.
             pending.sent_again += was_up and pending.link is not None
-            if pending.request.lane is Lane.NEWEST and successor.newest.sent is not None:
+            if pending.request.queue is QueuePolicy.NEWEST and successor.newest.sent is not None:
                 pending.link, successor.newest.waiting = None, pending
             else:
                 self._send(successor, pending)

@@ -53,7 +53,7 @@ class Pending:
 
 
 @dataclass
-class NewestLane:
+class NewestQueue:
     """The newest-wins lane of one host: at most one request sent, at most one waiting."""
 
     sent: Pending | None = None
@@ -69,7 +69,7 @@ class Host:
     link : HostLink
     ready : Ready, optional
         What it said when it was up.
-    newest : NewestLane
+    newest : NewestQueue
     deadline : float, optional
         When the host has to say something next (`time.monotonic`), seconds; None while it has nothing to do.
     end_wanted : bool
@@ -78,6 +78,6 @@ class Host:
 
     link: HostLink
     ready: Ready | None = None
-    newest: NewestLane = field(default_factory=NewestLane)
+    newest: NewestQueue = field(default_factory=NewestQueue)
     deadline: float | None = None
     end_wanted: bool = False

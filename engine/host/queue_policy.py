@@ -3,9 +3,9 @@
 from enum import StrEnum
 
 
-class Lane(StrEnum):
-    """How requests wait: in a preview lane only the newest one counts; others are done in order."""
+class QueuePolicy(StrEnum):
+    """How requests wait: of previews only the newest counts, others are done in order, light questions at once."""
 
     NEWEST = "newest"
-    QUEUE = "queue"
+    IN_ORDER = "queue"
     AT_ONCE = "at once"

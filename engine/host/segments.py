@@ -9,7 +9,7 @@ from engine.host.link import HostLink
 _NOT_HANDED_OVER = 8
 
 
-class HandedBlocks:
+class HandedSegments:
     """The client's book of the blocks that are looked at, each with the host that made it.
 
     A block that is given back belongs to its maker again, who uses it for another result. What a host owned when it

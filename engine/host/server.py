@@ -24,7 +24,7 @@ from engine.host.protocol import (
     ToHost,
     Working,
 )
-from engine.host.queue_policy import Lane
+from engine.host.queue_policy import QueuePolicy
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has said so.
 EXIT_AFTER_FAULT = 70
@@ -63,7 +63,7 @@ class Worker:
                 message = Stop()
             if isinstance(message, Release):
                 shared.recycle(*message.names)
-            elif isinstance(message, ToHost) and message.request.lane is Lane.AT_ONCE:
+            elif isinstance(message, ToHost) and message.request.queue is QueuePolicy.AT_ONCE:
                 self._answer(message)
             else:
                 self._note(message)

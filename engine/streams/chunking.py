@@ -23,7 +23,7 @@ from engine.run.sampling import Checkpoint, Step
 from engine.streams.arguments import in_words
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.in_order import run_in_order
-from engine.streams.intervals import PlacesInUse
+from engine.streams.intervals import IntervalsInUse
 from engine.streams.lanes import Work
 from engine.streams.timeline import Chunk, Span, Timeline
 from engine.tasks.filtering.problem import Problem
@@ -96,7 +96,7 @@ class Stream:
         self._chunks: list[Chunk] = []
         self._variants: dict[str, None] = {}
         self._unfinished: dict[int, _Unfinished] = {}
-        self._places = PlacesInUse()
+        self._operands = IntervalsInUse()
         self._activate: Callable[[], None] = lambda: None
         self._prepared: dict[tuple[Problem, str], Prepared] = {}
         # When the last result lay in its place and nothing was under way any longer.
@@ -185,7 +185,7 @@ class Stream:
 
         Bands of a picture are read after others are written, so neither would come out right.
         """
-        if np.may_share_memory(place, request.samples) or not self._places.take(place):
+        if np.may_share_memory(place, request.samples) or not self._operands.take(place):
             raise BadValue(
                 f"the array for the result of picture {picture + 1}",
                 "it shares memory with the picture, or with the result of another one",
@@ -230,7 +230,7 @@ class Stream:
         device = request.device
         problem = replace(request.problem, height=max(band.rows for band in bands))
         choice = choose(self._key, problem, self._mask, request.block, device)
-        if choice.variant.cuttable:
+        if choice.variant.band_invariant:
             return choice
         for key in DIRECT[device.kind] if self._key == AUTO else ():
             direct = choose(key, problem, self._mask, None, device)
@@ -270,7 +270,7 @@ class Stream:
             return
         self._receive(number, picture.values)
         self._activate()
-        self._places.leave(picture.values)
+        self._operands.leave(picture.values)
 
 
 def _chunk_bytes(request: Request, pictures: int) -> int:

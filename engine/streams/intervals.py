@@ -5,7 +5,7 @@ from bisect import bisect_left, insort
 import numpy as np
 
 
-class PlacesInUse:
+class IntervalsInUse:
     """Stretches of memory, none of which overlap."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from engine.tasks.work import Work
 
 def refuse_samples(variant: "Variant", samples: np.ndarray) -> Refusal | None:
     """Return why a variant cannot filter these very samples, which `unsupported` has not seen; None if it can."""
-    if not variant.needs_finite or samples.dtype.kind != "f":
+    if not variant.finite_only or samples.dtype.kind != "f":
         return None
     if np.isfinite(samples).all():
         largest = float(np.abs(samples).max(initial=0.0))
@@ -65,17 +65,17 @@ class Variant:
         Whether the block changes how the variant runs.
     remark : str
         What a person should know before using it; empty where the idea says it all.
-    quantises : bool
+    integer_output : bool
         Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`). `engine.variants.auto.suitability` refuses
         such a problem for all others, whose `unsupported` is not asked about it.
-    only_bytes : bool
+    uint8_only : bool
         Whether it takes pictures of 8 bit with results of 8 bit and no others, which `engine.variants.auto.suitability` refuses.
-    cuttable : bool
+    band_invariant : bool
         Whether a result depends on the cells under its mask alone, formed in an order that does not depend on where it
         lies: then a picture may be filtered in bands, with the very same results. Running sums and transforms are not.
     library : str
         The Python package that does the work; empty where our own code does. Such a variant has no passes.
-    needs_finite : bool
+    finite_only : bool
         NaN or infinity in a picture would spread, or become the other: whoever runs the variant has to refuse such pictures
         (`refuse_samples`) before anything is computed.
     most_sample : float
@@ -100,10 +100,10 @@ class Variant:
     uses_block: bool = True
     remark: str = ""
     library: str = ""
-    needs_finite: bool = False
+    finite_only: bool = False
     most_sample: float = float("inf")
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
     repeats: Callable[[Mask], int] = lambda mask: 1
-    quantises: bool = False
-    only_bytes: bool = False
-    cuttable: bool = True
+    integer_output: bool = False
+    uint8_only: bool = False
+    band_invariant: bool = True

@@ -35,7 +35,7 @@ class TwoLines(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         # A list asks without a width, a table with that of the column.
         width = option.rect.width() or self._view.viewport().width()
-        first, second = self._places(index, QRect(0, 0, width, _TALLEST))
+        first, second = self._operands(index, QRect(0, 0, width, _TALLEST))
         bottom = second.bottom() if index.data(SECOND_ROLE) else first.bottom()
         return QSize(width, bottom + 1 + GRID)
 
@@ -50,7 +50,7 @@ class TwoLines(QStyledItemDelegate):
                 painter.fillRect(
                     QRect(rect.left(), rect.top(), _BAR_WIDTH, rect.height()), QColor(theme.accent)
                 )
-        first, second = self._places(index, rect)
+        first, second = self._operands(index, rect)
         variant = index.data(VARIANT_ROLE)
         if variant:
             series = series_for(variant)
@@ -80,7 +80,7 @@ class TwoLines(QStyledItemDelegate):
         painter.setPen(QPen(QColor(current_theme().muted), 1, Qt.PenStyle.DotLine))
         painter.drawRect(QRect(QPoint(left, rect.top() + 1), QPoint(right - 1, rect.bottom() - 2)))
 
-    def _places(self, index: Index, rect: QRect) -> tuple[QRect, QRect]:
+    def _operands(self, index: Index, rect: QRect) -> tuple[QRect, QRect]:
         left = GRID + (_SHAPE_WIDTH if index.data(VARIANT_ROLE) else 0)
         inner = rect.adjusted(left, GRID - 2, -GRID, 0)
         first = _wrapped(self._font(), inner, index.data())

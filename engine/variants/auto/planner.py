@@ -86,7 +86,7 @@ def _fastest(
     reason = _reason([way[0] for way in order], place, times_us, problem, mask, where)
     if problem.is_quantised:
         in_float32 = choose(AUTO, replace(problem, result_dtype="float32"), mask, block, device).variant
-        if not in_float32.quantises:
+        if not in_float32.integer_output:
             reason += f"; {in_float32.key} would be faster, but writes float32 results only"
     return Choice(chosen, wanted, reason)
 
@@ -103,7 +103,7 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     """
     rows, columns = problem.mask_shape
     few_cells = min(rows, columns) == 2 and rows * columns <= 8
-    if candidate.needs_finite and problem.dtype == "float32":
+    if candidate.finite_only and problem.dtype == "float32":
         return False
     return not ("separable" in candidate.key and few_cells) and candidate.added_error(problem, mask) == 0.0
 
@@ -125,7 +125,7 @@ def _reason(
         words += f", {after[0].key} about {_milliseconds(times_us[after[0].key])}"
     for other in passed_over[:1]:
         but = "may be off by more than a direct sum"
-        if other.needs_finite and other.added_error(problem, mask) == 0.0:
+        if other.finite_only and other.added_error(problem, mask) == 0.0:
             but = "takes no NaN and no infinity"
         words += f"; {other.key} would take about {_milliseconds(times_us[other.key])}, but {but}"
     return words

@@ -20,11 +20,11 @@ def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits
     limits : Limits
         Of the device.
     """
-    if problem.is_quantised and not variant.quantises:
+    if problem.is_quantised and not variant.integer_output:
         keys = [
             known.key
             for known in VARIANTS
-            if known.quantises and known.device is variant.device and _takes_types(known, problem)
+            if known.integer_output and known.device is variant.device and _takes_types(known, problem)
         ]
         return Refusal(
             f"It writes float32 results only. Choose float32 results, or for {problem.result_dtype} "
@@ -39,4 +39,4 @@ def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits
 
 
 def _takes_types(variant: Variant, problem: Problem) -> bool:
-    return not variant.only_bytes or (problem.dtype, problem.result_dtype) == ("uint8", "uint8")
+    return not variant.uint8_only or (problem.dtype, problem.result_dtype) == ("uint8", "uint8")

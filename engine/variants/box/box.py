@@ -23,7 +23,7 @@ from numba import types
 
 from engine.device.cuda_kernels import float32, image_type, jit_within, prepare_passes, result_type
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass, Place
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
@@ -265,7 +265,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     weight = np.float32(mask.weights32[0, 0])
     values = (problem.width, problem.anchor[0], strip_rows(problem, shape))
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
-    arguments = (Place.IMAGE, weight, *values, *constants, Place.OUT)
+    arguments = (Operand.IMAGE, weight, *values, *constants, Operand.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     return (Pass("correlate_box", function, signature, launch, arguments),)
 
@@ -284,6 +284,6 @@ VARIANT = Variant(
     passes=passes,
     uses_block=False,
     remark="Takes only masks whose weights are all equal.",
-    quantises=True,
-    cuttable=False,
+    integer_output=True,
+    band_invariant=False,
 )

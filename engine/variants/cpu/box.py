@@ -273,5 +273,5 @@ VARIANT = Variant(
     unsupported=unsupported,
     uses_block=False,
     remark="Takes only masks whose weights are all equal.",
-    cuttable=False,
+    band_invariant=False,
 )

@@ -76,5 +76,5 @@ VARIANT = Variant(
     prepare=prepare,
     unsupported=unsupported,
     uses_block=False,
-    quantises=True,
+    integer_output=True,
 )

@@ -111,5 +111,5 @@ VARIANT = Variant(
     unsupported=unsupported,
     uses_block=False,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
-    quantises=True,
+    integer_output=True,
 )

@@ -30,7 +30,7 @@ from numba import types
 
 from engine.device.cuda_kernels import float32, image_type, int64, jit_within, prepare_passes, result_type
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass, Place
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -183,7 +183,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     numbers = (int64, float32, int64, int64, float32, float32)
     signature = (image_type(problem), types.Array(uint32, 1, "C"), *numbers, result_type(problem))
     arguments = (
-        Place.IMAGE,
+        Operand.IMAGE,
         fragments_of(shape, digits.digits),
         digits.count,
         np.float32(digits.unit),
@@ -191,7 +191,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         problem.anchor[0],
         np.float32(problem.ghost_value),
         np.float32(mask.offset),
-        Place.OUT,
+        Operand.OUT,
     )
     return (Pass("correlate_digits", kernel(problem.border, shape), signature, launch, arguments),)
 
@@ -208,8 +208,8 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     uses_block=False,
-    quantises=True,
-    only_bytes=True,
+    integer_output=True,
+    uint8_only=True,
     remark=(
         "8-bit pictures with 8-bit results only, masks up to 128 cells. Its time grows with the digits of the weights: one for "
         "small whole numbers or sixteenths, three or four for any others; its model of work counts one."

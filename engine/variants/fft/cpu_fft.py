@@ -135,9 +135,9 @@ VARIANT = Variant(
     unsupported=unsupported,
     uses_block=False,
     remark="For large masks. Dark places have the error of bright ones; pictures with NaN or infinity are refused.",
-    quantises=True,
-    cuttable=False,
+    integer_output=True,
+    band_invariant=False,
     library="scipy",
-    needs_finite=True,
+    finite_only=True,
     added_error=added_error,
 )

@@ -162,9 +162,9 @@ VARIANT = Variant(
     uses_block=False,
     remark="For large masks; needs CuPy. Dark places have the error of bright ones; pictures with NaN or infinity are "
     "refused.",
-    quantises=True,
-    cuttable=False,
+    integer_output=True,
+    band_invariant=False,
     library="cupy",
-    needs_finite=True,
+    finite_only=True,
     added_error=added_error,
 )

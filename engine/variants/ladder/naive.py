@@ -95,5 +95,5 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
-    quantises=True,
+    integer_output=True,
 )

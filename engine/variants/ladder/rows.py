@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from engine.device.cuda_kernels import image_type, result_type
-from engine.device.launches import Place
+from engine.device.launches import Operand
 from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -22,13 +22,13 @@ def row_signature(problem: Problem) -> tuple[Any, ...]:
 def row_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
     """Return the arguments of a 1-D kernel: image, weights (1-D), width, anchor column, ghost value, offset, out."""
     return (
-        Place.IMAGE,
+        Operand.IMAGE,
         mask.weights32[0],
         problem.width,
         problem.anchor[1],
         np.float32(problem.ghost_value),
         np.float32(mask.offset),
-        Place.OUT,
+        Operand.OUT,
     )
 
 

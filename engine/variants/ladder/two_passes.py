@@ -33,7 +33,7 @@ import numpy as np
 from numba import types
 
 from engine.device.cuda_kernels import SCRATCH, float32, image_type, result_type
-from engine.device.launches import Launch, Pass, Place
+from engine.device.launches import Launch, Operand, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal, SharedBytes
@@ -128,7 +128,7 @@ def two_passes(
             horizontal,
             (image_type(problem), weights, types.int64, types.int64, float32, SCRATCH),
             launches[0],
-            (Place.IMAGE, factors.row, problem.width, anchor_column, ghost_value, Place.SCRATCH),
+            (Operand.IMAGE, factors.row, problem.width, anchor_column, ghost_value, Operand.SCRATCH),
         ),
         Pass(
             vertical.py_func.__name__,
@@ -136,13 +136,13 @@ def two_passes(
             (SCRATCH, weights, types.int64, types.int64, float32, float32, result_type(problem)),
             launches[1],
             (
-                Place.SCRATCH,
+                Operand.SCRATCH,
                 factors.column,
                 problem.width,
                 anchor_row,
                 ghost_row_value(problem, factors),
                 np.float32(mask.offset),
-                Place.OUT,
+                Operand.OUT,
             ),
         ),
     )

@@ -165,8 +165,8 @@ def low_rank_variant(terms: int) -> Variant:
         uses_block=False,
         remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that of a direct "
         "sum, and it is stated; pictures with NaN or infinity are refused.",
-        quantises=True,
-        needs_finite=True,
+        integer_output=True,
+        finite_only=True,
         most_sample=MOST_SAMPLE,
         added_error=added_error_of(terms),
     )

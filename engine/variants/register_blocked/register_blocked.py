@@ -249,5 +249,5 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     uses_block=False,
-    quantises=True,
+    integer_output=True,
 )

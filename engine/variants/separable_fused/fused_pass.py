@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from engine.device.cuda_kernels import image_type, result_type
-from engine.device.launches import Launch, Pass, Place
+from engine.device.launches import Launch, Operand, Pass
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -42,5 +42,5 @@ def fused_pass(
     signature = (image_type(problem), factor_type, factor_type, *numbers, result_type(problem))
     values = (problem.width, problem.anchor[0], rows)
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
-    arguments = (Place.IMAGE, along, down, *values, *constants, Place.OUT)
+    arguments = (Operand.IMAGE, along, down, *values, *constants, Operand.OUT)
     return Pass(name, function, signature, launch, arguments, (WEIGHTS, constant))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engine.device.constant_memory import jit_with_constant
 from engine.device.cuda_kernels import float32, image_type, result_type
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass, Place
+from engine.device.launches import Launch, Operand, Pass
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
@@ -185,7 +185,7 @@ def pass_of(problem: Problem, columns: NDArray[np.float32], rows: NDArray[np.flo
     signature = (image_type(problem), factor_type, factor_type, *numbers, result_type(problem))
     values = (problem.width, problem.anchor[0], strip_height(problem, shape))
     constants = (np.float32(problem.ghost_value), np.float32(offset))
-    arguments = (Place.IMAGE, rows, columns, *values, *constants, Place.OUT)
+    arguments = (Operand.IMAGE, rows, columns, *values, *constants, Operand.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     return Pass(
         "correlate_strips", function, signature, launch_of(problem, rank), arguments, (WEIGHTS, constant)

@@ -108,5 +108,5 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     uses_block=False,
-    quantises=True,
+    integer_output=True,
 )

@@ -30,7 +30,7 @@ from numba import types
 
 from engine.device.cuda_kernels import float32, image_type, int64, jit_for_blocks, prepare_passes, result_type
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass, Place
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -219,7 +219,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     numbers = (float32, int64, int64, int64, float32, float32)
     signature = (image_type(problem), words, weights, *numbers, result_type(problem))
     arguments = (
-        Place.IMAGE,
+        Operand.IMAGE,
         fragments_of(shape, halves),
         mask.weights32,
         np.float32(halves.unit),
@@ -228,7 +228,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         strip_height(problem),
         np.float32(problem.ghost_value),
         np.float32(mask.offset),
-        Place.OUT,
+        Operand.OUT,
     )
     function = kernel(problem.border, shape)
     return (Pass("correlate_halves", function, signature, plan(problem, block)[0], arguments),)
@@ -251,5 +251,5 @@ VARIANT = Variant(
         "long."
     ),
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
-    cuttable=False,
+    band_invariant=False,
 )

@@ -20,7 +20,7 @@ from tests.engine.variants.suited import mask_for
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]
 # Those of a library cannot be simulated, and those that give bytes only have nothing for a float32 file.
-CUDA_KEYS = [v.key for v in VARIANTS if v.device == "cuda" and not v.library and not v.only_bytes]
+CUDA_KEYS = [v.key for v in VARIANTS if v.device == "cuda" and not v.library and not v.uint8_only]
 EQUAL_WEIGHTS = "0.5 0.5 0.5; 0.5 0.5 0.5"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.commands import benchmark, matmul
-from engine.commands.interrupt import told_when_stopped
+from engine.commands.interrupt import report_interrupt
 
 
 def pressed(*arguments, **named):
@@ -66,7 +66,7 @@ def test_that_a_file_counts_as_written_only_where_its_content_was_replaced(tmp_p
     kept.write_text("old")
 
     def stopped():
-        with told_when_stopped([str(kept), str(made), impossible]):
+        with report_interrupt([str(kept), str(made), impossible]):
             made.write_text("new")
             raise KeyboardInterrupt
 
@@ -77,5 +77,5 @@ def test_that_a_file_counts_as_written_only_where_its_content_was_replaced(tmp_p
 
 
 def test_that_other_errors_go_through_as_they_are(tmp_path):
-    with pytest.raises(ZeroDivisionError, match="as it is"), told_when_stopped([str(tmp_path)]):
+    with pytest.raises(ZeroDivisionError, match="as it is"), report_interrupt([str(tmp_path)]):
         raise ZeroDivisionError("as it is")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device.anti_aliasing import ALIGNMENT_BYTES, FURTHER_ON_BYTES, PAGE_BYTES, empty_result
+from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
 from engine.device.devices import backend
 from engine.mask.mask import Mask
 
@@ -12,7 +12,7 @@ from engine.mask.mask import Mask
 def is_further_on(image: np.ndarray, result: np.ndarray) -> bool:
     """Return whether the result begins as much further on in its page as it should, to a few bytes."""
     further_on = (result.ctypes.data - image.ctypes.data) % PAGE_BYTES
-    return FURTHER_ON_BYTES - ALIGNMENT_BYTES < further_on <= FURTHER_ON_BYTES
+    return ANTI_ALIAS_BYTES - ALIGNMENT_BYTES < further_on <= ANTI_ALIAS_BYTES
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
@@ -36,7 +36,7 @@ def test_that_a_result_begins_further_on_in_its_page_than_the_picture(
 
 def test_that_rows_of_a_quarter_of_a_page_do_not_lie_at_the_pictures_place_either() -> None:
     for row_bytes in (PAGE_BYTES, PAGE_BYTES // 2, PAGE_BYTES // 4):
-        apart = FURTHER_ON_BYTES % row_bytes
+        apart = ANTI_ALIAS_BYTES % row_bytes
         assert 256 <= apart <= row_bytes - 256
 
 

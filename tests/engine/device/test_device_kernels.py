@@ -18,7 +18,7 @@ from engine.device import constant_memory, device_kernels, kernel_cache
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
 from engine.device.device_kernels import for_current_device
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.kernel_files import KernelStore
+from engine.device.kernel_files import KernelFiles
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -67,7 +67,7 @@ def select(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
     monkeypatch.setattr(cuda, "get_current_device", lambda: chosen)
     monkeypatch.setattr(codegen.CUDACodeLibrary, "_ensure_cc", ensure)
     monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: self.library.get_cubin())
-    monkeypatch.setattr(kernel_cache, "_store", lambda: KernelStore(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_store", lambda: KernelFiles(tmp_path))
     monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
     monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
     monkeypatch.setattr(device_kernels, "_by_capability", weakref.WeakKeyDictionary())

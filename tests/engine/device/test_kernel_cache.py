@@ -12,7 +12,7 @@ import pytest
 from engine.device import kernel_cache
 from engine.device.cuda_kernels import float32, int64, types
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.kernel_files import KernelStore
+from engine.device.kernel_files import KernelFiles
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -51,7 +51,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
     monkeypatch.setattr(codegen.CUDACodeLibrary, "_ensure_cc", lambda self, cc: cc or (9, 0, "a"))
     monkeypatch.setattr(dispatcher._Kernel, "__init__", counted)
     monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: self.library.get_cubin())
-    monkeypatch.setattr(kernel_cache, "_store", lambda: KernelStore(tmp_path))
+    monkeypatch.setattr(kernel_cache, "_store", lambda: KernelFiles(tmp_path))
     monkeypatch.delenv(kernel_cache.SWITCH, raising=False)
     return made
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.device.kernel_files import KeptKernel, KernelStore
+from engine.device.kernel_files import KeptKernel, KernelFiles
 
 KERNEL = KeptKernel(b"machine code" * 100, "_Z9correlate", is_cooperative=True)
 
@@ -15,14 +15,14 @@ def only_file(folder: Path) -> Path:
 
 
 def test_that_a_kept_kernel_comes_back_whole(tmp_path: Path) -> None:
-    KernelStore(tmp_path / "made").save("key", KERNEL)
-    assert KernelStore(tmp_path / "made").load("key") == KERNEL
-    assert KernelStore(tmp_path / "made").load("another key") is None
+    KernelFiles(tmp_path / "made").save("key", KERNEL)
+    assert KernelFiles(tmp_path / "made").load("key") == KERNEL
+    assert KernelFiles(tmp_path / "made").load("another key") is None
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign"])
 def test_that_a_damaged_entry_is_absent_and_can_be_kept_anew(tmp_path: Path, damage: str) -> None:
-    store = KernelStore(tmp_path)
+    store = KernelFiles(tmp_path)
     store.save("key", KERNEL)
     path = only_file(tmp_path)
     content = path.read_bytes()
@@ -35,7 +35,7 @@ def test_that_a_damaged_entry_is_absent_and_can_be_kept_anew(tmp_path: Path, dam
 
 
 def test_that_an_entry_under_another_keys_name_is_not_trusted(tmp_path: Path) -> None:
-    store = KernelStore(tmp_path)
+    store = KernelFiles(tmp_path)
     store.save("key", KERNEL)
     path = only_file(tmp_path)
     store.save("other", KERNEL)
@@ -45,7 +45,7 @@ def test_that_an_entry_under_another_keys_name_is_not_trusted(tmp_path: Path) ->
 
 
 def test_that_the_least_recently_used_entries_make_room(tmp_path: Path) -> None:
-    store = KernelStore(tmp_path, most_bytes=3500)
+    store = KernelFiles(tmp_path, most_bytes=3500)
     for number, key in enumerate(("a", "b")):
         store.save(key, KERNEL)
         for path in tmp_path.iterdir():
@@ -57,14 +57,14 @@ def test_that_the_least_recently_used_entries_make_room(tmp_path: Path) -> None:
 
 def test_that_a_folder_that_cannot_be_made_keeps_nothing_and_fails_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    store = KernelStore(tmp_path / "file" / "folder")
+    store = KernelFiles(tmp_path / "file" / "folder")
     store.save("key", KERNEL)
     assert store.load("key") is None
 
 
 def test_that_writers_of_one_entry_leave_it_whole(tmp_path: Path) -> None:
     def write(number: int) -> bool:
-        store = KernelStore(tmp_path)
+        store = KernelFiles(tmp_path)
         store.save("key", KERNEL)
         return store.load("key") == KERNEL
 

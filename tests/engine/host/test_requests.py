@@ -112,7 +112,7 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
     found = calm.client.submit(CheckVariants(job)).result(PATIENCE_S)
     reasons = {availability.variant: availability.reason for availability in found}
     assert reasons["cpu-parallel"] == ""
-    writing = {known.key for known in VARIANTS if known.quantises}
+    writing = {known.key for known in VARIANTS if known.integer_output}
     assert all(reasons[known.key] for known in VARIANTS if known.key not in writing)
 
 

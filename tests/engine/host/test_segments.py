@@ -9,7 +9,7 @@ from engine.host import shared
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
 from engine.host.protocol import SharedArray
-from engine.host.segments import HandedBlocks
+from engine.host.segments import HandedSegments
 
 
 @pytest.fixture
@@ -34,21 +34,21 @@ def host() -> HostLink:
 
 
 def test_that_a_block_of_a_living_host_stays_and_is_its_own_again(name: str) -> None:
-    blocks, maker = HandedBlocks(), host()
+    blocks, maker = HandedSegments(), host()
     blocks.hand_over((name,), maker)
     assert blocks.give_back((name,), [maker]) == (name,)
     assert exists(name)
 
 
 def test_that_a_block_of_a_host_that_ended_is_removed(name: str) -> None:
-    blocks, maker = HandedBlocks(), host()
+    blocks, maker = HandedSegments(), host()
     blocks.hand_over((name,), maker)
     assert blocks.give_back((name,), [host()]) == (name,)
     assert not exists(name)
 
 
 def test_that_a_name_that_was_not_handed_over_or_is_given_back_twice_is_left_alone(name: str) -> None:
-    blocks, maker = HandedBlocks(), host()
+    blocks, maker = HandedSegments(), host()
     assert blocks.give_back((name,), [maker]) == ()
     blocks.hand_over((name,), maker)
     blocks.give_back((name,), [maker])

@@ -1,12 +1,12 @@
 import numpy as np
 
-from engine.streams.intervals import PlacesInUse
+from engine.streams.intervals import IntervalsInUse
 
 
 def test_that_places_are_taken_exactly_when_they_share_no_memory() -> None:
     memory = np.zeros(60, np.uint8)
     random = np.random.default_rng(1)
-    places, taken = PlacesInUse(), []
+    places, taken = IntervalsInUse(), []
     refused = 0
     for _ in range(3000):
         begin = int(random.integers(0, 60))
@@ -23,7 +23,7 @@ def test_that_places_are_taken_exactly_when_they_share_no_memory() -> None:
 
 def test_that_an_array_that_was_never_taken_leaves_nothing() -> None:
     memory = np.zeros(9, np.uint8)
-    places = PlacesInUse()
+    places = IntervalsInUse()
     places.take(memory[:4])
     for stranger in (memory[4:], memory[1:4], memory[:3]):
         places.leave(stranger)

@@ -29,7 +29,7 @@ RANDOM = np.random.default_rng(4)
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize(
     "variant",
-    [v for v in CUDA if not v.only_bytes and v.key != "split-float16"],
+    [v for v in CUDA if not v.uint8_only and v.key != "split-float16"],
     ids=lambda variant: variant.key,
 )
 def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
@@ -64,8 +64,8 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     [
         pytest.param(v, dtype, id=f"{v.key}-{dtype}")
         for v in CUDA
-        if v.quantises
-        for dtype in (("uint8",) if v.only_bytes else ("uint8", "uint16"))
+        if v.integer_output
+        for dtype in (("uint8",) if v.uint8_only else ("uint8", "uint16"))
     ],
 )
 def test_that_the_model_counts_quantised_results_by_their_own_size(variant: Variant, dtype: str) -> None:

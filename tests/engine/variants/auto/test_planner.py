@@ -107,8 +107,8 @@ def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_na
     costing(monkeypatch, cpu_serial=900.0, cpu_box=10.0)
     problem = replace(problem_of(BOX, "uint8"), result_dtype="uint8")
     choice = choose(AUTO, problem, BOX, None, CPU)
-    assert choice.variant.quantises
-    assert ("cpu-box would be faster" in choice.reason) is not variant("cpu-box").quantises
+    assert choice.variant.integer_output
+    assert ("cpu-box would be faster" in choice.reason) is not variant("cpu-box").integer_output
 
 
 def test_that_the_first_of_a_kind_is_named_where_no_block_suits() -> None:

@@ -29,10 +29,10 @@ def refusal_of(known: Variant, result_dtype: str):
 def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them(
     known: Variant,
 ) -> None:
-    own = refusal_of(known, "uint8" if known.only_bytes else "float32")
+    own = refusal_of(known, "uint8" if known.uint8_only else "float32")
     # One takes no pictures of whole numbers.
     assert own is None or known.library or known.key == "split-float16"
-    refusal = refusal_of(replace(known, quantises=False), "uint8")
+    refusal = refusal_of(replace(known, integer_output=False), "uint8")
     assert refusal is not None
     assert refusal.nearest_block is None
     assert refusal.reason.startswith(
@@ -53,6 +53,6 @@ def test_that_auto_takes_one_that_writes_8_bit_results(device: DeviceInfo, size:
     mask = mask_for(variant("naive"), size, size)
     problem = describe_problem(IMAGE, mask, "zero", 0.0, "uint8")
     choice = choose("auto", problem, mask, None, device)
-    assert choice.variant.quantises
+    assert choice.variant.integer_output
     assert choice.reason
     assert why_not(choice.variant, problem, mask, choice.block, device.limits) is None

@@ -87,7 +87,7 @@ def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(
                 store(out, row, sample, samples, stage, lane, table)
 
     results = RANDOM.integers(0, 256, (PIXELS, shape.out_samples)).astype(np.uint8)
-    # Lane (g, t) has row t, samples from g x across on.
+    # QueuePolicy (g, t) has row t, samples from g x across on.
     table = results.reshape(PIXELS, 8, -1).swapaxes(0, 1).copy().reshape(-1).view(np.int32)
     across = 2 * shape.out_samples
     # Whole; rows that begin anywhere; the last row and the last pixel missing.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.device.launches import Place
+from engine.device.launches import Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
@@ -40,7 +40,10 @@ def counted(bank: Bank, problem: Problem, block: Block, image: np.ndarray) -> tu
     run_pass(
         step,
         counts,
-        {Place.IMAGE: CountingArray(padded, counts, "picture"), Place.OUT: CountingArray(out, counts, "out")},
+        {
+            Operand.IMAGE: CountingArray(padded, counts, "picture"),
+            Operand.OUT: CountingArray(out, counts, "out"),
+        },
     )
     assert np.isnan(out[:, width:]).all()
     return counts, out[:, :width].reshape(len(bank), *image.shape)

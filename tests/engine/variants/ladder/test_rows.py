@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.device.launches import Place
+from engine.device.launches import Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, Mask
@@ -72,7 +72,7 @@ def columns_loaded(mask: Mask, width: int = 24) -> list[int]:
     picture = _Recording(row_of(width), counts, "picture")
     out = CountingArray(np.empty(picture.shape, np.float32), counts, "out")
     (step,) = variant("row-tiled").passes(problem, mask, TILE)
-    run_pass(step, counts, {Place.IMAGE: picture, Place.OUT: out}, in_order=True)
+    run_pass(step, counts, {Operand.IMAGE: picture, Operand.OUT: out}, in_order=True)
     return picture.columns
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.device.launches import DeviceKind, Place
+from engine.device.launches import DeviceKind, Operand
 from engine.errors import UnknownName
 from engine.geometry.block import Limits
 from engine.tasks.product.problem import MatrixProduct
@@ -75,9 +75,9 @@ def test_that_the_model_counts_what_the_source_does(variant: MatmulVariant, case
     product = MatrixProduct(case.rows, case.inner, case.columns)
     counts = Counts()
     arrays = {
-        Place.MATRIX_A: CountingArray(a, counts, "matrix"),
-        Place.MATRIX_B: CountingArray(b, counts, "matrix"),
-        Place.OUT: CountingArray(np.full((case.rows, case.columns), np.nan, np.float32), counts, "out"),
+        Operand.MATRIX_A: CountingArray(a, counts, "matrix"),
+        Operand.MATRIX_B: CountingArray(b, counts, "matrix"),
+        Operand.OUT: CountingArray(np.full((case.rows, case.columns), np.nan, np.float32), counts, "out"),
     }
     (step,) = variant.passes(product, case.tile)
     run_pass(step, counts, arrays)
@@ -91,7 +91,7 @@ def test_that_the_model_counts_what_the_source_does(variant: MatmulVariant, case
     assert model.shared_loads == counts.shared_loads
     assert model.shared_stores == counts.shared_stores
     assert model.minimum_bytes == a.nbytes + b.nbytes + 4 * product.elements
-    compare(arrays[Place.OUT].values, a, b, variant.roundings(product, case.tile), case.numbers == "whole")
+    compare(arrays[Operand.OUT].values, a, b, variant.roundings(product, case.tile), case.numbers == "whole")
 
 
 @pytest.mark.parametrize("tile", [2, 4, 8, 16, 32])
