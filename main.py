@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str]) -> int:
     """Do what the command line says and return the exit status."""
-    from engine.standard_streams import flushed, open_closed_streams
+    from engine.files.standard_streams import flushed, open_closed_streams
 
     open_closed_streams()
     try:
@@ -32,17 +32,17 @@ def _answer(arguments: list[str]) -> int:
 
         _open_crash_log()
         return _interruptible(answer, arguments)
-    from gui.interrupt import Interrupts
+    from gui.shell.interrupt import Interrupts
 
     interrupts = Interrupts()
     _open_crash_log()
-    from gui.launch import main as show
+    from gui.shell.launch import main as show
 
     return show(arguments, interrupts)
 
 
 def _open_crash_log() -> None:
-    from gui.crash_log import open_crash_log
+    from gui.shell.crash_log import open_crash_log
 
     open_crash_log()
 

@@ -1,7 +1,7 @@
 """`auto` beside every variant on a grid of pictures and masks, and the table that it chooses by.
 
 python -m bench.auto --device cpu                 what auto chooses in each cell, and how far it is from the best there
-python -m bench.auto --device cpu --write         measures the grid of engine/variants/cost_table.json first, and writes it
+python -m bench.auto --device cpu --write         measures the grid of engine/variants/auto/cost_table.json first, and writes it
 python -m bench.auto --device cpu --read FILE     compares anew with what --json FILE kept
 
 Each cell's variants are measured in turn, `ROUNDS` times, so that a machine that slows down slows all of them down. A
@@ -32,15 +32,16 @@ from bench.auto_grid import (
     picture_of,
 )
 from bench.cost_grid import write_table
-from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
+from engine.device_info import AUTO
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.timing.request import describe_problem
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.costs import cost_table, kind_of
+from engine.variants.auto.planner import choose, holds_bound
 from engine.variants.contract import Variant
-from engine.variants.costs import cost_table, kind_of
-from engine.variants.planner import AUTO, choose, holds_bound
 
 
 @dataclass(frozen=True)

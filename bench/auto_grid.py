@@ -5,16 +5,17 @@ from itertools import count
 
 import numpy as np
 
-from engine.border import Border
 from engine.device.backend import Backend
+from engine.device.launches import DeviceKind
 from engine.errors import EngineError
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Variant
-from engine.variants.costs import MANY, mask_side_of, repeated
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.costs import MANY, mask_side_of, repeated
+from engine.variants.auto.suitability import why_not
+from engine.variants.contract import Variant
+from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.registry import VARIANTS
-from engine.variants.suitability import why_not
-from engine.variants.weight_digits import digits_of
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 9, 15, 31)

@@ -20,23 +20,24 @@ import numpy as np
 
 from bench.document import VARIANTS_DOCUMENT, put
 from bench.spreads import summarised
-from engine.block import Block
 from engine.device.backend import Backend
 from engine.device.devices import backend
+from engine.device.launches import Prepared
 from engine.errors import EngineError
+from engine.geometry.block import Block
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.metrics.agreement import AFFORDABLE_MULTIPLY_ADDS
-from engine.results import RunResult
-from engine.timing.bank import measure_bank
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import device_for
-from engine.variants.contract import Prepared, Variant
-from engine.variants.cuda import implicit_gemm
-from engine.variants.planner import Choice
+from engine.results.measurement import RunResult
+from engine.run.bank import measure_bank
+from engine.run.measure import device_for
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
+from engine.tasks.work import Work
+from engine.variants.auto.planner import Choice
+from engine.variants.contract import Variant
+from engine.variants.ladder import implicit_gemm
 from engine.variants.registry import variant
-from engine.work import Work
 
 PLAN = SamplingPlan(budget_s=0.3, patience_s=3.0, fewest_copies=3)
 IN_TURN = ("naive", "tiled")

@@ -1,4 +1,4 @@
-"""Measures the table that `auto` chooses by, `engine/variants/cost_table.json`; run by `python -m bench.auto --write`."""
+"""Measures the table that `auto` chooses by, `engine/variants/auto/cost_table.json`; run by `python -m bench.auto --write`."""
 
 import json
 import re
@@ -25,13 +25,13 @@ from bench.auto_grid import (
     picture_of,
     time_ms,
 )
-from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.core_count import cores
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.timing.request import describe_problem
-from engine.variants.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cost_table, kind_of
-from engine.variants.weight_digits import MOST_CELLS
+from engine.run.resolve import describe_problem
+from engine.variants.auto.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cost_table, kind_of
+from engine.variants.digit_sums.weight_digits import MOST_CELLS
 
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
 

@@ -16,15 +16,15 @@ import numpy as np
 from bench.document import VARIANTS_DOCUMENT, put
 from bench.representative import mask_for
 from engine.device.devices import backend
-from engine.matrices.operands import random_matrices
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import MATMUL_VARIANTS
-from engine.matrices.runner import measure as multiply
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import measure
-from engine.variants.contract import DeviceKind
-from engine.variants.planner import Choice
+from engine.device.launches import DeviceKind
+from engine.run.measure import measure
+from engine.run.measure_product import measure as multiply
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.product.operands import random_matrices
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.auto.planner import Choice
+from engine.variants.matmul.registry import MATMUL_VARIANTS
 from engine.variants.registry import VARIANTS
 
 SIDE = 4096
@@ -59,7 +59,7 @@ def measured_filters() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, picture in pictures().items():
         samples = as_samples(picture)
-        for variant in (v for v in VARIANTS if v.device is DeviceKind.CUDA and not v.only_bytes):
+        for variant in (v for v in VARIANTS if v.device is DeviceKind.CUDA and not v.uint8_only):
             for side in MASK_SIDES:
                 mask = mask_for(variant, side, side)
                 problem = describe_problem(samples, mask, "zero", 0.0)

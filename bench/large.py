@@ -13,12 +13,12 @@ import numpy as np
 from engine.device.devices import backend
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.results import RunResult
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import device_for, measure
-from engine.variants.planner import Choice
+from engine.results.measurement import RunResult
+from engine.run.measure import device_for, measure
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering.agreement import verify
+from engine.variants.auto.planner import Choice
 from engine.variants.registry import VARIANTS
 
 WITHOUT_LIMIT = 10**15

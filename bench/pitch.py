@@ -23,17 +23,18 @@ from bench.representative import mask_for
 from bench.spreads import spread_summary
 from engine.device.backend import Backend, Buffers, LaunchClock
 from engine.device.devices import backend
+from engine.device.launches import DeviceKind
 from engine.errors import EngineError
-from engine.files import atomic_write
-from engine.layout import Layout
+from engine.files.atomic_write import atomic_write
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.problem import Problem
-from engine.results import Spread
-from engine.strict_json import json_text
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import refuse_unsuitable
-from engine.variants.contract import DeviceKind, Variant
+from engine.results.measurement import Spread
+from engine.results.strict_json import json_text
+from engine.run.measure import refuse_unsuitable
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 
 # Of the oracle: some 0.2 s a case, and there are about a hundred.
@@ -115,7 +116,7 @@ def measured(machine: Backend, sides: list[int], mask_side: int, rounds: int) ->
     two_d = [
         v
         for v in VARIANTS
-        if v.device is DeviceKind.CUDA and not v.key.startswith("row") and not v.only_bytes
+        if v.device is DeviceKind.CUDA and not v.key.startswith("row") and not v.uint8_only
     ]
     print(f"{'size':>6} {'type':14}{'variant':16}{'pitched us':>12}{'packed us':>12}{'packed/pitched':>16}")
     for side in sides:

@@ -7,13 +7,14 @@ import numpy as np
 
 from bench.auto_grid import mask_of
 from engine.device.devices import backend
+from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.timing.plan import NO_SAMPLES
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import measure
-from engine.variants.contract import DeviceKind, Variant
-from engine.variants.planner import Choice
+from engine.run.measure import measure
+from engine.run.plan import NO_SAMPLES
+from engine.run.resolve import as_samples, describe_problem
+from engine.variants.auto.planner import Choice
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as variant_named
 
@@ -51,7 +52,7 @@ def launch_each_filter() -> None:
     colours, grey = random.integers(0, 256, (97, 131, 3), np.uint8), random.random((67, 61), np.float32)
     for variant in (known for known in VARIANTS if known.device is DeviceKind.CUDA and not known.library):
         mask = mask_for(variant, 5, 7)
-        if variant.only_bytes:
+        if variant.uint8_only:
             launched(variant, mask, colours, "constant", cval=7.0, result_dtype="uint8")
         elif variant.key == "split-float16":
             # Groups that are split, and some that are not.
@@ -62,7 +63,7 @@ def launch_each_filter() -> None:
         else:
             launched(variant, mask, colours, "mirror")
             launched(variant, mask, grey, "constant", cval=0.5)
-        if variant.quantises:
+        if variant.integer_output:
             launched(variant, mask_for(variant, 5, 5), colours, "wrap", result_dtype="uint8")
     fused = variant_named("separable-fused")
     launched(fused, mask_for(fused, 35, 3), colours, "reflect")

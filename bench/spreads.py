@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.results import RunResult, Spread
+from engine.results.measurement import RunResult, Spread
 
 
 def spread_summary(spread: Spread) -> dict[str, float]:

@@ -21,15 +21,15 @@ import numpy as np
 
 import engine
 from engine.device.devices import backend, device_named
-from engine.files import atomic_write
-from engine.layout import Layout
+from engine.files.atomic_write import atomic_write
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.problem import RESULT_TYPES
+from engine.results.strict_json import json_text
 from engine.streams.chunking import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
 from engine.streams.drawing import draw
 from engine.streams.filtering import DEFAULT_RING, Streamed
-from engine.streams.timeline import Lane, Timeline, timeline_from_json
-from engine.strict_json import json_text
+from engine.streams.timeline import QueuePolicy, Timeline, timeline_from_json
+from engine.tasks.filtering.problem import RESULT_TYPES
 
 REPEATS = 11
 
@@ -60,11 +60,11 @@ def copies_alone(
             chunk = Chunk(len(works), 0, top, top + len(part), part.nbytes, place.nbytes)
             works.append(Work(chunk, (part,), place, 0, _NoKernel))
 
-    def one_way(lane: Lane) -> float:
+    def one_way(lane: QueuePolicy) -> float:
         lanes = CudaLanes(Layout.PITCHED)
         begin = lanes.mark(lane)
         for number, work in enumerate(works):
-            if lane is Lane.COPY_IN:
+            if lane is QueuePolicy.COPY_IN:
                 lanes.copy_in(work.sources[0], lanes.image(number % DEFAULT_RING, work), 0)
             else:
                 lanes.copy_out(lanes.result(number % DEFAULT_RING, work), 0, work.target)
@@ -84,8 +84,8 @@ def copies_alone(
         return taken
 
     return {
-        "copy in": lambda: one_way(Lane.COPY_IN),
-        "copy out": lambda: one_way(Lane.COPY_OUT),
+        "copy in": lambda: one_way(QueuePolicy.COPY_IN),
+        "copy out": lambda: one_way(QueuePolicy.COPY_OUT),
         "both at once": both,
     }
 

@@ -94,8 +94,8 @@ def measure(folder: Path) -> dict[str, object]:
     from engine.host.client import EngineClient
     from engine.host.protocol import OpenPicture
     from engine.mask.mask import Mask
-    from gui.app import Haloscope, make_application
-    from gui.engine_start import FirstPicture, StartedEngine
+    from gui.engine_link.engine_start import FirstPicture, StartedEngine
+    from gui.shell.app import Haloscope, make_application
 
     picture = folder / "picture.png"
     make_picture(picture)

@@ -14,42 +14,42 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.api import Applied, apply, convolve, correlate, list_devices, list_variants
-    from engine.bank import apply_bank
-    from engine.block import Block
-    from engine.border import Border
+    from engine.api.bank import apply_bank
+    from engine.api.filtering import Applied, apply, convolve, correlate, list_devices, list_variants
+    from engine.api.product import matmul
     from engine.errors import DeviceUnavailable, EngineError, UnsupportedVariant, VerificationFailed
+    from engine.geometry.block import Block
+    from engine.geometry.border import Border
     from engine.image.open import open_image
     from engine.image.picture import Picture
     from engine.image.save import save_image
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
-    from engine.matrices.api import matmul
-    from engine.results import RunResult
+    from engine.results.measurement import RunResult
     from engine.streams.filtering import Streamed, filter_stream, pinned_array
 
 _HOME = {
-    "Applied": "engine.api",
-    "Block": "engine.block",
-    "Border": "engine.border",
+    "Applied": "engine.api.filtering",
+    "Block": "engine.geometry.block",
+    "Border": "engine.geometry.border",
     "DeviceUnavailable": "engine.errors",
     "EngineError": "engine.errors",
     "UnsupportedVariant": "engine.errors",
     "VerificationFailed": "engine.errors",
     "Mask": "engine.mask.mask",
     "Picture": "engine.image.picture",
-    "RunResult": "engine.results",
+    "RunResult": "engine.results.measurement",
     "Streamed": "engine.streams.filtering",
-    "apply": "engine.api",
-    "apply_bank": "engine.bank",
-    "convolve": "engine.api",
-    "correlate": "engine.api",
+    "apply": "engine.api.filtering",
+    "apply_bank": "engine.api.bank",
+    "convolve": "engine.api.filtering",
+    "correlate": "engine.api.filtering",
     "filter_stream": "engine.streams.filtering",
     "format_mask": "engine.mask.text",
-    "list_devices": "engine.api",
-    "list_variants": "engine.api",
-    "matmul": "engine.matrices.api",
+    "list_devices": "engine.api.filtering",
+    "list_variants": "engine.api.filtering",
+    "matmul": "engine.api.product",
     "open_image": "engine.image.open",
     "parse_mask": "engine.mask.text",
     "pinned_array": "engine.streams.filtering",

@@ -7,7 +7,7 @@ only `EngineError`. Every error travels between processes unchanged (its argumen
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.block import Block
+    from engine.geometry.block import Block
 
 
 class EngineError(Exception):

@@ -33,7 +33,7 @@ def main() -> int:
     link.serve = hosts.serve_slowly
     from bench.kills.bench_window import BenchWindow, open_files
     from bench.kills.loop import Kills
-    from gui.app import make_application
+    from gui.shell.app import make_application
 
     app = make_application()
     begin = time.monotonic()

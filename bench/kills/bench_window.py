@@ -17,9 +17,9 @@ from engine.host.client import EngineClient
 from engine.host.protocol import Request
 from engine.host.shared import left_by
 from engine.mask.mask import Mask
-from engine.reference import correlate
-from gui.app import Haloscope
-from gui.engine_start import StartedEngine
+from engine.tasks.filtering.oracle import correlate
+from gui.engine_link.engine_start import StartedEngine
+from gui.shell.app import Haloscope
 
 TICK_MS = 2
 

@@ -27,7 +27,7 @@ from bench.peers.session import add_arguments, opened
 from bench.peers.tables import document_lines, table_lines
 from engine.device.versions import commit
 from engine.errors import EngineError
-from engine.files import atomic_write
+from engine.files.atomic_write import atomic_write
 
 DOCUMENT = Path("docs/performance.md")
 PICTURES = Path("docs/pictures")

@@ -17,7 +17,7 @@ from bench.peers.oracle import Oracle
 from bench.peers.pipe import Lost, Worker
 from bench.peers.roster import OURS_AUTO, Entry, name_of
 from bench.spreads import spread_summary
-from engine.results import Spread
+from engine.results.measurement import Spread
 
 COLD_BYTES = 256 << 20
 """Four times the L2 cache of an H200."""

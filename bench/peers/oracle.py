@@ -2,7 +2,7 @@
 
 What is compared, and how closely:
 
-- float32 results lie within the rounding bound of `engine.metrics.agreement`, sample by sample;
+- float32 results lie within the rounding bound of `engine.tasks.filtering.agreement`, sample by sample;
 - 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or half to even; our
   own have to be equal to it where the mask is such that no sum is rounded before, and within half a step and the float32 bound
   elsewhere;
@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from bench.peers.cells import Cell, mask_of
-from engine import reference
-from engine.border import Border
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.metrics.agreement import is_exact_class, regions_to_check, rounding_bound
-from engine.metrics.closeness import compare
-from engine.problem import Problem
-from engine.reference import Region
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import is_exact_class, regions_to_check, rounding_bound
+from engine.tasks.filtering.problem import Problem
+from engine.verify.closeness import compare
+from engine.verify.regions import Region
 
 # 0.3 s: there are some fifty cells, and half of them are compared in part anyhow.
 AFFORDABLE_MULTIPLY_ADDS = 60_000_000
@@ -159,8 +159,8 @@ class Oracle:
                 _Part(
                     number,
                     region,
-                    reference.correlate(self._pictures[number], self._mask, border, 0.0, region),
-                    reference.magnitudes(self._pictures[number], self._mask, border, 0.0, region),
+                    oracle.correlate(self._pictures[number], self._mask, border, 0.0, region),
+                    oracle.magnitudes(self._pictures[number], self._mask, border, 0.0, region),
                 )
                 for number in sorted({0, self._cell.batch - 1})
                 for region in self._regions

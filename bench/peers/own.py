@@ -1,14 +1,14 @@
 """Our own variants as methods of the benchmark: which of those wanted are registered, and what one means for a cell."""
 
 from bench.peers.library import Job, Refused
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
-from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.timing.request import as_samples, describe_problem
-from engine.timing.runner import refuse_unsuitable
-from engine.variants.contract import DeviceKind
-from engine.variants.planner import AUTO, Choice, choose
+from engine.run.measure import refuse_unsuitable
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.registry import VARIANTS
 
 

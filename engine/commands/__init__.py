@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     from engine.commands.output import tell_notes
     from engine.device.code_store import told_of_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
-    from engine.standard_streams import flushed
+    from engine.files.standard_streams import flushed
 
     try:
         with told_of_code_not_kept(lambda warning: tell_notes([str(warning)])):
@@ -61,7 +61,7 @@ def main(argv: list[str]) -> int:
     except MemoryError:
         return _complain("Not enough memory: the system gave no more. Use a smaller picture.")
     except KeyboardInterrupt as stop:
-        # `told_when_stopped` says more.
+        # `report_interrupt` says more.
         return _complain(str(stop) or "Stopped.", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read has enough. Python would complain once more when it closes standard output.

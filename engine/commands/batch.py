@@ -25,12 +25,12 @@ from engine.commands.filter_options import (
 )
 from engine.commands.finishing import depth_of_result
 from engine.commands.output import printable, say, say_json, tell, tell_notes
-from engine.commands.places import check_format
+from engine.commands.result_checks import check_format
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
+from engine.files.output_checks import check_place
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
-from engine.output_checks import check_place
-from engine.timing.runner import refuse_unsuitable
+from engine.run.measure import refuse_unsuitable
 
 FORMAT, VERSION = "haloscope-batch", 1
 FORMATS = ("keep", "png", "jpg", "tif", "webp")

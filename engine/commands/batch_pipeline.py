@@ -12,14 +12,14 @@ from itertools import chain
 
 import numpy as np
 
-from engine.api import Request
+from engine.api.filtering import Request
 from engine.commands.batch_files import Task
 from engine.commands.batch_steps import Finished, Job, Opened, look_up, open_task, verify_and_save
 from engine.device.core_count import cores
+from engine.device_info import AUTO
 from engine.errors import DeviceFault, EngineError
 from engine.mask.mask import Mask
 from engine.streams.filtering import filter_stream
-from engine.variants.planner import AUTO
 
 MOST_THREADS = 8
 # Decoded pictures that wait, before and after the filter, may have about this much each.
@@ -94,7 +94,7 @@ class Batch:
     def _is_for_stream(self, request: Request) -> bool:
         """Return whether there are copies to overlap, and no variant that a large picture in bands is refused to."""
         is_gpu = request.device.kind == "cuda" and request.device.times_mean_speed
-        return is_gpu and (self._options.variant == AUTO or request.choice.variant.cuttable)
+        return is_gpu and (self._options.variant == AUTO or request.choice.variant.band_invariant)
 
     def _stream(self, first: Job, jobs: Iterator[Job]) -> None:
         options = self._options

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import Request
+from engine.api.filtering import Request
 from engine.commands.batch_files import Task
 from engine.commands.filter_memory import WORK, work_bytes
 from engine.commands.filter_options import request_for
 from engine.commands.finishing import depth_of_result
-from engine.commands.places import check_format
+from engine.commands.result_checks import check_format
 from engine.errors import EngineError, FileWriteError, VerificationFailed
-from engine.image.finished import finished_picture, lost_values
 from engine.image.open import open_image
 from engine.image.picture import Picture
+from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.results import Verification
-from engine.timing.runner import refuse_strange_samples, refuse_unsuitable
+from engine.run.measure import refuse_strange_samples, refuse_unsuitable
+from engine.tasks.filtering.agreement import verify
+from engine.verify.verification import Verification
 
 # Multiply-adds that the oracle may spend on a picture: 40 ms on one core. Every pixel of a photograph would take it longer
 # than everything else together; of a larger one the edges and spread rectangles are compared, others in each picture.

@@ -6,28 +6,29 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.block import Block
-from engine.border import Border
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, one_of, several, sides, whole
-from engine.commands.mask_grid import KINDS, GridMask, mask_label, mask_of_grid
+from engine.commands.interrupt import report_interrupt
+from engine.commands.mask_grid import KINDS, mask_label, mask_of_grid
 from engine.commands.output import say, say_json, table, tell
-from engine.commands.places import check_result_files
+from engine.commands.result_checks import check_result_files
 from engine.commands.results_files import results_csv, results_document
-from engine.commands.stopped import told_when_stopped
 from engine.commands.sweep import Sweep, measured, speed_ups
 from engine.commands.variant_keys import key_of_filter
 from engine.commands.written import write_each
 from engine.device.devices import device_named
+from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
-from engine.layout import Layout
-from engine.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
-from engine.results import RunResult
-from engine.strict_json import json_text
-from engine.timing.runner import device_for
+from engine.results.measurement import RunResult
+from engine.results.strict_json import json_text
+from engine.run.grid_mask import GridMask
+from engine.run.measure import device_for
+from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
 from engine.variants.contract import Variant
-from engine.variants.planner import AUTO
 from engine.variants.registry import VARIANTS, variant
 
 BASELINE = "cpu-serial"
@@ -56,7 +57,7 @@ def run(arguments: list[str]) -> int:
         show(result)
 
     files = [options.out, options.csv] if options.csv else [options.out]
-    with told_when_stopped(files, lambda: f"{len(seen)} of {sweep.cells} cells done"):
+    with report_interrupt(files, lambda: f"{len(seen)} of {sweep.cells} cells done"):
         results, fault = measured(sweep, on_result)
         baseline = options.baseline.key
         faster = speed_ups(results, baseline)

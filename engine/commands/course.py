@@ -8,16 +8,16 @@ from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
+from engine.commands.interrupt import report_interrupt
 from engine.commands.output import say, say_json, table, tell
-from engine.commands.stopped import told_when_stopped
-from engine.course.about_machine import machine_lines
 from engine.course.files import make_folder, write_paper
+from engine.course.machine_lines import machine_lines
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.sheet import sheet_of
 from engine.errors import FileWriteError
-from engine.output_checks import check_place
+from engine.files.output_checks import check_place
 
 FORMAT, VERSION = "haloscope-course", 1
 
@@ -43,7 +43,7 @@ def run(arguments: list[str]) -> int:
     machine = machine_lines(options.device)
     answers: list[tuple[Paper, tuple[CourseTable, ...]]] = []
     not_written: list[FileWriteError] = []
-    with told_when_stopped([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
+    with report_interrupt([], lambda: f"{len(answers)} of {len(chosen)} papers done"):
         for one in chosen:
             tables = tables_of(
                 one.key,

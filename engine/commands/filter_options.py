@@ -4,20 +4,20 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from engine.api import Request
-from engine.block import Block
+from engine.api.filtering import Request
 from engine.commands.arguments import Parser, cell, number, one_of, size_in_bytes, whole
 from engine.commands.finishing import DEPTHS, channels_to_filter
 from engine.commands.variant_keys import key_of_filter
 from engine.errors import BadValue
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES
 from engine.image.picture import Picture
 from engine.image.save import DEFAULT_QUALITY, takes_quality
-from engine.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.problem import RESULT_TYPES
+from engine.tasks.filtering.problem import RESULT_TYPES
 
 
 def add_filter_options(parser: Parser) -> None:
@@ -140,7 +140,7 @@ def request_for(options: argparse.Namespace, mask: Mask, picture: Picture) -> Re
     Raises
     ------
     EngineError
-        As `engine.api.Request`.
+        As `engine.api.filtering.Request`.
     """
     return Request(
         channels_to_filter(picture, options.alpha == "filter"),

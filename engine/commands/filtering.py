@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import Request
+from engine.api.filtering import Request
 from engine.commands.arguments import Parser
 from engine.commands.filter_memory import WORK, work_bytes
 from engine.commands.filter_options import (
@@ -19,17 +19,17 @@ from engine.commands.filter_options import (
     unused_quality,
 )
 from engine.commands.finishing import depth_of_result
+from engine.commands.interrupt import report_interrupt
 from engine.commands.output import printable, say, say_json, tell_notes
-from engine.commands.places import check_format
-from engine.commands.stopped import told_when_stopped
-from engine.image.finished import finished_picture, lost_values
+from engine.commands.result_checks import check_format
+from engine.files.output_checks import check_other_file, check_place
+from engine.geometry.layout import Layout
 from engine.image.open import open_image
+from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import save_image
-from engine.layout import Layout
 from engine.mask.mask import Mask
-from engine.output_checks import check_other_file, check_place
-from engine.results import RunResult
-from engine.timing.plan import SamplingPlan
+from engine.results.measurement import RunResult
+from engine.run.plan import SamplingPlan
 
 FORMAT, VERSION = "haloscope-filter", 1
 
@@ -50,7 +50,7 @@ def run(arguments: list[str]) -> int:
     options = _parser().read(arguments)
     if options is None:
         return 0
-    with told_when_stopped([options.output]):
+    with report_interrupt([options.output]):
         _filter_file(options)
     return 0
 

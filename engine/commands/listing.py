@@ -43,7 +43,7 @@ def run_variants(arguments: list[str]) -> int:
     options = parser.read(arguments)
     if options is None:
         return 0
-    from engine.matrices.registry import MATMUL_VARIANTS
+    from engine.variants.matmul.registry import MATMUL_VARIANTS
     from engine.variants.registry import VARIANTS
 
     if options.json:
@@ -54,7 +54,7 @@ def run_variants(arguments: list[str]) -> int:
                 "device": variant.device.value,
                 "idea": variant.idea,
                 "remark": variant.remark,
-                "quantises": variant.quantises,
+                "quantises": variant.integer_output,
                 "uses_block": variant.uses_block,
                 "default_block": asdict(variant.default_block) if variant.uses_block else None,
             }
@@ -67,7 +67,7 @@ def run_variants(arguments: list[str]) -> int:
         for v in VARIANTS
     ]
     say(table(("key", "device", "block", "title", "idea"), rows))
-    quantising = ", ".join(v.key for v in VARIANTS if v.quantises)
+    quantising = ", ".join(v.key for v in VARIANTS if v.integer_output)
     remarks = [f"{v.key}: {v.remark}" for v in VARIANTS if v.remark]
     say("\nWhat to know before using them:")
     say("\n".join([*remarks, f"8- and 16-bit results (--result-type same): {quantising}"]))

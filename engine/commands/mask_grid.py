@@ -2,41 +2,16 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-
-import numpy as np
 
 from engine.commands.arguments import sides
 from engine.errors import BadValue, MaskError
 from engine.mask.generators import GENERATORS
-from engine.mask.mask import MAX_LINE, MAX_SIDE, SIDES_ALLOWED, Mask, is_size_allowed
+from engine.mask.mask import MAX_LINE, MAX_SIDE, SIDES_ALLOWED, is_size_allowed
 from engine.mask.resolve import resolve_mask
+from engine.run.grid_mask import GridMask, _random_name
 
 # The words that `masks --help` and the errors show.
 KINDS = ", ".join(GENERATORS)
-
-
-@dataclass(frozen=True, slots=True)
-class GridMask:
-    """A mask of a benchmark.
-
-    Parameters
-    ----------
-    rows, columns : int
-    named : Mask, optional
-        The mask that was asked for by name, called as it was written; None: random weights of that size.
-    """
-
-    rows: int
-    columns: int
-    named: Mask | None = None
-
-    def weights(self, seed: int) -> Mask:
-        """Return the mask; random weights are none of them special: no zeros, no symmetry, not separable."""
-        if self.named is not None:
-            return self.named
-        random = np.random.default_rng(seed).uniform(0.5, 1.5, (self.rows, self.columns))
-        return Mask(random / (self.rows * self.columns), name=_random_name(self.rows, self.columns))
 
 
 def mask_of_grid(option: str) -> Callable[[str], GridMask]:
@@ -71,7 +46,3 @@ def mask_label(name: str, rows: int, columns: int) -> str:
     """Return what a person reads of a mask: its size, after its name where it was asked for by name."""
     size = f"{rows} x {columns}"
     return size if name == _random_name(rows, columns) else f"{name}, {size}"
-
-
-def _random_name(rows: int, columns: int) -> str:
-    return f"random {rows} x {columns}"

@@ -6,23 +6,24 @@ from collections.abc import Callable, Sequence
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
+from engine.commands.interrupt import report_interrupt
 from engine.commands.matmul_files import matmul_csv, matmul_document
 from engine.commands.output import say, say_json, table, tell
-from engine.commands.places import check_result_files
-from engine.commands.stopped import told_when_stopped
+from engine.commands.result_checks import check_result_files
+from engine.commands.sweep_product import measured
 from engine.commands.written import write_each
 from engine.device.devices import device_named
+from engine.device_info import AUTO
 from engine.errors import BadValue, FileWriteError
-from engine.matrices.cells import Cell, cells_of
-from engine.matrices.lecture import LECTURE_BANDWIDTH_GB_S
-from engine.matrices.operands import refuse_too_large
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import MATMUL_VARIANTS, matmul_variant
-from engine.matrices.results import MatmulResult
-from engine.matrices.runner import AUTO, device_for
-from engine.matrices.sweep import measured
-from engine.matrices.tile import as_tile
-from engine.strict_json import json_text
+from engine.results.product import MatmulResult
+from engine.results.strict_json import json_text
+from engine.run.measure_product import device_for
+from engine.run.product_cells import Cell, cells_of
+from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
+from engine.tasks.product.operands import refuse_too_large
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.tile import as_tile
+from engine.variants.matmul.registry import MATMUL_VARIANTS, matmul_variant
 
 _EXAMPLES = (
     "--size 1024 --tiles 4,8,16,32 --out r.json",
@@ -50,7 +51,7 @@ def run(arguments: list[str]) -> int:
         show(result)
 
     files = [path for path in (options.out, options.csv) if path]
-    with told_when_stopped(files, lambda: f"{len(seen)} of {len(cells)} cells done"):
+    with report_interrupt(files, lambda: f"{len(seen)} of {len(cells)} cells done"):
         results, fault = measured(cells, options.device, options.seed, options.budget, on_result)
         not_written = _answer(options, results)
     for error in not_written:

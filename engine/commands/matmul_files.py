@@ -11,11 +11,11 @@ from engine.commands.result_columns import (
     machine_document,
     timing_columns,
 )
-from engine.matrices.lecture import LECTURE_BANDWIDTH_GB_S, LECTURE_DEVICE, PRINTED_GFLOPS_TILE_16
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.results import MatmulResult
-from engine.strict_json import NON_FINITE
-from engine.work import MODEL_OF_WORK, work_columns
+from engine.results.product import MatmulResult
+from engine.results.strict_json import NON_FINITE
+from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S, LECTURE_DEVICE, PRINTED_GFLOPS_TILE_16
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.work import MODEL_OF_WORK, work_columns
 
 FORMAT, VERSION = "haloscope-matmul", 1
 

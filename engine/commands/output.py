@@ -5,9 +5,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-from engine import standard_streams
 from engine.errors import FileWriteError
-from engine.strict_json import json_text
+from engine.files import standard_streams
+from engine.results.strict_json import json_text
 
 # Beside the controls themselves those that turn the direction of what is printed after them.
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")

@@ -9,8 +9,9 @@ from typing import Any
 
 from engine.device.devices import devices
 from engine.device.versions import commit, versions
-from engine.results import Environment, Spread, Timing
-from engine.spreadsheet import harmless
+from engine.device_info import Environment
+from engine.results.measurement import Spread, Timing
+from engine.results.spreadsheet import harmless
 
 Cell = str | float | int | None
 

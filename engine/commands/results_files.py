@@ -12,9 +12,9 @@ from engine.commands.result_columns import (
     timing_columns,
 )
 from engine.commands.sweep import Sweep
-from engine.results import RunResult
-from engine.strict_json import NON_FINITE
-from engine.work import MODEL_OF_WORK, work_columns
+from engine.results.measurement import RunResult
+from engine.results.strict_json import NON_FINITE
+from engine.tasks.work import MODEL_OF_WORK, work_columns
 
 FORMAT, VERSION = "haloscope-results", 1
 

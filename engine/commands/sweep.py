@@ -5,19 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.api import Request
-from engine.block import Block
-from engine.border import Border
-from engine.commands.mask_grid import GridMask
+from engine.api.filtering import Request
+from engine.device.launches import DeviceKind
 from engine.device.versions import commit, versions
+from engine.device_info import Environment
 from engine.errors import DeviceFault, EngineError
-from engine.layout import Layout
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.results import Environment, RunResult, layouts_served, speed_up
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import describe_problem, result_dtype_for
-from engine.variants.contract import DeviceKind, Variant
+from engine.results.measurement import RunResult, layouts_served, speed_up
+from engine.run.grid_mask import GridMask
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import describe_problem, result_dtype_for
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Sweep:
     layouts : sequence of Layout
         Of the rows on a CUDA device. CPU variants, whose rows are always packed, are measured once.
     result_type : str
-        One of `engine.problem.RESULT_TYPES`.
+        One of `engine.tasks.filtering.problem.RESULT_TYPES`.
     """
 
     variants: Sequence[Variant]

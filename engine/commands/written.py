@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from engine.errors import FileWriteError
-from engine.files import atomic_write
+from engine.files.atomic_write import atomic_write
 
 
 def write_each(texts: Mapping[str, Callable[[], str]]) -> list[FileWriteError]:

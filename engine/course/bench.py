@@ -10,29 +10,30 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.border import Border
 from engine.course.copy_variant import COPY
 from engine.course.runs import BankRun, BusRun, FilterRun, Measured, ProductRun, Run, TimerRun
 from engine.device.devices import backend, device_named
+from engine.device.launches import DeviceKind
 from engine.device.memory_bus import memory_bus
+from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
-from engine.machine import DeviceInfo
+from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.generators import gaussian
-from engine.matrices.operands import random_matrices
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import matmul_variant
-from engine.matrices.runner import measure as multiply
-from engine.problem import Problem
-from engine.results import RunResult
-from engine.timing.bank import measure_bank
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import describe_problem
-from engine.timing.runner import measure
-from engine.timing.sampling import Checkpoint, Step
-from engine.variants.contract import DeviceKind, Variant
-from engine.variants.cuda import implicit_gemm
-from engine.variants.planner import Choice
+from engine.results.measurement import RunResult
+from engine.run.bank import measure_bank
+from engine.run.measure import measure
+from engine.run.measure_product import measure as multiply
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import describe_problem
+from engine.run.sampling import Checkpoint, Step
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.operands import random_matrices
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.auto.planner import Choice
+from engine.variants.contract import Variant
+from engine.variants.ladder import implicit_gemm
+from engine.variants.matmul.registry import matmul_variant
 from engine.variants.registry import variant
 
 SEED = 0

@@ -4,16 +4,16 @@ Printed values are those of Xiaohao Wang, Zhao Weng and Xiaosheng Wu, "ECE408 Fi
 Performance Analysis.
 """
 
-from engine.block import Block
 from engine.course.cells import counted, measured, missing, named, ratio
 from engine.course.paper import CourseTable
 from engine.course.papers import CNN
 from engine.course.runs import BankRun, FilterRun, Results, Run
+from engine.geometry.block import Block
 from engine.mask.generators import box
-from engine.problem import Problem
-from engine.variants.cuda.implicit_gemm import bank_block, bank_work
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.work import FLOAT_BYTES
+from engine.variants.ladder.implicit_gemm import bank_block, bank_work
 from engine.variants.registry import variant
-from engine.work import FLOAT_BYTES
 
 SIZES = (512, 1024)
 FILTERS = (1, 8, 32)

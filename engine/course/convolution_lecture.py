@@ -7,17 +7,17 @@ Tile" and "Tiling Benefit".
 import itertools
 from fractions import Fraction
 
-from engine.block import Block, Limits
-from engine.border import Border
 from engine.course.cells import counted, measured, missing, named, ratio, told
 from engine.course.paper import Cell, CourseTable
 from engine.course.papers import CONVOLUTION
 from engine.course.runs import FilterRun, Results, Run
-from engine.layout import ROW_BYTES, Layout
+from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
+from engine.geometry.layout import ROW_BYTES, Layout
 from engine.mask.generators import box, gaussian
-from engine.problem import Problem
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.registry import variant
-from engine.work import FLOAT_BYTES, Work
 
 TILE_SIZES = (8, 16, 32, 128, 256)
 MASK_WIDTHS = (3, 5, 9)

@@ -9,15 +9,17 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from engine.block import Block, Limits
-from engine.block_rules import Refusal
 from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Pass, Place, Variant
-from engine.variants.cuda.geometry import one_launch, refuse_launch
-from engine.work import Work, filter_work
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import one_launch, refuse_launch
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -56,7 +58,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     (launch,) = plan(problem, block)
     image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
     signature = (image, types.int64, types.Array(types.float32, 3, "C"))
-    return (Pass("copy_cells", kernel(), signature, launch, (Place.IMAGE, problem.width, Place.OUT)),)
+    return (Pass("copy_cells", kernel(), signature, launch, (Operand.IMAGE, problem.width, Operand.OUT)),)
 
 
 COPY = Variant(

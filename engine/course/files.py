@@ -8,7 +8,7 @@ from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.table_csv import csv_of
 from engine.errors import FileWriteError
-from engine.files import atomic_write, undivided
+from engine.files.atomic_write import atomic_write, undivided
 
 
 def make_folder(folder: str) -> None:

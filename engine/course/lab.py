@@ -7,11 +7,11 @@ import itertools
 
 import numpy as np
 
-from engine.block import Block
 from engine.course.cells import measured, named, ratio
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import LAB, LAB_MASK
 from engine.course.runs import FilterRun, Results, Run
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.block import Block
+from engine.geometry.block import Block
 
 
 @dataclass(frozen=True, slots=True)

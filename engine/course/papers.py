@@ -2,9 +2,9 @@
 
 import difflib
 
-from engine.block import Block
 from engine.course.paper import Configuration, CourseKernel, Paper
 from engine.errors import UnknownName
+from engine.geometry.block import Block
 
 REPORT_MASK = "gaussian:5:1"
 LAB_MASK = "gaussian:17:3"

@@ -4,18 +4,18 @@ Printed values are those of COSC 407, topic 16, "CUDA Memories and Performance R
 Performance: Bandwidth (BW)", "Problem!", "Computing CGMA when Tiling is used" and "Performance Improvement Guidelines".
 """
 
-from engine.block import Block
 from engine.course.cells import counted, measured, named, ratio, told
 from engine.course.copy_variant import COPY
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import PERFORMANCE
 from engine.course.runs import BusRun, FilterRun, ProductRun, Results, Run, TimerRun
+from engine.geometry.block import Block
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.matrices.lecture import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import matmul_variant
-from engine.problem import Problem
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.matmul.registry import matmul_variant
 from engine.variants.registry import variant
 
 TIMER_SIZES = (256, 1024, 4096)

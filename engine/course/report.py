@@ -6,14 +6,14 @@ ECEC-622, 2017, section Results; what is wrong in them stands as it is printed, 
 
 import itertools
 
-from engine.block import Block
 from engine.course.cells import counted, measured, named, ratio, significant
 from engine.course.paper import CourseTable
 from engine.course.papers import REPORT, REPORT_MASK
 from engine.course.runs import FilterRun, Results, Run
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.problem import Problem
+from engine.tasks.filtering.problem import Problem
 from engine.variants.registry import variant
 
 SIZES = (512, 1024, 2048)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.block import Block
-from engine.layout import Layout
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 
 NOT_YET = "not measured yet"

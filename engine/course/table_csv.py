@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from engine.course.paper import CourseTable, Paper
 from engine.course.sheet import sheet_of
-from engine.spreadsheet import harmless
+from engine.results.spreadsheet import harmless
 
 
 def csv_of(paper: Paper, table: CourseTable, machine: Sequence[tuple[str, str]]) -> str:

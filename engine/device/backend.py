@@ -6,10 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.layout import Layout
-from engine.machine import DeviceInfo
-from engine.results import Environment
-from engine.variants.contract import Prepared
+from engine.device.launches import Prepared
+from engine.device_info import DeviceInfo, Environment
+from engine.geometry.layout import Layout
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""

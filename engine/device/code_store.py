@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import CodeNotKept, FileWriteError
-from engine.files import atomic_write, write_error
+from engine.files.atomic_write import atomic_write, write_error
 
 MOST_BYTES = 256 * 1024 * 1024
 _DIGEST_BYTES = 32

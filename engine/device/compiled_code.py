@@ -18,7 +18,7 @@ import platformdirs
 from engine.device.code_store import CodeStore
 
 _ENGINE = Path(__file__).parents[1]
-_COMPILED = ("border.py", "device/*.py", "variants/**/*.py")
+_COMPILED = ("geometry/border.py", "device/*.py", "variants/**/*.py")
 _UNUSED_AFTER_S = 30 * 24 * 3600.0
 
 

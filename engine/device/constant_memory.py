@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.kept_kernels import KeptKernel, rebuilt
+from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.kernel_cache import KeptKernel, rebuilt
 from engine.device.numba_cuda import SIMULATED, cuda
-from engine.device.whole_device import WHOLE_DEVICE
 
 
 def jit_with_constant(name: str, count: int) -> Callable[[Callable[..., None]], Any]:

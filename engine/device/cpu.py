@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
+from engine.device.anti_aliasing import empty_result
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.core_count import cores
-from engine.device.result_memory import empty_result
+from engine.device.launches import Prepared
 from engine.device.versions import commit, versions
-from engine.layout import Layout
-from engine.machine import DeviceInfo
-from engine.results import Environment
-from engine.variants.contract import Prepared
+from engine.device_info import DeviceInfo, Environment
+from engine.geometry.layout import Layout
 
 # Below this the host's clock (about 0.1 us a reading) would show in the result: several launches make one sample.
 SHORTEST_SAMPLE_S = 200e-6

@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.block import Limits
 from engine.device.backend import NAN_BYTE, Buffers
+from engine.device.capture_lock import WHOLE_DEVICE
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
+from engine.device.launches import Prepared
 from engine.device.memory_bus import MemoryBus
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.versions import commit, versions
-from engine.device.whole_device import WHOLE_DEVICE
-from engine.layout import Layout
-from engine.machine import DeviceInfo
-from engine.results import Environment
-from engine.variants.contract import Prepared
+from engine.device_info import DeviceInfo, Environment
+from engine.geometry.block import Limits
+from engine.geometry.layout import Layout
 
 SIMULATOR_SIDE = 64
 

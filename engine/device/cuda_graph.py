@@ -9,10 +9,10 @@ from functools import cache
 from typing import Any
 
 from engine.device.backend import Buffers
+from engine.device.capture_lock import WHOLE_DEVICE
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
-from engine.device.whole_device import WHOLE_DEVICE
-from engine.variants.contract import Prepared
 
 # A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs time.
 SHORTEST_SAMPLE_MS = 0.2

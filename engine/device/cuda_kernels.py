@@ -8,17 +8,17 @@ import numpy as np
 from numba import types
 from numba.np.numpy_support import from_dtype
 
-from engine.block import Block
 from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_kernels import for_current_device
+from engine.device.launches import Operand, Pass
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.uploads import Upload, uploaded
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import Pass, Place
+from engine.tasks.filtering.problem import Problem
 
 float32 = types.float32
 int64 = types.int64
@@ -52,13 +52,13 @@ def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
     layouts.
     """
     return (
-        Place.IMAGE,
+        Operand.IMAGE,
         mask.weights32,
         problem.width,
         *problem.anchor,
         np.float32(problem.ghost_value),
         np.float32(mask.offset),
-        Place.OUT,
+        Operand.OUT,
     )
 
 
@@ -111,7 +111,7 @@ class PreparedPasses:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
             self._steps = [(_loaded(step), self._on_device(step.arguments)) for step in passes]
         self._scratch: Any = None
-        self._needs_scratch = any(Place.SCRATCH in _places(step) for step in passes)
+        self._needs_scratch = any(Operand.SCRATCH in _operands(step) for step in passes)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another."""
@@ -121,7 +121,7 @@ class PreparedPasses:
                 device_pool().follow(self, self._scratch)
                 # NaN: a first pass that skips a cell must not pass with what an earlier run left there.
                 fill_bytes(self._scratch, 255)
-        self._enqueue({Place.IMAGE: image, Place.SCRATCH: self._scratch, Place.OUT: out}, stream)
+        self._enqueue({Operand.IMAGE: image, Operand.SCRATCH: self._scratch, Operand.OUT: out}, stream)
 
     def _on_device(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return arguments as the kernel takes them: arrays (weights) lie on the device while this is there."""
@@ -135,9 +135,9 @@ class PreparedPasses:
             uploads[place].array if place in uploads else argument for place, argument in enumerate(arguments)
         )
 
-    def _enqueue(self, arrays: dict[Place, Any], stream: Any) -> None:
+    def _enqueue(self, arrays: dict[Operand, Any], stream: Any) -> None:
         for step, arguments in self._steps:
-            values = (arrays[value] if isinstance(value, Place) else value for value in arguments)
+            values = (arrays[value] if isinstance(value, Operand) else value for value in arguments)
             step.kernel[step.launch.grid, step.launch.block, stream](*values)
 
 
@@ -147,7 +147,7 @@ class PreparedProduct(PreparedPasses):
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one product of two device arrays into a third."""
         a, b = image
-        self._enqueue({Place.MATRIX_A: a, Place.MATRIX_B: b, Place.OUT: out}, stream)
+        self._enqueue({Operand.MATRIX_A: a, Operand.MATRIX_B: b, Operand.OUT: out}, stream)
 
 
 def _loaded(step: Pass) -> Pass:
@@ -161,8 +161,8 @@ def _loaded(step: Pass) -> Pass:
     return replace(step, kernel=kernel)
 
 
-def _places(step: Pass) -> set[Place]:
-    return {argument for argument in step.arguments if isinstance(argument, Place)}
+def _operands(step: Pass) -> set[Operand]:
+    return {argument for argument in step.arguments if isinstance(argument, Operand)}
 
 
 def prepare_passes(

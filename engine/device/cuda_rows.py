@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.capture_lock import WHOLE_DEVICE
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import SIMULATED
-from engine.device.whole_device import WHOLE_DEVICE
 
 
 def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:

@@ -9,7 +9,7 @@ code is loaded into each of them.
 import weakref
 from typing import Any
 
-from engine.device.kept_kernels import KernelCache
+from engine.device.kernel_cache import KernelCache
 from engine.device.numba_cuda import cuda
 
 # Of each kernel, by compute capability: the dispatcher itself for the first device that asked, others for the others.

@@ -9,8 +9,8 @@ from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend, cpu_info
 from engine.device.cuda import SIMULATOR_SIDE, CudaBackend, cuda_info, simulator_info
 from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.machine import DeviceInfo
 
 __all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_needed"]
 

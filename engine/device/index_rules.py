@@ -1,12 +1,12 @@
-"""The border's index rules, compiled for the CPU and for CUDA from the very functions of `engine.border`."""
+"""The border's index rules, compiled for the CPU and for CUDA from the very functions of `engine.geometry.border`."""
 
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from engine import border as borders
-from engine.border import Border
 from engine.device.numba_cuda import cuda
+from engine.geometry import border as borders
+from engine.geometry.border import Border
 
 from numba import njit  # isort: skip  (numba_cuda says first where compiled code is kept)
 

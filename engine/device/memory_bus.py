@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.machine import DeviceInfo
 
 
 @dataclass(frozen=True, slots=True)

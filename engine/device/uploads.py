@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.capture_lock import WHOLE_DEVICE
 from engine.device.cuda_pool import Pool, device_pool
-from engine.device.whole_device import WHOLE_DEVICE
 
 MOST_KEPT = 16
 

@@ -15,12 +15,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost
-from engine.host.books import Host, Pending, ProgressCallback
 from engine.host.faults import Faults
-from engine.host.handed_blocks import HandedBlocks
-from engine.host.lane import Lane
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
+from engine.host.pending import Host, Pending, ProgressCallback
 from engine.host.protocol import (
     Cancel,
     Done,
@@ -36,6 +34,8 @@ from engine.host.protocol import (
     file_of,
     wants_simulator,
 )
+from engine.host.queue_policy import QueuePolicy
+from engine.host.segments import HandedSegments
 
 GRACE_S = 2.0
 STOP_S = 1.0
@@ -78,7 +78,7 @@ class EngineClient:
         self._hosts: dict[bool, Host] = {}
         self._faults = Faults()
         self._closing = False
-        self._blocks = HandedBlocks()
+        self._blocks = HandedSegments()
 
     @property
     def use_cuda(self) -> bool:
@@ -130,7 +130,7 @@ class EngineClient:
             except (OSError, RuntimeError) as error:  # no pipe, or no thread
                 pending.future.set_exception(_cannot_start(error))
                 return pending.future
-            if request.lane is Lane.NEWEST and host.newest.sent is not None:
+            if request.queue is QueuePolicy.NEWEST and host.newest.sent is not None:
                 replaced, host.newest.waiting = host.newest.waiting, pending
                 if replaced is not None:
                     replaced.future.cancel()
@@ -222,7 +222,7 @@ class EngineClient:
             host.link.look_again()
         pending.link = host.link
         self._pending[pending.id] = pending
-        if pending.request.lane is Lane.NEWEST:
+        if pending.request.queue is QueuePolicy.NEWEST:
             host.newest.sent = pending
         host.link.send(ToHost(pending.id, pending.request))
 
@@ -276,7 +276,7 @@ class EngineClient:
     def _is_newest(self, request_id: int) -> bool:
         with self._lock:
             pending = self._pending.get(request_id)
-            return pending is not None and pending.request.lane is Lane.NEWEST
+            return pending is not None and pending.request.queue is QueuePolicy.NEWEST
 
     def _answer_taken(self, request_id: int, value: object, error: EngineError | None) -> None:
         pending = self._take(request_id)
@@ -361,14 +361,14 @@ class EngineClient:
     def _answer_of_end(self, pending: Pending, error: EngineError, reason: str) -> EngineError:
         is_second = pending.sent_again and pending.link is not None
         # What a person asked for may be asked for again; what the window asks for by itself would be, for ever.
-        if not isinstance(error, HostLost) or not is_second or pending.request.lane is Lane.QUEUE:
+        if not isinstance(error, HostLost) or not is_second or pending.request.queue is QueuePolicy.IN_ORDER:
             return error
         return self._faults.note_lost_twice(pending.request, pending.simulator, reason)
 
     def _send_again(self, successor: Host, requests: list[Pending]) -> None:
         for pending in requests:
             pending.begun = False
-            if pending.request.lane is Lane.NEWEST and successor.newest.sent is not None:
+            if pending.request.queue is QueuePolicy.NEWEST and successor.newest.sent is not None:
                 pending.link, successor.newest.waiting = None, pending
             else:
                 self._send(successor, pending)

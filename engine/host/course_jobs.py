@@ -32,8 +32,8 @@ def save_course(request: SaveCourse, report: Report) -> Saved:
     """Write a paper's tables and figures into a folder."""
     # matplotlib, which draws the figures, takes a second to load.
     report(Progress("saving the paper's tables", 0.0, 10.0))
-    from engine.course.about_machine import machine_lines
     from engine.course.files import make_folder, write_paper
+    from engine.course.machine_lines import machine_lines
     from engine.course.papers import paper
 
     make_folder(request.folder)

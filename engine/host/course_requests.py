@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.course.paper import CourseTable
-from engine.host.lane import Lane
+from engine.host.queue_policy import QueuePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class CountCourse:
     """
 
     paper: str
-    lane: ClassVar[Lane] = Lane.AT_ONCE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class MeasureCourse:
 
     paper: str
     device: str = "auto"
-    lane: ClassVar[Lane] = Lane.QUEUE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +53,4 @@ class SaveCourse:
     tables: tuple[CourseTable, ...]
     folder: str
     device: str = "auto"
-    lane: ClassVar[Lane] = Lane.QUEUE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER

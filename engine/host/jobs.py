@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named, devices
-from engine.device.result_memory import FURTHER_ON_BYTES
-from engine.device.screen import full_scale, level_shapes, render
+from engine.device_info import AUTO
 from engine.errors import EngineError, UnsupportedVariant
+from engine.files.output_checks import check_other_file
 from engine.host import shared
+from engine.host.display_levels import full_scale, level_shapes, render
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -32,16 +34,12 @@ from engine.host.protocol import (
     SharedArray,
     VariantInfo,
 )
-from engine.image.finished import finished_picture, lost_values
 from engine.image.open import open_image
 from engine.image.picture import Picture
+from engine.image.result_picture import finished_picture, lost_values
 from engine.image.samples import open_sample
 from engine.image.save import DEPTH_DTYPES, save_image
-from engine.output_checks import check_other_file
-from engine.problem import Problem
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import describe_problem, result_dtype_for
-from engine.timing.runner import (
+from engine.run.measure import (
     device_for,
     expected_launch_s,
     filter_once,
@@ -49,9 +47,12 @@ from engine.timing.runner import (
     refuse_strange_samples,
     refuse_unsuitable,
 )
-from engine.timing.sampling import Step
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import describe_problem, result_dtype_for
+from engine.run.sampling import Step
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import Variant
-from engine.variants.planner import AUTO, Choice, choose
 from engine.variants.registry import VARIANTS, variant
 
 Report = Callable[[Progress], None]
@@ -109,7 +110,7 @@ def preview(request: Preview, report: Report) -> Filtered:
     device = work.backend.info
     refuse_unsuitable(work.choice.variant, work.problem, request.job.mask, work.choice.block, device)
     report(Progress("filtering", 0.0, 2.0 + expected_launch_s(work.choice, work.problem, device)))
-    with work.place_for_result() as place:
+    with work.shared_result() as place:
         filter_once(
             work.choice,
             work.problem,
@@ -130,7 +131,7 @@ def run(request: Run, report: Report) -> Filtered:
     def checkpoint(step: Step) -> None:
         report(Progress(step.stage, step.fraction, step.expected_s))
 
-    with work.place_for_result() as place:
+    with work.shared_result() as place:
         outcome = measure(
             work.choice,
             work.problem,
@@ -224,11 +225,11 @@ class _Work:
         self.choice: Choice = choose(job.variant, self.problem, job.mask, job.block, device)
         self.backend: Backend = backend(device.key)
 
-    def place_for_result(self) -> "_ResultPlace":
+    def shared_result(self) -> "_SharedResult":
         """Return shared memory for the result and its levels, taken back unless it is handed over."""
-        return _ResultPlace(self.samples.shape, self.problem.result_dtype)
+        return _SharedResult(self.samples.shape, self.problem.result_dtype)
 
-    def filtered(self, place: "_ResultPlace", begin: float) -> Filtered:
+    def filtered(self, place: "_SharedResult", begin: float) -> Filtered:
         """Return the reply for a result, with its levels for the screen."""
         alpha = self.job.picture.alpha
         render(
@@ -249,18 +250,18 @@ class _Work:
         )
 
 
-class _ResultPlace:
+class _SharedResult:
     """Shared memory that a result is written into, so that it need not be copied there."""
 
     def __init__(self, shape: tuple[int, ...], dtype: str) -> None:
         levels = ((level, "uint8") for level in level_shapes(*shape[:2]))
-        # Blocks begin with a page, the picture's too (`engine.device.result_memory`).
-        _, self.value_block, *others = shared.create(((FURTHER_ON_BYTES,), "uint8"), (shape, dtype), *levels)
+        # Blocks begin with a page, the picture's too (`engine.device.anti_aliasing`).
+        _, self.value_block, *others = shared.create(((ANTI_ALIAS_BYTES,), "uint8"), (shape, dtype), *levels)
         self.level_blocks = tuple(others)
         self.values = shared.attach(self.value_block)
         self.handed_over = False
 
-    def __enter__(self) -> "_ResultPlace":
+    def __enter__(self) -> "_SharedResult":
         return self
 
     def __exit__(self, *_: object) -> None:

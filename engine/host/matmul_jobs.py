@@ -3,9 +3,9 @@
 from engine.host.jobs import Report
 from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import Progress
-from engine.matrices.results import MatmulResult
-from engine.timing.plan import SamplingPlan
-from engine.timing.sampling import Step
+from engine.results.product import MatmulResult
+from engine.run.plan import SamplingPlan
+from engine.run.sampling import Step
 
 # Random numbers for two matrices of 8192 x 8192, the largest that the window makes, take 1 s.
 EXPECTED_MATRICES_S = 2.0
@@ -14,8 +14,8 @@ EXPECTED_MATRICES_S = 2.0
 def count_matmul(request: CountMatmul) -> tuple[MatmulResult, ...]:
     """Return what can be counted of every cell, and why those that cannot run cannot."""
     # The host is up before anybody asks for matrices.
-    from engine.matrices.cells import cells_of, counted_cell
-    from engine.matrices.registry import MATMUL_VARIANTS
+    from engine.run.product_cells import cells_of, counted_cell
+    from engine.variants.matmul.registry import MATMUL_VARIANTS
 
     cells = cells_of([request.product], MATMUL_VARIANTS, request.tiles)
     return tuple(counted_cell(cell, request.device) for cell in cells)
@@ -24,9 +24,9 @@ def count_matmul(request: CountMatmul) -> tuple[MatmulResult, ...]:
 def run_matmul(request: RunMatmul, report: Report) -> MatmulResult:
     """Multiply once in one way, verified and timed; a request that was stopped ends between launches and samples."""
     from engine.device.devices import backend
-    from engine.matrices.operands import random_matrices, refuse_too_large
-    from engine.matrices.registry import matmul_variant
-    from engine.matrices.runner import device_for, measure
+    from engine.run.measure_product import device_for, measure
+    from engine.tasks.product.operands import random_matrices, refuse_too_large
+    from engine.variants.matmul.registry import matmul_variant
 
     variant = matmul_variant(request.variant)
     device = device_for(variant, request.device)

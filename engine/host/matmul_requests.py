@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.host.lane import Lane
-from engine.matrices.problem import MatrixProduct
+from engine.host.queue_policy import QueuePolicy
+from engine.tasks.product.problem import MatrixProduct
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CountMatmul:
     product: MatrixProduct
     tiles: tuple[int, ...]
     device: str = "auto"
-    lane: ClassVar[Lane] = Lane.AT_ONCE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +49,4 @@ class RunMatmul:
     device: str = "auto"
     seed: int = 0
     budget_s: float = 0.5
-    lane: ClassVar[Lane] = Lane.QUEUE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER

@@ -21,7 +21,7 @@ def serve(connection: Connection, options: HostOptions) -> None:
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
     from engine.host import shared
-    from engine.host.worker import Worker
+    from engine.host.server import Worker
 
     if options.blocks:
         shared.use_prefix(options.blocks)

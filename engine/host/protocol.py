@@ -6,16 +6,16 @@ Pixels lie in shared memory and are never pickled; a `SharedArray` names a block
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.block import Block
-from engine.border import Border
+from engine.device_info import DeviceInfo
 from engine.errors import CodeNotKept, EngineError
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.lane import Lane
 from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.layout import Layout
-from engine.machine import DeviceInfo
+from engine.host.queue_policy import QueuePolicy
 from engine.mask.mask import Mask
-from engine.results import RunResult
+from engine.results.measurement import RunResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class OpenPicture:
 
     path: str = ""
     sample: str = ""
-    lane: ClassVar[Lane] = Lane.QUEUE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Preview:
     """Filter once, as fast as the device allows, unverified and untimed. Reply: Filtered."""
 
     job: FilterJob
-    lane: ClassVar[Lane] = Lane.NEWEST
+    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class Run:
 
     job: FilterJob
     budget_s: float = 0.5
-    lane: ClassVar[Lane] = Lane.QUEUE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class CheckVariants:
     """Ask which variants can do a job, answered at once even while something runs. Reply: tuple of Availability."""
 
     job: FilterJob
-    lane: ClassVar[Lane] = Lane.AT_ONCE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class SaveResult:
     path: str
     range_mode: str = "clip"
     depth: str = "keep"
-    lane: ClassVar[Lane] = Lane.QUEUE
+    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 Request = (

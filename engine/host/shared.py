@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import EngineError
-from engine.host.block_names import name_of, new_prefix
 from engine.host.protocol import SharedArray
+from engine.host.segment_names import name_of, new_prefix
 
 
 class _Block(SharedMemory):

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.files import path_text
+from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, Budget, bytes_text
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused, told_in_words

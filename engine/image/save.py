@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ImageWriteError
-from engine.files import atomic_write, path_text
+from engine.files.atomic_write import atomic_write, path_text
 from engine.image.convert import change_alpha_depth, change_depth
 from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
 from engine.image.icc import profile_fits

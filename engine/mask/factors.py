@@ -11,7 +11,7 @@ a Gaussian. A tail that is wrong is seen where a dark picture has one bright pix
 Exact factors
     If the mask is exactly a product (Sobel, box, binomial, whole numbers over a power of two), the column is made of
     the smallest whole numbers: a column of the mask, divided by its greatest common divisor. The row follows by
-    division, and both are float32 numbers exactly. Then every sum in the exact class of `engine.metrics.agreement` is
+    division, and both are float32 numbers exactly. Then every sum in the exact class of `engine.tasks.filtering.agreement` is
     exact in both passes too: with S = sum |column||row||x|, a sum of the first pass is a whole multiple of the row's
     step and at most S divided by a whole number, so it has no more bits than the direct sum.
 Rounded factors
@@ -35,8 +35,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.mask import Mask, Weights
-from engine.mask.step import EXACT_STEPS, step_of
 
 UNIT_ROUNDOFF = 2.0**-24
 SMALLEST_NORMAL = 2.0**-126

@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 from engine.errors import MaskError
-from engine.files import atomic_write
+from engine.files.atomic_write import atomic_write
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
 from engine.mask.text_cells import WHAT

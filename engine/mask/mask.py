@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import MaskError
-from engine.mask.no_table import refuse_no_table
+from engine.mask.refuse_non_table import refuse_no_table
 
 MAX_SIDE = 63
 # Of a mask of one row; of one column too, so that such a mask can always be transposed and turned.

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sized
 
 import numpy as np
 
-from engine.arguments import Image
 from engine.errors import BadValue
 from engine.image.picture import Picture
-from engine.problem import MAX_CHANNELS
+from engine.run.arguments import Image
+from engine.tasks.filtering.problem import MAX_CHANNELS
 
 MOST_RING = 16
 

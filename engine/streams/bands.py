@@ -8,8 +8,8 @@ near that edge, which the band has. Only `wrap` looks at the other end; there th
 
 from dataclasses import dataclass
 
-from engine.border import Border
-from engine.problem import Problem
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

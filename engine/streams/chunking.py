@@ -7,27 +7,28 @@ from functools import cache, partial
 
 import numpy as np
 
-from engine.api import Request
-from engine.arguments import Image
+from engine.api.filtering import Request
+from engine.device.anti_aliasing import empty_result
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, own_process_needed
-from engine.device.result_memory import empty_result
+from engine.device.launches import Prepared
+from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnsupportedVariant
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.problem import Problem
+from engine.run.arguments import Image
+from engine.run.measure import refuse_strange_samples, refuse_unsuitable
+from engine.run.sampling import Checkpoint, Step
 from engine.streams.arguments import in_words
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.in_order import run_in_order
+from engine.streams.intervals import IntervalsInUse
 from engine.streams.lanes import Work
-from engine.streams.places import PlacesInUse
 from engine.streams.timeline import Chunk, Span, Timeline
-from engine.timing.runner import refuse_strange_samples, refuse_unsuitable
-from engine.timing.sampling import Checkpoint, Step
-from engine.variants.contract import Prepared
-from engine.variants.planner import AUTO, Choice, choose
-from engine.variants.suitability import why_not
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.planner import Choice, choose
+from engine.variants.auto.suitability import why_not
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes 0.6 ms.
 LARGEST_CHUNK_BYTES = 32 << 20
@@ -95,7 +96,7 @@ class Stream:
         self._chunks: list[Chunk] = []
         self._variants: dict[str, None] = {}
         self._unfinished: dict[int, _Unfinished] = {}
-        self._places = PlacesInUse()
+        self._operands = IntervalsInUse()
         self._activate: Callable[[], None] = lambda: None
         self._prepared: dict[tuple[Problem, str], Prepared] = {}
         # When the last result lay in its place and nothing was under way any longer.
@@ -184,7 +185,7 @@ class Stream:
 
         Bands of a picture are read after others are written, so neither would come out right.
         """
-        if np.may_share_memory(place, request.samples) or not self._places.take(place):
+        if np.may_share_memory(place, request.samples) or not self._operands.take(place):
             raise BadValue(
                 f"the array for the result of picture {picture + 1}",
                 "it shares memory with the picture, or with the result of another one",
@@ -229,7 +230,7 @@ class Stream:
         device = request.device
         problem = replace(request.problem, height=max(band.rows for band in bands))
         choice = choose(self._key, problem, self._mask, request.block, device)
-        if choice.variant.cuttable:
+        if choice.variant.band_invariant:
             return choice
         for key in DIRECT[device.kind] if self._key == AUTO else ():
             direct = choose(key, problem, self._mask, None, device)
@@ -269,7 +270,7 @@ class Stream:
             return
         self._receive(number, picture.values)
         self._activate()
-        self._places.leave(picture.values)
+        self._operands.leave(picture.values)
 
 
 def _chunk_bytes(request: Request, pictures: int) -> int:
@@ -330,7 +331,7 @@ class _InSimulator:
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter arrays of the host; the child verifies what it gives."""
-        from engine.simulation import measure_in_simulator
+        from engine.simulator.filtering import measure_in_simulator
 
         outcome = measure_in_simulator(*self._call, image, layout=self._layout)
         if outcome.values is None:

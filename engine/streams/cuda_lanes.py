@@ -14,11 +14,11 @@ from engine.device.cuda_graph import RepeatedLaunch, check
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_pool import device_pool, pinned_pool
 from engine.device.cuda_rows import copy_rows
+from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.streams.lanes import Work
-from engine.streams.timeline import Lane
-from engine.variants.contract import Prepared
+from engine.streams.timeline import QueuePolicy
 
 SMALLEST_BYTES = 1 << 16
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
@@ -29,12 +29,12 @@ NOWHERE = np.empty(0, np.float32)
 
 
 @cache
-def _streams(device: int) -> tuple[dict[Lane, Any], Any, Any]:
+def _streams(device: int) -> tuple[dict[QueuePolicy, Any], Any, Any]:
     """Return a stream for each lane of a device, one that reads the clock for copies out, and one that does nothing else.
 
     They are made once, and two threads' pictures go through the same ones.
     """
-    lanes = {lane: cuda.stream() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)}
+    lanes = {lane: cuda.stream() for lane in (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT)}
     return lanes, cuda.stream(), cuda.stream()
 
 
@@ -110,7 +110,9 @@ class CudaLanes:
                 # 16 bytes at once may be read past a row's end; what is there is never used, but it is written. Not
                 # `fill_bytes`: that waits for all that is under way.
                 address = self._driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
-                check(self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Lane.COPY_IN]))
+                check(
+                    self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[QueuePolicy.COPY_IN])
+                )
         # Not `memory[:size].view(dtype).reshape(shape)`: that makes three arrays, 0.1 ms before the first copy.
         strides = shape[1] * shape[2] * dtype.itemsize, shape[2] * dtype.itemsize, dtype.itemsize
         return DeviceNDArray(shape, strides, dtype, gpu_data=memory.gpu_data)
@@ -140,19 +142,19 @@ class CudaLanes:
 
     def copy_in(self, host: np.ndarray, on_device: Any, row: int) -> None:
         """Enqueue a copy to the device."""
-        copy_rows(host, on_device, self._streams[Lane.COPY_IN], to_device=True, first_row=row)
+        copy_rows(host, on_device, self._streams[QueuePolicy.COPY_IN], to_device=True, first_row=row)
 
     def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
         """Enqueue the kernels."""
         if not isinstance(prepared, PreparedPasses):
             # What a library allocates for a launch is its own again after that, and a graph would go on writing to it.
-            prepared.launch(image, out, self._streams[Lane.KERNEL])
+            prepared.launch(image, out, self._streams[QueuePolicy.KERNEL])
             return
         key = id(prepared), id(image)
         launch = self._launches.pop(key, None)
         if launch is None:
             # It holds the variant and the arrays, so that their ids are not given to others.
-            launch = RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[Lane.KERNEL])
+            launch = RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[QueuePolicy.KERNEL])
         self._launches[key] = launch
         if len(self._launches) > MOST_LAUNCHES:
             self._launches.pop(next(iter(self._launches))).close()
@@ -160,16 +162,16 @@ class CudaLanes:
 
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
         """Enqueue a copy to the host."""
-        copy_rows(host, on_device, self._streams[Lane.COPY_OUT], to_device=False, first_row=row)
+        copy_rows(host, on_device, self._streams[QueuePolicy.COPY_OUT], to_device=False, first_row=row)
 
     def _forget_launches(self) -> None:
         for launch in self._launches.values():
             launch.close()
         self._launches.clear()
 
-    def mark(self, lane: Lane) -> _Mark:
+    def mark(self, lane: QueuePolicy) -> _Mark:
         """Record an event, and when it was reached."""
-        driver, is_apart = self._driver, lane is Lane.COPY_OUT
+        driver, is_apart = self._driver, lane is QueuePolicy.COPY_OUT
         free = self._free_marks[is_apart]
         mark = free.pop() if free else self._new_mark(is_apart)
         check(driver.cuEventRecord(mark.reached, self._handles[lane]))
@@ -185,7 +187,7 @@ class CudaLanes:
         self._marks.append(mark)
         return mark
 
-    def after(self, lane: Lane, mark: _Mark) -> None:
+    def after(self, lane: QueuePolicy, mark: _Mark) -> None:
         """Let a stream wait for an event."""
         check(self._driver.cuStreamWaitEvent(self._handles[lane], mark.reached, 0))
 

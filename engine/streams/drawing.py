@@ -3,7 +3,7 @@
 import io
 from typing import Any, Literal
 
-from engine.streams.timeline import Lane, Timeline
+from engine.streams.timeline import QueuePolicy, Timeline
 
 # Okabe and Ito's colours, darker for white numbers; one for each slot of the ring.
 _COLOURS = ("#0072b2", "#b87d00", "#008a64", "#b85c92", "#2b8fc9", "#d55e00", "#968c00", "#4d5560")
@@ -51,7 +51,7 @@ def draw(timeline: Timeline, form: Literal["svg", "png"] = "svg") -> bytes:
     return file.getvalue()
 
 
-def _draw_lane(axes: Any, timeline: Timeline, lane: Lane, place: int) -> None:
+def _draw_lane(axes: Any, timeline: Timeline, lane: QueuePolicy, place: int) -> None:
     spans = [span for span in timeline.spans if span.lane is lane]
     axes.broken_barh(
         [(span.begin_ms, span.ms) for span in spans],

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from engine.api import BlockLike, MaskLike, Request, as_mask
-from engine.arguments import Image
-from engine.border import Border
+from engine.api.filtering import BlockLike, MaskLike, Request, as_mask
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
 from engine.device.numba_cuda import cuda
+from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.image.picture import Picture
-from engine.layout import Layout
+from engine.run.arguments import Image
+from engine.run.sampling import Checkpoint
 from engine.streams.arguments import (
     Outputs,
     refuse_calls,
@@ -26,8 +28,6 @@ from engine.streams.arguments import (
 )
 from engine.streams.chunking import Stream
 from engine.streams.timeline import Timeline
-from engine.timing.sampling import Checkpoint
-from engine.variants.planner import AUTO
 
 DEFAULT_RING = 4
 

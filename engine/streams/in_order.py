@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
+from engine.device.anti_aliasing import empty_result
 from engine.device.backend import Backend
-from engine.device.result_memory import empty_result
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.streams.lanes import Work
-from engine.streams.timeline import Lane, Span
+from engine.streams.timeline import QueuePolicy, Span
 
 
 def run_in_order(
@@ -30,7 +30,7 @@ def run_in_order(
     zero_s = time.perf_counter()
     spans: list[Span] = []
 
-    def timed(number: int, lane: Lane, action: Callable[[], object]) -> None:
+    def timed(number: int, lane: QueuePolicy, action: Callable[[], object]) -> None:
         begin_s = time.perf_counter()
         action()
         spans.append(Span(number, lane, 1e3 * (begin_s - zero_s), 1e3 * (time.perf_counter() - zero_s)))
@@ -44,10 +44,10 @@ def run_in_order(
         )
         number = work.chunk.number
         if backend.copies:
-            timed(number, Lane.COPY_IN, partial(backend.upload, image, buffers))
-        timed(number, Lane.KERNEL, partial(backend.run, prepared, buffers))
+            timed(number, QueuePolicy.COPY_IN, partial(backend.upload, image, buffers))
+        timed(number, QueuePolicy.KERNEL, partial(backend.run, prepared, buffers))
         if backend.copies:
-            timed(number, Lane.COPY_OUT, partial(backend.download, buffers))
+            timed(number, QueuePolicy.COPY_OUT, partial(backend.download, buffers))
         if not is_whole:
             work.target[...] = buffers.host_out[work.skip : work.skip + len(work.target)]
         finished(work)

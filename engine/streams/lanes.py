@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from engine.streams.timeline import Chunk, Lane
-from engine.variants.contract import Prepared
+from engine.device.launches import Prepared
+from engine.streams.timeline import Chunk, QueuePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class Lanes(Protocol):
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
         """Enqueue a copy of rows `row` and following."""
 
-    def mark(self, lane: Lane) -> Any:
+    def mark(self, lane: QueuePolicy) -> Any:
         """Return a mark at the end of a lane's queue; it has a time once the lane has come to it."""
 
-    def after(self, lane: Lane, mark: Any) -> None:
+    def after(self, lane: QueuePolicy, mark: Any) -> None:
         """Let a lane go on only after a mark of another lane."""
 
     def wait(self, mark: Any) -> None:

@@ -32,7 +32,7 @@ import numpy as np
 from engine.errors import Cancelled, EngineError
 from engine.streams.lanes import Lanes, Work
 from engine.streams.staging import StagingThreads
-from engine.streams.timeline import Lane, Span
+from engine.streams.timeline import QueuePolicy, Span
 
 # Choosing a variant and making it ready takes the host about as long as these take to copy.
 BYTES_AHEAD = 48 << 20
@@ -45,9 +45,9 @@ class _Passage:
     work: Work
     slot: int
     image: Any = None
-    begins: dict[Lane, Any] = field(default_factory=dict)
-    ends: dict[Lane, Any] = field(default_factory=dict)
-    host_s: dict[Lane, tuple[float, float]] = field(default_factory=dict)
+    begins: dict[QueuePolicy, Any] = field(default_factory=dict)
+    ends: dict[QueuePolicy, Any] = field(default_factory=dict)
+    host_s: dict[QueuePolicy, tuple[float, float]] = field(default_factory=dict)
     delivered: "Future[None] | None" = None
 
 
@@ -96,7 +96,7 @@ class Pipeline:
                     continue
                 ahead.append(passage)
                 bytes_ahead = sum(passage.work.chunk.bytes_in for passage in ahead)
-                is_staged = Lane.STAGE_IN in passage.host_s
+                is_staged = QueuePolicy.STAGE_IN in passage.host_s
                 if is_staged or bytes_ahead >= BYTES_AHEAD or len(ahead) == len(self._slots):
                     chunks, ahead = ahead, None
                     self._send_on_all(chunks)
@@ -127,17 +127,17 @@ class Pipeline:
         if not all(lanes.is_pinned(source) for source in sources):
             staged = lanes.pinned(passage.slot, "in", (work.shape, sources[0].dtype))
             if before is not None:
-                lanes.wait(before.ends[Lane.COPY_IN])
+                lanes.wait(before.ends[QueuePolicy.COPY_IN])
             self._stage_in(passage, staged)
             sources = (staged,)
         if before is not None:
-            lanes.after(Lane.COPY_IN, before.ends[Lane.KERNEL])
-        passage.begins[Lane.COPY_IN] = lanes.mark(Lane.COPY_IN)
+            lanes.after(QueuePolicy.COPY_IN, before.ends[QueuePolicy.KERNEL])
+        passage.begins[QueuePolicy.COPY_IN] = lanes.mark(QueuePolicy.COPY_IN)
         row = 0
         for source in sources:
             lanes.copy_in(source, image, row)
             row += len(source)
-        passage.ends[Lane.COPY_IN] = lanes.mark(Lane.COPY_IN)
+        passage.ends[QueuePolicy.COPY_IN] = lanes.mark(QueuePolicy.COPY_IN)
 
     def _send_on_all(self, passages: Iterable[_Passage]) -> None:
         for passage in passages:
@@ -148,22 +148,22 @@ class Pipeline:
         lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
         out = lanes.result(passage.slot, work)
         prepared = work.prepare()
-        lanes.after(Lane.KERNEL, passage.ends[Lane.COPY_IN])
+        lanes.after(QueuePolicy.KERNEL, passage.ends[QueuePolicy.COPY_IN])
         if before is not None:
-            lanes.after(Lane.KERNEL, before.ends[Lane.COPY_OUT])
-        passage.begins[Lane.KERNEL] = lanes.mark(Lane.KERNEL)
+            lanes.after(QueuePolicy.KERNEL, before.ends[QueuePolicy.COPY_OUT])
+        passage.begins[QueuePolicy.KERNEL] = lanes.mark(QueuePolicy.KERNEL)
         lanes.launch(prepared, passage.image, out)
-        passage.ends[Lane.KERNEL] = lanes.mark(Lane.KERNEL)
+        passage.ends[QueuePolicy.KERNEL] = lanes.mark(QueuePolicy.KERNEL)
 
-        lanes.after(Lane.COPY_OUT, passage.ends[Lane.KERNEL])
+        lanes.after(QueuePolicy.COPY_OUT, passage.ends[QueuePolicy.KERNEL])
         target = work.target
         is_direct = lanes.is_pinned(target)
         place = target if is_direct else lanes.pinned(passage.slot, "out", (target.shape, target.dtype))
         if before is not None and before.delivered is not None:
             before.delivered.result()
-        passage.begins[Lane.COPY_OUT] = lanes.mark(Lane.COPY_OUT)
+        passage.begins[QueuePolicy.COPY_OUT] = lanes.mark(QueuePolicy.COPY_OUT)
         lanes.copy_out(out, work.skip, place)
-        passage.ends[Lane.COPY_OUT] = lanes.mark(Lane.COPY_OUT)
+        passage.ends[QueuePolicy.COPY_OUT] = lanes.mark(QueuePolicy.COPY_OUT)
         if not is_direct:
             passage.delivered = self._threads.deliver(lambda: self._stage_out(passage, place))
         self._slots[passage.slot] = passage
@@ -172,10 +172,10 @@ class Pipeline:
         """Wait for a chunk's result, tell, and read its marks while others are under way."""
         if passage.delivered is not None:
             passage.delivered.result()
-        self._lanes.wait(passage.ends[Lane.COPY_OUT])
+        self._lanes.wait(passage.ends[QueuePolicy.COPY_OUT])
         finished(passage.work)
         number = passage.work.chunk.number
-        for lane in Lane:
+        for lane in QueuePolicy:
             if lane in passage.ends:
                 begin_ms, end_ms = self._lanes.ms(passage.begins[lane]), self._lanes.ms(passage.ends[lane])
                 self._spans.append(Span(number, lane, begin_ms, end_ms))
@@ -194,12 +194,12 @@ class Pipeline:
             row += len(source)
         for copy in copies:
             copy.result()
-        passage.host_s[Lane.STAGE_IN] = begin_s, time.perf_counter()
+        passage.host_s[QueuePolicy.STAGE_IN] = begin_s, time.perf_counter()
 
     def _stage_out(self, passage: _Passage, staged: np.ndarray) -> None:
         """Copy a result from pinned memory into its place. Called on: the delivering thread."""
-        self._lanes.wait(passage.ends[Lane.COPY_OUT])
+        self._lanes.wait(passage.ends[QueuePolicy.COPY_OUT])
         begin_s = time.perf_counter()
         for copy in self._threads.copy(staged, passage.work.target):
             copy.result()
-        passage.host_s[Lane.STAGE_OUT] = begin_s, time.perf_counter()
+        passage.host_s[QueuePolicy.STAGE_OUT] = begin_s, time.perf_counter()

@@ -9,7 +9,7 @@ from engine.errors import BadValue
 FORMAT = "haloscope-timeline"
 
 
-class Lane(StrEnum):
+class QueuePolicy(StrEnum):
     """A place that works on one chunk at a time; all lanes work at once."""
 
     STAGE_IN = "into pinned memory"
@@ -47,7 +47,7 @@ class Span:
     """A chunk in a lane, from begin to end in ms since the stream began."""
 
     chunk: int
-    lane: Lane
+    lane: QueuePolicy
     begin_ms: float
     end_ms: float
 
@@ -87,15 +87,15 @@ class Timeline:
     spans: tuple[Span, ...]
     end_to_end_ms: float
 
-    def busy_ms(self, lane: Lane) -> float:
+    def busy_ms(self, lane: QueuePolicy) -> float:
         """Return how long a lane worked: the sum of its spans, ms."""
         return sum(span.ms for span in self.spans if span.lane is lane)
 
     @property
-    def lanes(self) -> tuple[Lane, ...]:
+    def lanes(self) -> tuple[QueuePolicy, ...]:
         """The lanes in which something happened, in the order in which a chunk goes through them."""
         used = {span.lane for span in self.spans}
-        return tuple(lane for lane in Lane if lane in used)
+        return tuple(lane for lane in QueuePolicy if lane in used)
 
     def as_json(self) -> dict[str, Any]:
         """Return the timeline as plain JSON values."""
@@ -115,7 +115,9 @@ def timeline_from_json(document: Any) -> Timeline:
             raise ValueError("another format")
         values = {field.name: document[field.name] for field in fields(Timeline)}
         values["chunks"] = tuple(Chunk(**chunk) for chunk in values["chunks"])
-        values["spans"] = tuple(Span(**{**span, "lane": Lane(span["lane"])}) for span in values["spans"])
+        values["spans"] = tuple(
+            Span(**{**span, "lane": QueuePolicy(span["lane"])}) for span in values["spans"]
+        )
         return Timeline(**values)
     except (KeyError, TypeError, ValueError) as error:
         raise BadValue(

@@ -6,97 +6,20 @@ uploads the mask; what it returns launches as often as wanted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, StrEnum
-from typing import Any, Protocol
 
 import numpy as np
 
-from engine.block import Block, Limits
-from engine.block_rules import Refusal
+from engine.device.launches import DeviceKind, Launch, Pass, Prepared
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.work import Work
-
-
-class DeviceKind(StrEnum):
-    """What a variant is written for."""
-
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """One kernel launch: its grid and block in (x, y, z), its static shared and its constant memory in bytes."""
-
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    shared_bytes: int = 0
-    constant_bytes: int = 0
-
-    @property
-    def blocks(self) -> int:
-        """Blocks in the grid."""
-        return self.grid[0] * self.grid[1] * self.grid[2]
-
-
-class Prepared(Protocol):
-    """A variant made ready for one problem, mask and block."""
-
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
-        """Enqueue (CUDA) or do (CPU) one filtering.
-
-        Parameters
-        ----------
-        image : array of shape (H, W or more, C)
-            On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: what lies past the
-            problem's width means nothing and must not change a result.
-        out : array of shape (H, W or more, C), of the problem's `result_dtype`
-            On the same device; every sample of the result is written.
-        stream : device stream, optional
-            CUDA only.
-        """
-
-
-class Place(Enum):
-    """An array that a pass gets when it is launched."""
-
-    IMAGE = "the picture"
-    SCRATCH = "float32 values between two passes, of the result's shape"
-    OUT = "the result"
-    MATRIX_A = "the left matrix of a product"
-    MATRIX_B = "the right matrix of a product"
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One kernel of a CUDA variant with all its arguments.
-
-    Parameters
-    ----------
-    name : str
-    kernel : Numba dispatcher
-        `kernel.py_func` is the plain Python function.
-    signature : tuple
-        Numba types of the arguments.
-    launch : Launch
-    arguments : tuple
-        In the kernel's order: a `Place`, an array (uploaded once), or a number.
-    constant : tuple of (str, ndarray), optional
-        The name of an array in the kernel's constant memory, and the float32 values that it holds at each launch.
-    """
-
-    name: str
-    kernel: Any
-    signature: tuple[Any, ...]
-    launch: Launch
-    arguments: tuple[Any, ...]
-    constant: tuple[str, np.ndarray] | None = None
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.work import Work
 
 
 def refuse_samples(variant: "Variant", samples: np.ndarray) -> Refusal | None:
     """Return why a variant cannot filter these very samples, which `unsupported` has not seen; None if it can."""
-    if not variant.needs_finite or samples.dtype.kind != "f":
+    if not variant.finite_only or samples.dtype.kind != "f":
         return None
     if np.isfinite(samples).all():
         largest = float(np.abs(samples).max(initial=0.0))
@@ -142,23 +65,23 @@ class Variant:
         Whether the block changes how the variant runs.
     remark : str
         What a person should know before using it; empty where the idea says it all.
-    quantises : bool
-        Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`). `engine.variants.suitability` refuses
+    integer_output : bool
+        Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`). `engine.variants.auto.suitability` refuses
         such a problem for all others, whose `unsupported` is not asked about it.
-    only_bytes : bool
-        Whether it takes pictures of 8 bit with results of 8 bit and no others, which `engine.variants.suitability` refuses.
-    cuttable : bool
+    uint8_only : bool
+        Whether it takes pictures of 8 bit with results of 8 bit and no others, which `engine.variants.auto.suitability` refuses.
+    band_invariant : bool
         Whether a result depends on the cells under its mask alone, formed in an order that does not depend on where it
         lies: then a picture may be filtered in bands, with the very same results. Running sums and transforms are not.
     library : str
         The Python package that does the work; empty where our own code does. Such a variant has no passes.
-    needs_finite : bool
+    finite_only : bool
         NaN or infinity in a picture would spread, or become the other: whoever runs the variant has to refuse such pictures
         (`refuse_samples`) before anything is computed.
     most_sample : float
         The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN is.
     added_error : callable of (Problem, Mask) -> float
-        What a result may be off beyond the bound of a direct sum (`engine.metrics.agreement`), as a part of the largest
+        What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a part of the largest
         magnitude among the picture's samples and its ghost value. 0: the bound holds whatever the picture.
     repeats : callable of Mask -> int
         How often a mask has the inner work done, which its weights decide and not its size: what `auto` counts with.
@@ -177,10 +100,10 @@ class Variant:
     uses_block: bool = True
     remark: str = ""
     library: str = ""
-    needs_finite: bool = False
+    finite_only: bool = False
     most_sample: float = float("inf")
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
     repeats: Callable[[Mask], int] = lambda mask: 1
-    quantises: bool = False
-    only_bytes: bool = False
-    cuttable: bool = True
+    integer_output: bool = False
+    uint8_only: bool = False
+    band_invariant: bool = True

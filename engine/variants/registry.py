@@ -3,33 +3,32 @@
 import difflib
 
 from engine.errors import UnknownName
+from engine.variants.box import box
 from engine.variants.contract import Variant
 from engine.variants.cpu import box as cpu_box
-from engine.variants.cpu import fft as cpu_fft
 from engine.variants.cpu import parallel, serial
 from engine.variants.cpu import separable as cpu_separable
-from engine.variants.cuda import (
-    box,
+from engine.variants.digit_sums import digit_sums
+from engine.variants.fft import cpu_fft as cpu_fft
+from engine.variants.fft import cuda_fft
+from engine.variants.ladder import (
     cached,
     constant,
-    digit_sums,
-    fft,
     implicit_gemm,
-    low_rank_2,
-    low_rank_3,
     naive,
-    register_blocked,
     row_cached,
     row_naive,
     row_tiled,
-    separable_fused,
     separable_l0,
     separable_l1,
     separable_l2,
-    split_float16,
     tiled,
     tiled_input,
 )
+from engine.variants.low_rank import low_rank_2, low_rank_3
+from engine.variants.register_blocked import register_blocked
+from engine.variants.separable_fused import separable_fused
+from engine.variants.split_float16 import split_float16
 
 VARIANTS: tuple[Variant, ...] = (
     serial.VARIANT,
@@ -53,7 +52,7 @@ VARIANTS: tuple[Variant, ...] = (
     low_rank_2.VARIANT,
     low_rank_3.VARIANT,
     box.VARIANT,
-    fft.VARIANT,
+    cuda_fft.VARIANT,
     row_naive.VARIANT,
     row_tiled.VARIANT,
     row_cached.VARIANT,

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
-from gui.plots.base import LogAxis
+from gui.plots.log_axis import LogAxis
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier

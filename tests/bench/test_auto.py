@@ -5,8 +5,8 @@ from bench.auto import Cell, line_of
 from bench.auto_grid import is_too_long, mask_of
 from bench.cost_grid import as_text
 from engine.mask.factors import factor
-from engine.problem import Problem
-from engine.variants.box_mask import is_box
+from engine.tasks.filtering.problem import Problem
+from engine.variants.box.box_mask import is_box
 from engine.variants.registry import variant
 
 

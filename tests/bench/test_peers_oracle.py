@@ -3,9 +3,9 @@ import pytest
 
 from bench.peers.cells import Cell, mask_of, pictures_of
 from bench.peers.oracle import Oracle
-from engine import reference
-from engine.border import Border
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.tasks.filtering import oracle
 
 CELL = Cell(20, 17, 5, batch=2)
 GREY = Cell(20, 17, 5, dtype="uint8", kind="integer")
@@ -13,7 +13,7 @@ GREY = Cell(20, 17, 5, dtype="uint8", kind="integer")
 
 def right(cell: Cell, border: Border = Border.ZERO) -> np.ndarray:
     mask = Mask(mask_of(cell).weights)
-    return np.stack([reference.correlate(picture, mask, border) for picture in pictures_of(cell)])
+    return np.stack([oracle.correlate(picture, mask, border) for picture in pictures_of(cell)])
 
 
 def test_that_a_right_result_passes() -> None:
@@ -41,7 +41,7 @@ def test_that_nan_and_a_wrong_shape_are_found() -> None:
 
 def test_that_a_convolution_is_no_correlation() -> None:
     turned = Mask(mask_of(CELL).weights).flipped()
-    results = np.stack([reference.correlate(picture, turned) for picture in pictures_of(CELL)])
+    results = np.stack([oracle.correlate(picture, turned) for picture in pictures_of(CELL)])
     assert not Oracle(CELL, pictures_of(CELL)).verdict(results.astype(np.float32), "zero").passed
 
 

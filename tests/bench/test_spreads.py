@@ -1,5 +1,5 @@
 from bench.spreads import spread_summary, summarised
-from engine.results import Spread
+from engine.results.measurement import Spread
 from tests.gui.made_results import make_failure, make_result
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
-from gui.app import Haloscope
-from gui.engine_start import FirstPicture, StartedEngine
+from gui.engine_link.engine_start import FirstPicture, StartedEngine
+from gui.shell.app import Haloscope
 
 START_MS = 60_000
 

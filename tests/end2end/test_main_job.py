@@ -7,13 +7,13 @@ import time
 import numpy as np
 from PySide6.QtCore import Qt, QTimer
 
-from engine import reference
 from engine.host import shared
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from gui.panels.kernel_list import KernelList
-from gui.plots.speedup_plot import SpeedupPlot
-from gui.state.results_columns import COLUMNS, Key
+from engine.tasks.filtering import oracle
+from gui.explore.kernel.kernel_list import KernelList
+from gui.explore.results.results_columns import COLUMNS, Key
+from gui.explore.results.speedup_plot import SpeedupPlot
 
 # The bench measures 15 to 45 ms on 2 quiet cores; this only has to catch a window that waits for the engine.
 LONGEST_GAP_MS = 250
@@ -56,7 +56,7 @@ def test_that_a_preview_follows_an_edit_of_the_mask_and_is_right(window, qtbot):
     show_result_of(window, qtbot, mask)
     pixels = shared.attach(window.workspace.picture.pixels)
     shown = shared.attach(window.state.last_result.values)
-    assert np.array_equal(shown, reference.correlate(pixels, mask))
+    assert np.array_equal(shown, oracle.correlate(pixels, mask))
 
 
 def test_that_flip_turns_the_shown_result_into_a_convolution(window, qtbot):
@@ -66,7 +66,7 @@ def test_that_flip_turns_the_shown_result_into_a_convolution(window, qtbot):
         window.workspace.change(flip=True)
     pixels = shared.attach(window.workspace.picture.pixels)
     shown = shared.attach(window.state.last_result.values)
-    assert np.array_equal(shown, reference.correlate(pixels, mask.flipped()))
+    assert np.array_equal(shown, oracle.correlate(pixels, mask.flipped()))
     window.workspace.change(flip=False)
 
 

@@ -42,11 +42,11 @@ def test_that_the_window_never_loads_numba():
     code = """
 import sys
 if __name__ == "__main__":
-    from gui.launch import main
+    from gui.shell.launch import main
     status = main(["--measure-startup"])
-    import gui.pages.course
+    import gui.course.page
     import gui.plots.figure_plot
-    from gui.state.course_model import CourseModel
+    from gui.course.course_model import CourseModel
     assert CourseModel().papers
     loaded = sorted(name for name in sys.modules if name.split(".")[0] in ("numba", "llvmlite", "numba_cuda"))
     sys.exit(f"loaded {loaded}" if loaded else status)
@@ -77,7 +77,7 @@ def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
 import os, signal, sys
 if __name__ == "__main__":
     from gui import screenshot
-    from gui.launch import main
+    from gui.shell.launch import main
     previewed = screenshot._Shot._previewed
     def interrupted(shot):
         previewed(shot)
@@ -98,7 +98,7 @@ import os, signal, sys
 from pathlib import Path
 if __name__ == "__main__":
     from gui import app
-    from gui.launch import main
+    from gui.shell.launch import main
     begin = app.Haloscope.begin
     def save_and_close(haloscope, first):
         def shown():
@@ -124,7 +124,9 @@ if __name__ == "__main__":
     assert [path.name for path in tmp_path.iterdir()] == ["x.png"]
 
 
-@pytest.mark.parametrize("module", ["gui.crash_log", "engine.host.client", "PySide6.QtGui", "gui.app"])
+@pytest.mark.parametrize(
+    "module", ["gui.shell.crash_log", "engine.host.client", "PySide6.QtGui", "gui.shell.app"]
+)
 def test_that_ctrl_c_at_any_moment_of_the_start_ends_quietly(tmp_path, module):
     # Ctrl+C reaches the engine's process too, which begins to import when PySide6 is imported.
     code = f"""

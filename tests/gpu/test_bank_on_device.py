@@ -5,19 +5,19 @@ import pytest
 from numba import types
 
 import engine
-from engine import reference
-from engine.block import Block
-from engine.border import Border
 from engine.device.backend import Backend
-from engine.layout import Layout
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.metrics.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
-from engine.timing.bank import measure_bank
-from engine.timing.plan import NO_SAMPLES, SamplingPlan
-from engine.timing.request import as_samples, describe_problem
-from engine.variants.cuda.implicit_gemm import for_bank
-from engine.variants.planner import Choice
+from engine.run.bank import measure_bank
+from engine.run.plan import NO_SAMPLES, SamplingPlan
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
+from engine.variants.auto.planner import Choice
+from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.registry import variant
 
 
@@ -42,8 +42,8 @@ def check(gpu: Backend, bank: Bank, image: np.ndarray, border: Border, block: Bl
     assert outcome.result.failure == ""
     assert outcome.values is not None
     for mask, values in zip(bank.masks, outcome.values, strict=True):
-        wanted = reference.correlate(samples, mask, border, 12.5)
-        bound = rounding_bound(reference.magnitudes(samples, mask, border, 12.5), mask.taps)
+        wanted = oracle.correlate(samples, mask, border, 12.5)
+        bound = rounding_bound(oracle.magnitudes(samples, mask, border, 12.5), mask.taps)
         assert np.all(np.abs(values - wanted) <= bound)
 
 

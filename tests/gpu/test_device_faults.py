@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.block import Block
-from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, OutOfDeviceMemory
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.variants.registry import variant
 from tests.engine.variants.cases import Case, check
 

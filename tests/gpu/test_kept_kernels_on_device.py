@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.device.kept_kernels import SWITCH
+from engine.device.kernel_cache import SWITCH
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
@@ -17,7 +17,7 @@ import json, time
 import numpy as np
 import engine
 from engine.device.devices import backend
-from engine.variants.cuda import register_blocked
+from engine.variants.register_blocked import register_blocked
 backend("cuda:0").activate()
 picture = np.random.default_rng(1).integers(0, 99, (300, 200)).astype(np.float32)
 mask = np.arange(25.0).reshape(5, 5)
@@ -76,7 +76,7 @@ def test_that_the_switch_keeps_nothing(device: str, tmp_path: Path) -> None:
 
 def test_that_code_the_driver_refuses_is_compiled_anew(device: str, tmp_path: Path) -> None:
     from engine.device.code_store import _packed, _unpacked
-    from engine.device.kept_kernels import KeptKernel
+    from engine.device.kernel_cache import KeptKernel
 
     first_launch(tmp_path)
     for path in kept(tmp_path):

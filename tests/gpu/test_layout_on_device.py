@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import engine
-from engine.border import Border
 from engine.device.backend import Backend
-from engine.layout import ROW_BYTES, Layout
-from engine.timing.plan import NO_SAMPLES
-from engine.timing.request import describe_problem
-from engine.timing.runner import measure
+from engine.geometry.border import Border
+from engine.geometry.layout import ROW_BYTES, Layout
+from engine.run.measure import measure
+from engine.run.plan import NO_SAMPLES
+from engine.run.resolve import describe_problem
+from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
-from engine.variants.planner import Choice
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import has_kernels, typed
 from tests.gpu.test_variants_on_device import binomial_for

@@ -6,15 +6,15 @@ from numba import types
 
 import engine
 from engine.device.backend import Backend
+from engine.device.launches import DeviceKind
 from engine.errors import BadValue
-from engine.matrices.contract import MatmulVariant
-from engine.matrices.operands import random_matrices
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import MATMUL_VARIANTS
-from engine.matrices.runner import measure
-from engine.timing.plan import SamplingPlan
-from engine.variants.contract import DeviceKind
-from tests.engine.matrices.cases import CASES, Case, check
+from engine.run.measure_product import measure
+from engine.run.plan import SamplingPlan
+from engine.tasks.product.operands import random_matrices
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.matmul.registry import MATMUL_VARIANTS
+from tests.engine.variants.matmul.cases import CASES, Case, check
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 TILES = (2, 7, 16, 32)

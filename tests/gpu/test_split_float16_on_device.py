@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from engine.border import Border
 from engine.device.backend import Backend
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.timing.request import describe_problem
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.agreement import verify
 from engine.variants.registry import variant
 
 RANDOM = np.random.default_rng(77)

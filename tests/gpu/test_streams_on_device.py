@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 import engine
-from engine.border import Border
 from engine.device import cuda_pool
-from engine.streams.timeline import Lane
-from engine.variants.contract import DeviceKind
+from engine.device.launches import DeviceKind
+from engine.geometry.border import Border
+from engine.streams.timeline import QueuePolicy
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import LEAST_SIDES, mask_for
 
-CUTTABLE = [v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.cuttable and not v.library]
+BAND_INVARIANT = [
+    v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.band_invariant and not v.library
+]
 MASK = np.outer([1.0, 2.0, 3.0, 2.0, 1.0], [1.0, 4.0, 1.0])
 
 
@@ -30,7 +32,7 @@ def bits(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values).view(np.uint8)
 
 
-@pytest.mark.parametrize("key", [key for key in CUTTABLE if not variant(key).only_bytes])
+@pytest.mark.parametrize("key", [key for key in BAND_INVARIANT if not variant(key).uint8_only])
 @pytest.mark.parametrize("border", list(Border))
 def test_that_bands_give_the_bits_of_the_whole(device: str, key: str, border: Border) -> None:
     random = np.random.default_rng(1)
@@ -52,9 +54,9 @@ def test_that_bands_give_the_bits_of_the_whole(device: str, key: str, border: Bo
     [
         (v.key, dtype, shape)
         for v in VARIANTS
-        if v.key in CUTTABLE and v.quantises
+        if v.key in BAND_INVARIANT and v.integer_output
         for dtype, shape in (("uint8", (1031, 517)), ("uint8", (600, 333, 3)), ("uint16", (700, 401)))
-        if dtype == "uint8" or not v.only_bytes
+        if dtype == "uint8" or not v.uint8_only
     ],
 )
 def test_that_results_of_the_pictures_type_are_those_of_the_whole(
@@ -83,8 +85,8 @@ def test_that_pinned_memory_changes_the_way_and_not_the_result(
     streamed = engine.filter_stream(picture, MASK, device=device, out=out, chunk_bytes=1 << 20)
     assert streamed.values is out
     np.testing.assert_array_equal(bits(out), bits(engine.correlate(picture, MASK, device=device)))
-    assert (Lane.STAGE_IN in streamed.timeline.lanes) is not pinned_in
-    assert (Lane.STAGE_OUT in streamed.timeline.lanes) is not pinned_out
+    assert (QueuePolicy.STAGE_IN in streamed.timeline.lanes) is not pinned_in
+    assert (QueuePolicy.STAGE_OUT in streamed.timeline.lanes) is not pinned_out
 
 
 def test_that_a_batch_of_unequal_pictures_comes_back_right(device: str) -> None:
@@ -114,19 +116,20 @@ def test_that_lanes_overlap_and_hold_one_chunk_at_a_time(device: str) -> None:
     for _ in range(2):
         timeline = engine.filter_stream(picture, MASK, device=device, out=out).timeline
     assert timeline.clock == "device events"
-    for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT):
+    for lane in (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT):
         spans = [span for span in timeline.spans if span.lane is lane]
         assert len(spans) == len(timeline.chunks) >= 8
         # An event is exact to about half a microsecond.
         assert all(b.begin_ms >= a.end_ms - 0.002 for a, b in itertools.pairwise(spans))
     copies_in, copies_out = (
-        [span for span in timeline.spans if span.lane is lane] for lane in (Lane.COPY_IN, Lane.COPY_OUT)
+        [span for span in timeline.spans if span.lane is lane]
+        for lane in (QueuePolicy.COPY_IN, QueuePolicy.COPY_OUT)
     )
     both_ms = sum(
         max(0.0, min(a.end_ms, b.end_ms) - max(a.begin_ms, b.begin_ms))
         for a, b in itertools.product(copies_in, copies_out)
     )
-    assert both_ms > 0.3 * timeline.busy_ms(Lane.COPY_IN), "the copies wait for one another"
+    assert both_ms > 0.3 * timeline.busy_ms(QueuePolicy.COPY_IN), "the copies wait for one another"
 
 
 def test_that_the_next_stream_and_the_next_run_allocate_nothing(

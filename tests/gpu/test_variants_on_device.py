@@ -8,21 +8,23 @@ import pytest
 from numba import types
 
 import engine
-from engine.block import Block
-from engine.border import Border
 from engine.device.backend import Backend
 from engine.device.devices import backend
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.problem import Problem
-from engine.timing.plan import SamplingPlan
-from engine.timing.request import describe_problem
-from engine.timing.runner import device_for, measure
-from engine.variants.contract import DeviceKind, Variant
-from engine.variants.cuda.fused_in_place import in_place_shape
-from engine.variants.planner import AUTO, Choice, choose
+from engine.run.measure import device_for, measure
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.planner import Choice, choose
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
+from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, check
 from tests.engine.variants.suited import LEAST_SIDES, has_kernels, mask_for, suited, suited_cases, typed

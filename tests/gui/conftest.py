@@ -1,8 +1,18 @@
+"""What the window's tests share: the whole window, controllers, and arrays in shared memory around a fake engine."""
+
+from collections.abc import Iterator
+
+import numpy as np
 import pytest
 
-from gui.app import Haloscope
-from gui.engine_start import StartedEngine
+from engine.host.protocol import SharedArray
+from engine.host.shared import unlink
+from gui.engine_link.engine_start import StartedEngine
+from gui.explore import preview_controller
+from gui.shell.app import Haloscope
 from tests.gui.fake_engine import FakeEngineClient
+from tests.gui.made_controllers import Bench
+from tests.gui.made_pictures import Share, shared
 
 
 @pytest.fixture
@@ -27,3 +37,48 @@ def open_window(qtbot, qapp):
     for haloscope in made:
         haloscope.window.close()
         haloscope.link.shutdown()
+
+
+@pytest.fixture
+def make_bench(qapp):
+    made = []
+
+    def make(**options):
+        made.append(Bench(**options))
+        made[-1].settle()
+        return made[-1]
+
+    yield make
+    for bench in made:
+        bench.link.shutdown()
+
+
+@pytest.fixture
+def bench(make_bench):
+    """A bench whose engine answers at once, with a picture open."""
+    bench = make_bench()
+    bench.open()
+    return bench
+
+
+@pytest.fixture
+def slow_bench(make_bench, monkeypatch):
+    """A bench whose engine answers when the test says so, with a picture open; previews wait for that however long it takes."""
+    monkeypatch.setattr(preview_controller, "PATIENCE_MS", 3_600_000)
+    bench = make_bench(automatic=False)
+    bench.open()
+    return bench
+
+
+@pytest.fixture
+def share() -> Iterator[Share]:
+    """Put arrays into shared memory, and take them away after the test."""
+    names: list[str] = []
+
+    def put(array: np.ndarray) -> SharedArray:
+        place = shared(array)
+        names.append(place.name)
+        return place
+
+    yield put
+    unlink(*names)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.block import Block
+from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
+from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.matmul_requests import CountMatmul, RunMatmul
@@ -35,10 +36,10 @@ from engine.host.protocol import (
     VariantInfo,
     wants_simulator,
 )
-from engine.machine import DeviceInfo
-from engine.problem import Problem
-from engine.results import Environment, RunResult, Spread, Timing, Verification
-from engine.work import filter_work
+from engine.results.measurement import RunResult, Spread, Timing
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.verify.verification import Verification
 from tests.gui.made_course import made_tables
 from tests.gui.made_products import made_product, made_rows
 

@@ -1,7 +1,7 @@
 """Papers and tables as the engine would make them, for the tests of the course material."""
 
-from engine.block import Block
 from engine.course.paper import Cell, Configuration, CourseKernel, CourseTable, Figure, Paper, Series
+from engine.geometry.block import Block
 
 NO_GPU = "There is no NVIDIA driver here. Install one to measure the GPU's times."
 NOT_MEASURED = "not measured yet"

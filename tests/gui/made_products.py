@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.results import MatmulResult
-from engine.results import Environment, Spread, Timing, Verification
-from engine.work import Work
+from engine.device_info import Environment
+from engine.results.measurement import Spread, Timing
+from engine.results.product import MatmulResult
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.work import Work
+from engine.verify.verification import Verification
 
 NO_CUDA = (
     "variant 'matmul-tiled' needs a CUDA device: No NVIDIA driver was found. Choose numpy, or the simulator."

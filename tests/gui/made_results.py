@@ -2,16 +2,17 @@
 
 import numpy as np
 
-from engine.block import Block
-from engine.border import Border
+from engine.device_info import DeviceInfo, Environment
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.host.protocol import Availability, PictureHandle, Ready, ScreenLevels, SharedArray, VariantInfo
-from engine.machine import DeviceInfo
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.results import Environment, RunResult, Spread, Timing, Verification
-from engine.work import Work
-from gui.state.engine_state import EngineState
-from gui.state.workspace import Workspace
+from engine.results.measurement import RunResult, Spread, Timing
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.work import Work
+from engine.verify.verification import Verification
+from gui.engine_link.engine_state import EngineState
+from gui.explore.workspace import Workspace
 
 PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)
 ENVIRONMENT = Environment(

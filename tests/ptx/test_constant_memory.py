@@ -5,13 +5,13 @@ import struct
 import numpy as np
 import pytest
 
-from engine.block import Block
-from engine.border import Border
+from engine.device.launches import Pass
 from engine.device.numba_cuda import cuda, missing
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import Pass
-from engine.variants.cuda import constant
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ladder import constant
 from tests.ptx.test_ptx import CAPABILITIES, bytes_of, every_pair
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]

@@ -5,7 +5,7 @@ import pytest
 from engine.course.copy_variant import COPY
 from engine.device.numba_cuda import cuda, missing
 from engine.mask.mask import Mask
-from engine.problem import Problem
+from engine.tasks.filtering.problem import Problem
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 

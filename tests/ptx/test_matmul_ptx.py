@@ -5,11 +5,11 @@ from functools import cache
 
 import pytest
 
+from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda, missing
-from engine.matrices.contract import MatmulVariant
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import MATMUL_VARIANTS
-from engine.variants.contract import DeviceKind
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.matmul.registry import MATMUL_VARIANTS
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 

@@ -7,10 +7,10 @@ from functools import cache
 
 import pytest
 
-from engine.block import Block
-from engine.border import Border
 from engine.device.numba_cuda import cuda, missing
-from engine.problem import Problem
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import LIMITS, block_for, has_kernels, mask_for, typed
@@ -39,7 +39,7 @@ def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
         return PAIRS[-1:]
     if variant.key == "split-float16":
         return [pair for pair in PAIRS if pair[1] == "float32" and can_run(variant, pair[0])]
-    if not variant.only_bytes:
+    if not variant.uint8_only:
         return PAIRS
     return [pair for pair in PAIRS if pair[1] == "uint8" and can_run(variant, pair[0])] + [
         ((8, 6), "uint8", Border.CONSTANT)
@@ -128,7 +128,7 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
     for ptx in ptx_of(variant, (9, 0), "float32", Border.WRAP):
         blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
         assert blocks
-        # A column or a row, the block's times a constant, fits 32 bits (`engine.problem.MAX_SIDE`); a row times the pitch
+        # A column or a row, the block's times a constant, fits 32 bits (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch
         # does not.
         factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
         products = [
@@ -145,11 +145,11 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
             variant, capability, dtype, bits, id=f"{variant.key}-{capability[0]}.{capability[1]}-{dtype}"
         )
         for variant in CUDA
-        if variant.quantises
+        if variant.integer_output
         # Between 8.0 and 9.0 nothing of it differs.
         for capability in (CAPABILITIES[0], CAPABILITIES[-1])
         if can_run(variant, capability)
-        for dtype, bits in ((("uint8", 8),) if variant.only_bytes else (("uint8", 8), ("uint16", 16)))
+        for dtype, bits in ((("uint8", 8),) if variant.uint8_only else (("uint8", 8), ("uint16", 16)))
     ],
 )
 def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(

@@ -5,10 +5,10 @@ import numpy as np
 from bench.peers.cells import Cell
 from bench.peers.library import About, Job, Ready, host_ready
 from bench.peers.own import chosen, keys
+from engine.device.anti_aliasing import empty_result
 from engine.device.devices import device_named
-from engine.device.result_memory import empty_result
+from engine.device.launches import DeviceKind
 from engine.device.versions import versions
-from engine.variants.contract import DeviceKind
 
 METHODS = ("auto", "cpu-parallel", "cpu-serial", "cpu-separable")
 

@@ -9,15 +9,15 @@ from bench.peers.device_clock import DeviceClock
 from bench.peers.library import About, Job, Ready, Refused
 from bench.peers.own import chosen, keys
 from engine.device.devices import backend, device_named
+from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
 from engine.errors import EngineError
-from engine.variants.contract import DeviceKind
 from engine.variants.registry import VARIANTS
 
 METHODS = ("auto", "register-blocked", "digit-sums", "split-float16", "separable-fused", "tiled")
 # In tables of other types they would be columns of refusals.
-_ONLY_BYTES = {variant.key for variant in VARIANTS if variant.only_bytes}
+_UINT8_ONLY = {variant.key for variant in VARIANTS if variant.uint8_only}
 
 
 class _Filter:
@@ -57,7 +57,7 @@ class HaloscopeCUDA:
         return About(versions(), notes={"facts": facts})
 
     def methods(self, cell: Cell) -> tuple[str, ...]:
-        return tuple(key for key in self._methods if cell.dtype == "uint8" or key not in _ONLY_BYTES)
+        return tuple(key for key in self._methods if cell.dtype == "uint8" or key not in _UINT8_ONLY)
 
     def prepare(self, job: Job, method: str) -> Ready:
         choice, problem, mask = chosen(method, job, self._device)

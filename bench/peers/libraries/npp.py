@@ -159,7 +159,7 @@ class _Filter:
         has_border: bool,
     ) -> None:
         use_device()
-        self._places: list[DevicePicture] = []
+        self._operands: list[DevicePicture] = []
         batch, rows, columns, channels = job.pictures.shape
         side, dtype = job.cell.mask_side, job.pictures.dtype
         margin = 0 if has_border else side // 2
@@ -171,7 +171,7 @@ class _Filter:
                 place.put(picture)
         self._mask = DevicePicture((1, weights.size, 1), weights.dtype)
         self._mask.put(weights.reshape(1, -1, 1))
-        self._places = [place for copy in (*self._in, *self._out) for place in copy] + [self._mask]
+        self._operands = [place for copy in (*self._in, *self._out) for place in copy] + [self._mask]
         self._function = function
         whole, anchor = Size(columns, rows), Point(side // 2, side // 2)
         self._after_in: tuple[Any, ...] = (whole, Point(0, 0)) if has_border else ()
@@ -199,7 +199,7 @@ class _Filter:
         return np.stack([result.get() for result in self._out[0]])
 
     def __del__(self) -> None:
-        for place in self._places:
+        for place in self._operands:
             place.close()
 
 

@@ -1,6 +1,6 @@
 """Bands of a picture, walked down row by row: what `cpu-parallel`, and `cpu-separable` with low masks, have in common.
 
-An input row is added at once to all results that it takes part in (`engine.variants.emit.cpu_rows`), tile by tile of its
+An input row is added at once to all results that it takes part in (`engine.variants.cpu.cpu_rows`), tile by tile of its
 columns; what results still wait for stays in totals. The columns beside the picture's edges are parts of their own.
 """
 
@@ -11,16 +11,16 @@ import numpy as np
 from numba import njit
 
 from engine.device.core_count import cores
-from engine.device.kept_cpu_code import kept_on_disk
-from engine.problem import Problem
+from engine.device.cpu_code_cache import kept_on_disk
+from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.cpu_row_sums import MOST_ROWS
+from engine.variants.cpu.cpu_rows import sum_rows
+from engine.variants.cpu.cpu_sharing import TAKEN, finish, row_of, share
 from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
 from engine.variants.cpu.launcher import Launcher
-from engine.variants.emit.cpu_memory import address_of, copy_samples, count_one
-from engine.variants.emit.cpu_row_sums import MOST_ROWS
-from engine.variants.emit.cpu_rows import sum_rows
-from engine.variants.emit.cpu_sharing import TAKEN, finish, row_of, share
-from engine.variants.emit.cpu_vectors import VECTOR
+from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+from engine.variants.ir.cpu_vectors import VECTOR
 
 # With 15 mask rows the totals of a tile take 125 KB: they stay in a core's second cache. Narrower ones pay for beginning
 # each row anew (512 samples: 10 to 20 % slower).

@@ -1,7 +1,7 @@
 """`cpu-box`: masks of equal weights by running sums, on all cores.
 
 Idea
-    Down the columns each sample is added three times whatever the height of the mask (`engine.variants.box_mask`: ends of
+    Down the columns each sample is added three times whatever the height of the mask (`engine.variants.box.box_mask`: ends of
     one segment of rows, beginnings of the next). Along the rows a window is put together from sums of 1, 4, 16 and 64
     neighbours: at most three times four additions for 63 columns, but of whole vectors.
 Who loads what
@@ -21,23 +21,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numba import njit
 
-from engine.block import Block, Limits
-from engine.block_rules import Refusal
 from engine.device.core_count import cores
-from engine.device.kept_cpu_code import kept_on_disk
+from engine.device.cpu_code_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch
 from engine.errors import UnsupportedVariant
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.box_mask import refuse_other_masks
-from engine.variants.contract import DeviceKind, Launch, Variant
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.box.box_mask import refuse_other_masks
+from engine.variants.contract import Variant
 from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.cpu_box_sums import add_line, add_neighbours, take_row
+from engine.variants.cpu.cpu_sharing import TAKEN, finish, row_of, share
 from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
 from engine.variants.cpu.launcher import Launcher
-from engine.variants.emit.cpu_box_sums import add_line, add_neighbours, take_row
-from engine.variants.emit.cpu_memory import address_of, copy_samples, count_one
-from engine.variants.emit.cpu_sharing import TAKEN, finish, row_of, share
-from engine.variants.emit.cpu_vectors import VECTOR
-from engine.work import Work, filter_work
+from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+from engine.variants.ir.cpu_vectors import VECTOR
 
 TILE_SAMPLES = 1024
 # Lines beside the ring: a line of zeros at its end, the sum of the segment so far, the windows, and their neighbours' sums.
@@ -273,5 +275,5 @@ VARIANT = Variant(
     unsupported=unsupported,
     uses_block=False,
     remark="Takes only masks whose weights are all equal.",
-    cuttable=False,
+    band_invariant=False,
 )

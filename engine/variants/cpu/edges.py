@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike
 
-from engine.problem import Problem
-from engine.variants.emit.cpu_memory import address_of, copy_samples
-from engine.variants.emit.cpu_vectors import VECTOR
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ir.cpu_memory import address_of, copy_samples
+from engine.variants.ir.cpu_vectors import VECTOR
 
 # Rows of buffers begin half a page after NumPy's large arrays do in theirs, all workers' alike: two passes take 2 to 3 % less than
 # at the pictures' own place, 4 % with two threads.

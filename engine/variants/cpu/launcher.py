@@ -12,7 +12,7 @@ from engine.variants.cpu.threads import Boards, compiled
 Buffers = TypeVar("Buffers")
 Walk = Callable[[int, int, np.ndarray, Buffers], None]
 """Takes bands until none is left, on all threads; called with the addresses of the picture and the result, the board of the
-launch (`engine.variants.emit.cpu_sharing`), and buffers: a row of each for each worker."""
+launch (`engine.variants.cpu.cpu_sharing`), and buffers: a row of each for each worker."""
 
 _BOARDS = Boards()
 

@@ -21,13 +21,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.block import Block, Limits
-from engine.block_rules import Refusal
+from engine.device.launches import DeviceKind, Launch
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Variant
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
 from engine.variants.cpu.band_walk import BandWalk
-from engine.work import Work, filter_work
 
 # What a band costs beside its own rows, measured: 1 (15 x 15) to 2.5 (3 x 3), as partly taken rows make fewer multiply-adds.
 COST_ROWS = 2
@@ -74,5 +76,5 @@ VARIANT = Variant(
     prepare=prepare,
     unsupported=unsupported,
     uses_block=False,
-    quantises=True,
+    integer_output=True,
 )

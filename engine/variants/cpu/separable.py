@@ -23,18 +23,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.block import Block, Limits
-from engine.block_rules import Refusal
+from engine.device.launches import DeviceKind, Launch
 from engine.errors import UnsupportedVariant
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.mask.analysis import analyse, why_not_separable
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Variant
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
 from engine.variants.cpu.band_walk import BandWalk
+from engine.variants.cpu.cpu_product_sums import product_rows
 from engine.variants.cpu.two_passes import TwoPasses
-from engine.variants.emit.cpu_product_sums import product_rows
-from engine.work import Work, filter_work
 
 # What a band costs beside its own rows, measured: so many rows for each mask row but one, as these are taken one by one.
 COST_OF_MASK_ROWS = 1.5
@@ -109,5 +111,5 @@ VARIANT = Variant(
     unsupported=unsupported,
     uses_block=False,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
-    quantises=True,
+    integer_output=True,
 )

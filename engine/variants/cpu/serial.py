@@ -24,16 +24,18 @@ Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial referenc
 import numpy as np
 from numba import njit
 
-from engine.block import Block, Limits
-from engine.block_rules import Refusal
+from engine.device.cpu_code_cache import kept_on_disk
 from engine.device.index_rules import cpu_code, source_index
-from engine.device.kept_cpu_code import kept_on_disk
+from engine.device.launches import DeviceKind, Launch
 from engine.device.result_rules import cpu_largest, cpu_result
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
-from engine.metrics.traffic import loads_by_taps
-from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Launch, Variant
-from engine.work import Work, filter_work
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import loads_by_taps
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -123,5 +125,5 @@ VARIANT = Variant(
     prepare=prepare,
     unsupported=unsupported,
     uses_block=False,
-    quantises=True,
+    integer_output=True,
 )

@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit, types
 
 from engine.device.core_count import cores
-from engine.device.kept_cpu_code import kept_callback, kept_on_disk
-from engine.variants.emit.cpu_sharing import (
+from engine.device.cpu_code_cache import kept_callback, kept_on_disk
+from engine.variants.cpu.cpu_sharing import (
     BOARD_ELEMENTS,
     FINISH,
     HERE,

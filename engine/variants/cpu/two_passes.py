@@ -9,17 +9,17 @@ import numpy as np
 from numba import njit
 
 from engine.device.core_count import cores
-from engine.device.kept_cpu_code import kept_on_disk
+from engine.device.cpu_code_cache import kept_on_disk
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.problem import Problem
+from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.cpu_sharing import TAKEN, finish, row_of, share
+from engine.variants.cpu.cpu_two_passes import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
 from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
 from engine.variants.cpu.launcher import Launcher
-from engine.variants.emit.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
-from engine.variants.emit.cpu_sharing import TAKEN, finish, row_of, share
-from engine.variants.emit.cpu_two_passes import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
-from engine.variants.emit.cpu_vectors import VECTOR
+from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
+from engine.variants.ir.cpu_vectors import VECTOR
 
 # Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer stretches of memory.
 TILE_FLOATS = 1 << 16

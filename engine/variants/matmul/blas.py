@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.matrices.contract import MatmulVariant
-from engine.matrices.problem import MatrixProduct
-from engine.variants.contract import DeviceKind
+from engine.device.launches import DeviceKind
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.matmul.contract import MatmulVariant
 
 # 0.7 s on two cores.
 MULTIPLY_ADDS_A_CALL = 2**36

@@ -2,13 +2,13 @@
 
 from numba import types
 
-from engine.block_rules import blocks_along
-from engine.matrices.problem import MatrixProduct
-from engine.variants.contract import Launch, Place
+from engine.device.launches import Launch, Operand
+from engine.geometry.block_rules import blocks_along
+from engine.tasks.product.problem import MatrixProduct
 
 MATRIX = types.Array(types.float32, 2, "C")
 SIGNATURE = (MATRIX, MATRIX, MATRIX)
-ARGUMENTS = (Place.MATRIX_A, Place.MATRIX_B, Place.OUT)
+ARGUMENTS = (Operand.MATRIX_A, Operand.MATRIX_B, Operand.OUT)
 
 
 def one_launch(product: MatrixProduct, tile: int, shared_bytes: int = 0) -> tuple[Launch, ...]:

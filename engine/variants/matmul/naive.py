@@ -16,17 +16,17 @@ whose width is a multiple of the tile).
 
 from functools import lru_cache
 
-from engine.block import Limits
 from engine.device.cuda_kernels import PreparedProduct, float32
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.matrices.contract import MatmulVariant
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.tile import TileRefusal, refuse_tile
-from engine.matrices.work import product_work
-from engine.variants.contract import DeviceKind, Launch, Pass
+from engine.geometry.block import Limits
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.tile import TileRefusal, refuse_tile
+from engine.tasks.product.work import product_work
+from engine.tasks.work import Work
+from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.matmul.grid import ARGUMENTS, SIGNATURE, one_launch
-from engine.work import Work
 
 
 def plan(product: MatrixProduct, tile: int) -> tuple[Launch, ...]:

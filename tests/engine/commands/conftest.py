@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import engine.files
+import engine.files.atomic_write
 from engine.commands import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -77,12 +77,12 @@ def full_disk(monkeypatch, tmp_path):
     """Return a folder on a disk that gets full once the work is done: no file can be written, yet it can be looked at."""
     folder = tmp_path / "full"
     folder.mkdir()
-    write = engine.files._write_beside_and_replace
+    write = engine.files.atomic_write._write_beside_and_replace
 
     def refuse(target, data):
         if target.parent == folder:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(target, data)
 
-    monkeypatch.setattr(engine.files, "_write_beside_and_replace", refuse)
+    monkeypatch.setattr(engine.files.atomic_write, "_write_beside_and_replace", refuse)
     return folder

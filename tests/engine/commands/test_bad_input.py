@@ -7,8 +7,8 @@ import pytest
 
 import engine
 from engine.device import devices as device_module
+from engine.device_info import DeviceInfo
 from engine.image.samples import sample_path
-from engine.machine import DeviceInfo
 from tests.engine.image.encoded import png_header
 
 GOOD = str(sample_path("impulse"))

@@ -190,14 +190,14 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(command, monkeypatch, p
 def test_that_after_a_lost_device_what_was_done_is_saved_and_the_rest_is_listed(
     command, monkeypatch, photos, tmp_path
 ):
-    filter_one, left = engine.api.Request.filter, []
+    filter_one, left = engine.api.filtering.Request.filter, []
 
     def lose(self):
         if self.samples.shape[2] == 3:
             raise DeviceFault("cuda:0", "illegal address", "Start again.")
         return filter_one(self)
 
-    monkeypatch.setattr(engine.api.Request, "filter", lose)
+    monkeypatch.setattr(engine.api.filtering.Request, "filter", lose)
     monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
     arguments = (photos / "grey.png", photos / "rgb.tif", photos / "more", "--out", tmp_path / "out")
     answer = command("batch", *arguments, *MASK)

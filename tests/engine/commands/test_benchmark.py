@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 
 import engine.commands
-from engine.api import Request
-from engine.block import Block
-from engine.border import Border
-from engine.commands.mask_grid import GridMask
+from engine.api.filtering import Request
 from engine.commands.results_files import results_csv
 from engine.commands.sweep import Sweep, speed_ups
+from engine.device_info import Environment
 from engine.errors import DeviceFault
-from engine.problem import Problem
-from engine.results import Environment, RunResult, Spread, Timing, Verification
-from engine.results_json import result_from_json
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.read import result_from_json
+from engine.run.grid_mask import GridMask
+from engine.tasks.filtering.problem import Problem
 from engine.variants.registry import variant
+from engine.verify.verification import Verification
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
 

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 import engine
-from engine import reference
-from engine.border import Border
 from engine.commands.arguments import size_in_bytes
+from engine.geometry.border import Border
 from engine.image.samples import open_sample, sample_path
 from engine.mask.resolve import resolve_mask
-from engine.metrics.agreement import is_exact_class, rounding_bound
-from engine.timing.request import as_samples, describe_problem
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import is_exact_class, rounding_bound
 from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as find_variant
@@ -20,7 +20,7 @@ from tests.engine.variants.suited import mask_for
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]
 # Those of a library cannot be simulated, and those that give bytes only have nothing for a float32 file.
-CUDA_KEYS = [v.key for v in VARIANTS if v.device == "cuda" and not v.library and not v.only_bytes]
+CUDA_KEYS = [v.key for v in VARIANTS if v.device == "cuda" and not v.library and not v.uint8_only]
 EQUAL_WEIGHTS = "0.5 0.5 0.5; 0.5 0.5 0.5"
 
 
@@ -28,8 +28,8 @@ def assert_agrees(path, picture, mask, border, key):
     """Compare a saved float32 TIFF with the oracle, pixel by pixel."""
     saved = engine.open_image(path).pixels
     assert (saved.dtype, saved.shape) == (np.float32, picture.pixels.shape)
-    wanted = reference.correlate(picture.pixels, mask, border)
-    bound = rounding_bound(reference.magnitudes(picture.pixels, mask, border), mask.taps)
+    wanted = oracle.correlate(picture.pixels, mask, border)
+    bound = rounding_bound(oracle.magnitudes(picture.pixels, mask, border), mask.taps)
     if is_exact_class(picture.pixels, mask, 0.0):
         bound = np.zeros_like(bound)
     problem = describe_problem(as_samples(picture.pixels), mask, border, 0.0)

@@ -3,9 +3,9 @@ import json
 import numpy as np
 
 from engine.device import devices as device_module
-from engine.machine import DeviceInfo
+from engine.device_info import DeviceInfo
 from engine.mask.presets import presets
-from engine.matrices.registry import MATMUL_VARIANTS
+from engine.variants.matmul.registry import MATMUL_VARIANTS
 from engine.variants.registry import VARIANTS
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 import engine.commands
-import engine.matrices.registry
-import engine.matrices.sweep
+import engine.commands.sweep_product
+import engine.variants.matmul.registry
 from engine.errors import DeviceFault, DeviceUnavailable
-from engine.matrices import runner
-from engine.matrices.registry import matmul_variant
-from engine.matrices.results import matmul_result_from_json
+from engine.results.product import matmul_result_from_json
+from engine.run import measure_product
+from engine.variants.matmul.registry import matmul_variant
 
 
 def _strict(text):
@@ -23,14 +23,14 @@ def _strict(text):
 @pytest.fixture
 def no_gpu(monkeypatch):
     """Make this a machine without a CUDA device, whatever it is."""
-    named = runner.device_named
+    named = measure_product.device_named
 
     def refuse(key):
         if key.startswith("cuda"):
             raise DeviceUnavailable(f"device '{key}'", "No NVIDIA driver was found.", "Install one.")
         return named("cpu" if key == "auto" else key)
 
-    monkeypatch.setattr(runner, "device_named", refuse)
+    monkeypatch.setattr(measure_product, "device_named", refuse)
 
 
 def test_that_without_a_gpu_the_counted_cells_are_there_and_the_measured_say_why_not(
@@ -126,7 +126,7 @@ def test_that_a_wrong_product_has_status_4_and_no_speed(command, monkeypatch, tm
             out[...] = 1e9
 
     wrong = replace(matmul_variant("numpy"), prepare=lambda product, tile: Wrong())
-    monkeypatch.setattr(engine.matrices.registry, "MATMUL_VARIANTS", (wrong,))
+    monkeypatch.setattr(engine.variants.matmul.registry, "MATMUL_VARIANTS", (wrong,))
     out = tmp_path / "r.json"
     answer = command("matmul", "--size", "8", "--variants", "numpy", "--out", out)
     assert answer.status == 4
@@ -141,7 +141,7 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
     def lose(variant, tile, a, b, *, seed=0):
         raise DeviceFault("cuda:0", "illegal address", "Start again.")
 
-    monkeypatch.setattr(engine.matrices.sweep, "multiply_in_simulator", lose)
+    monkeypatch.setattr(engine.commands.sweep_product, "multiply_in_simulator", lose)
     left = []
     monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
     out = tmp_path / "r.json"

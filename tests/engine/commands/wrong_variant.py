@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import engine.api
+import engine.api.filtering
 
 
 class _OnePixelOff:
@@ -16,7 +16,7 @@ class _OnePixelOff:
 
 def make_every_variant_wrong(monkeypatch):
     """Let the CPU variants of this process add 1 to their first result."""
-    choose = engine.api.choose
+    choose = engine.api.filtering.choose
 
     def wrong(*arguments):
         choice = choose(*arguments)
@@ -24,4 +24,4 @@ def make_every_variant_wrong(monkeypatch):
         broken = replace(variant, prepare=lambda *given: _OnePixelOff(variant.prepare(*given)))
         return replace(choice, variant=broken)
 
-    monkeypatch.setattr(engine.api, "choose", wrong)
+    monkeypatch.setattr(engine.api.filtering, "choose", wrong)

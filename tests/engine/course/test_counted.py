@@ -1,12 +1,12 @@
 import pytest
 
 import engine.course.bench
-from engine.block import Block
 from engine.course.cnn import diverging_warps
 from engine.course.counted import counted_tables
 from engine.course.papers import PAPERS
 from engine.course.runs import NOT_YET
 from engine.errors import UnknownName
+from engine.geometry.block import Block
 
 
 def rows_of(paper_key, number):

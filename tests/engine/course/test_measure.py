@@ -15,7 +15,7 @@ from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, UnknownName
 from engine.mask.generators import box
-from engine.timing.plan import NO_SAMPLES
+from engine.run.plan import NO_SAMPLES
 from engine.variants.registry import variant
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -148,9 +148,9 @@ def test_that_impossible_requests_are_refused_in_words():
 IN_SIMULATOR = """
 from engine.course.bench import NO_SPEED, Bench
 from engine.course.runs import BankRun, BusRun, FilterRun, ProductRun
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.timing.plan import NO_SAMPLES
+from engine.run.plan import NO_SAMPLES
 bench = Bench("simulator", NO_SAMPLES)
 for run in (
     FilterRun("copy", Mask([[1.0]]), 13, 5),

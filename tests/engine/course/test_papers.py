@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.block import Limits
-from engine.border import Border
 from engine.course.counted import counted_tables
 from engine.course.papers import PAPERS, paper
 from engine.errors import UnknownName
-from engine.layout import Layout
+from engine.geometry.block import Limits
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.mask.resolve import resolve_mask
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.registry import matmul_variant
-from engine.problem import Problem
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.matmul.registry import matmul_variant
 from engine.variants.registry import variant
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.course.runs import BusRun, FilterRun, ProductRun
-from engine.layout import Layout
+from engine.geometry.layout import Layout
 from tests.engine.course.made import here, tables_from
 
 

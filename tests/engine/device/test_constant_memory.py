@@ -12,8 +12,8 @@ import pytest
 from engine.device import constant_memory
 from engine.device.constant_memory import MOST_LOADED, with_constant
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import SIMULATED, cuda, missing
-from engine.variants.contract import Launch, Pass
 
 pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
 SIGNATURE = (float32[:, ::1], int64)

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.block import Block
-from engine.border import Border
-from engine.device import constant_memory, device_kernels, kept_kernels
+import engine.variants
+from engine.device import constant_memory, device_kernels, kernel_cache
 from engine.device.code_store import CodeStore
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
 from engine.device.device_kernels import for_current_device
-from engine.device.kept_kernels import kept_on_disk
+from engine.device.kernel_cache import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants import cuda as cuda_variants
+from engine.tasks.filtering.problem import Problem
 from engine.variants.registry import variant
 
 pytestmark = [
@@ -44,8 +44,8 @@ def factory(scale: int) -> Any:
 
 def forget_kernels() -> None:
     """Let the factories of the variants forget what they made: on a real device it must not serve the next test."""
-    for found in pkgutil.iter_modules(cuda_variants.__path__):
-        for made in vars(importlib.import_module(f"{cuda_variants.__name__}.{found.name}")).values():
+    for found in pkgutil.walk_packages(engine.variants.__path__, "engine.variants."):
+        for made in vars(importlib.import_module(found.name)).values():
             if hasattr(made, "cache_clear"):
                 made.cache_clear()
 
@@ -67,11 +67,11 @@ def select(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
     monkeypatch.setattr(cuda, "get_current_device", lambda: chosen)
     monkeypatch.setattr(codegen.CUDACodeLibrary, "_ensure_cc", ensure)
     monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: self.library.get_cubin())
-    monkeypatch.setattr(kept_kernels, "code_store", lambda: CodeStore(tmp_path))
+    monkeypatch.setattr(kernel_cache, "code_store", lambda: CodeStore(tmp_path))
     monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
     monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
     monkeypatch.setattr(device_kernels, "_by_capability", weakref.WeakKeyDictionary())
-    monkeypatch.delenv(kept_kernels.SWITCH, raising=False)
+    monkeypatch.delenv(kernel_cache.SWITCH, raising=False)
     forget_kernels()
     yield choose
     forget_kernels()

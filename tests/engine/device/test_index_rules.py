@@ -1,7 +1,7 @@
 import pytest
 
-from engine.border import Border
 from engine.device.index_rules import cpu_code, source_index
+from engine.geometry.border import Border
 
 
 @pytest.mark.parametrize("border", list(Border))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from engine.layout import ROW_BYTES
+from engine.geometry.layout import ROW_BYTES
 
 ROOT = Path(__file__).parents[3]
 

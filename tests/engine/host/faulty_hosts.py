@@ -7,12 +7,12 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import jobs, shared
 from engine.host.options import HostOptions
 from engine.host.process import serve
 from engine.host.protocol import Filtered, Preview, Progress, Ready
-from engine.machine import DeviceInfo
 
 
 def exit_at_once(connection: Connection, options: HostOptions) -> None:

@@ -11,8 +11,8 @@ from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.course_jobs import count_course, measure_course, save_course
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.lane import Lane
 from engine.host.protocol import Progress, wants_simulator
+from engine.host.queue_policy import QueuePolicy
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")
@@ -81,8 +81,8 @@ def test_that_tables_are_not_for_the_simulators_process() -> None:
 
 
 def test_that_counting_is_answered_at_once_because_it_is_quick() -> None:
-    assert CountCourse.lane is Lane.AT_ONCE
-    assert MeasureCourse.lane is SaveCourse.lane is Lane.QUEUE
+    assert CountCourse.queue is QueuePolicy.AT_ONCE
+    assert MeasureCourse.queue is SaveCourse.queue is QueuePolicy.IN_ORDER
 
 
 def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from engine.course.counted import counted_tables
 from engine.course.files import write_paper
 from engine.course.papers import PAPERS
 from engine.errors import BadValue, Cancelled
-from engine.files import undivided
+from engine.files.atomic_write import undivided
 from engine.host import client as client_module
 from engine.host import jobs
 from engine.host.link import HostLink
@@ -27,7 +27,7 @@ from engine.host.protocol import (
     SharedArray,
     ToHost,
 )
-from engine.host.worker import Worker
+from engine.host.server import Worker
 from engine.image.open import open_image
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S, Watched

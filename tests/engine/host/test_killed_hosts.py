@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from engine.errors import DeviceFault, HostLost, HostLostTwice
-from engine.host.handed_blocks import HandedBlocks
 from engine.host.link import HostLink
 from engine.host.protocol import CheckVariants, FilterJob, OpenPicture, PictureHandle, Preview, Run
+from engine.host.segments import HandedSegments
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Watched, shared_memory_of
@@ -67,12 +67,12 @@ def test_that_a_host_killed_before_its_block_has_a_size_leaves_neither_block_nor
 def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(
     start_client: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def cannot_clean(blocks: HandedBlocks, maker: HostLink) -> None:
+    def cannot_clean(blocks: HandedSegments, maker: HostLink) -> None:
         clean(blocks, maker)
         raise ValueError("cannot mmap an empty file")
 
-    clean = HandedBlocks.maker_ended
-    monkeypatch.setattr(HandedBlocks, "maker_ended", cannot_clean)
+    clean = HandedSegments.maker_ended
+    monkeypatch.setattr(HandedSegments, "maker_ended", cannot_clean)
     watched = start_client()
     first = watched.wait_until_up()
     picture = watched.open_sample()
@@ -94,7 +94,7 @@ def test_that_a_reply_that_cannot_be_entered_in_the_books_is_answered(
     watched = start_client()
     watched.wait_until_up()
     with monkeypatch.context() as broken:
-        broken.setattr(HandedBlocks, "hand_over", fail)
+        broken.setattr(HandedSegments, "hand_over", fail)
         with pytest.raises(HostLost, match="ValueError: no number"):
             watched.open_sample()
     assert watched.open_sample().width > 0

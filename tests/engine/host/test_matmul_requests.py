@@ -7,8 +7,8 @@ import pytest
 from engine.errors import BadValue, Cancelled, UnknownName
 from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import Progress, wants_simulator
-from engine.matrices.problem import MatrixProduct
-from engine.matrices.results import MatmulResult
+from engine.results.product import MatmulResult
+from engine.tasks.product.problem import MatrixProduct
 from tests.engine.host.conftest import PATIENCE_S, Watched
 
 SMALL = MatrixProduct(5, 7, 6)

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine import reference
-from engine.block import Block
-from engine.border import Border
 from engine.course.counted import counted_tables
+from engine.device.launches import DeviceKind
 from engine.errors import Cancelled, EngineError, FileWriteError, ImageReadError
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.course_requests import CountCourse, MeasureCourse
 from engine.host.protocol import (
@@ -31,9 +32,8 @@ from engine.host.protocol import (
 from engine.image.open import open_image
 from engine.image.samples import open_sample
 from engine.image.save import save_image
-from engine.layout import Layout
 from engine.mask.mask import Mask
-from engine.variants.contract import DeviceKind
+from engine.tasks.filtering import oracle
 from engine.variants.registry import VARIANTS
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Watched, shared_memory_of
 
@@ -73,7 +73,7 @@ def test_that_a_sample_is_opened_into_shared_memory(picture: PictureHandle) -> N
 def test_that_a_preview_is_the_filtered_picture(calm: Watched, picture: PictureHandle) -> None:
     reply: Filtered = calm.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
     assert (reply.variant, reply.device, reply.result) == ("cpu-parallel", "cpu", None)
-    wanted = reference.correlate(shared.attach(picture.pixels), SMOOTH, Border.MIRROR)
+    wanted = oracle.correlate(shared.attach(picture.pixels), SMOOTH, Border.MIRROR)
     assert reply.values is not None
     assert np.array_equal(shared.attach(reply.values), wanted.astype(np.float32))
     calm.client.release(*blocks_of(reply))
@@ -102,7 +102,7 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
     assert reply.result.verification is not None
     assert reply.result.verification.in_steps
     values = shared.attach(reply.values)[:, :, 0]
-    wanted = reference.correlate(open_sample("camera").pixels, SMOOTH, Border.MIRROR)
+    wanted = oracle.correlate(open_sample("camera").pixels, SMOOTH, Border.MIRROR)
     assert np.array_equal(values, np.rint(wanted))
     assert reply.screen is not None
     assert np.array_equal(shared.attach(reply.screen.levels[0])[:, :, 0], values)
@@ -112,7 +112,7 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
     found = calm.client.submit(CheckVariants(job)).result(PATIENCE_S)
     reasons = {availability.variant: availability.reason for availability in found}
     assert reasons["cpu-parallel"] == ""
-    writing = {known.key for known in VARIANTS if known.quantises}
+    writing = {known.key for known in VARIANTS if known.integer_output}
     assert all(reasons[known.key] for known in VARIANTS if known.key not in writing)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.host import shared
-from engine.host.block_names import host_prefix, name_of, new_prefix
+from engine.host.segment_names import host_prefix, name_of, new_prefix
 
 MEGABYTE = 1 << 20
 FOLDER = Path("/dev/shm")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from engine.image.finished import finished_picture
 from engine.image.open import open_image
+from engine.image.result_picture import finished_picture
 from engine.image.save import save_image
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
 

@@ -4,10 +4,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from engine.mask.analysis import analyse, describe
+from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.mask.step import EXACT_STEPS, step_of
 
 
 def test_that_sobel_falls_into_its_textbook_factors():

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 
 import engine
-from engine.block import Block
-from engine.variants.contract import DeviceKind
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import block_for, mask_for
 
@@ -21,7 +21,7 @@ def main() -> None:
     random = np.random.default_rng(2)
     found = []
     for number, variant in enumerate(VARIANTS):
-        if variant.device is not DeviceKind.CUDA or not variant.cuttable or variant.library:
+        if variant.device is not DeviceKind.CUDA or not variant.band_invariant or variant.library:
             continue
         mask = mask_for(variant, 3, 3)
         # High enough for two bands, which have twice the mask's rows at least.
@@ -31,14 +31,14 @@ def main() -> None:
         for border in BORDERS if variant.key in EVERY_BORDER else (BORDERS[number % len(BORDERS)],):
             how = {
                 "border": border,
-                "cval": 3.0 if variant.only_bytes else 0.3,
+                "cval": 3.0 if variant.uint8_only else 0.3,
                 "variant": variant.key,
                 "block": block,
                 "device": "simulator",
             }
             # Results of 8 bit once, where there are any: the way there is the same for all borders.
-            kinds = [] if variant.only_bytes else [("float32", picture)]
-            if variant.only_bytes or (variant.quantises and border == BORDERS[-1]):
+            kinds = [] if variant.uint8_only else [("float32", picture)]
+            if variant.uint8_only or (variant.integer_output and border == BORDERS[-1]):
                 kinds.append(("same", bytes_of_it))
             for result, image in kinds:
                 whole = engine.correlate(image, mask, result=result, **how)

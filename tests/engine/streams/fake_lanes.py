@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.launches import Prepared
 from engine.streams.lanes import Work
-from engine.streams.timeline import Lane
-from engine.variants.contract import Prepared
+from engine.streams.timeline import QueuePolicy
 
 
-class Place:
+class Operand:
     """A place in a queue; it has a time once it was reached."""
 
     def __init__(self) -> None:
@@ -24,10 +24,10 @@ class Mark:
     """What stands for a place until it is taken back."""
 
     def __init__(self) -> None:
-        self._place: Place | None = Place()
+        self._place: Operand | None = Operand()
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Operand:
         assert self._place is not None, "used after it was taken back"
         return self._place
 
@@ -53,8 +53,8 @@ class FakeLanes:
         self._random = random.Random(seed)
         self._heeds_marks = heeds_marks
         self._is_eager = is_eager
-        self._queues: dict[Lane, deque[tuple[Place | None, Callable[[], None]]]] = {
-            lane: deque() for lane in (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
+        self._queues: dict[QueuePolicy, deque[tuple[Operand | None, Callable[[], None]]]] = {
+            lane: deque() for lane in (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT)
         }
         self._lock = threading.RLock()
         self._memory: dict[Any, np.ndarray] = {}
@@ -87,16 +87,16 @@ class FakeLanes:
 
     def copy_in(self, host: np.ndarray, on_device: np.ndarray, row: int) -> None:
         assert self.is_pinned(host)
-        self._put(Lane.COPY_IN, lambda: np.copyto(on_device[row : row + len(host)], host))
+        self._put(QueuePolicy.COPY_IN, lambda: np.copyto(on_device[row : row + len(host)], host))
 
     def launch(self, prepared: Prepared, image: np.ndarray, out: np.ndarray) -> None:
-        self._put(Lane.KERNEL, lambda: prepared.launch(image, out))
+        self._put(QueuePolicy.KERNEL, lambda: prepared.launch(image, out))
 
     def copy_out(self, on_device: np.ndarray, row: int, host: np.ndarray) -> None:
         assert self.is_pinned(host)
-        self._put(Lane.COPY_OUT, lambda: np.copyto(host, on_device[row : row + len(host)]))
+        self._put(QueuePolicy.COPY_OUT, lambda: np.copyto(host, on_device[row : row + len(host)]))
 
-    def mark(self, lane: Lane) -> Mark:
+    def mark(self, lane: QueuePolicy) -> Mark:
         mark = Mark()
         place = mark.place
 
@@ -106,7 +106,7 @@ class FakeLanes:
         self._put(lane, reach)
         return mark
 
-    def after(self, lane: Lane, mark: Mark) -> None:
+    def after(self, lane: QueuePolicy, mark: Mark) -> None:
         with self._lock:
             self._queues[lane].append((mark.place if self._heeds_marks else None, lambda: None))
 
@@ -135,7 +135,7 @@ class FakeLanes:
         """Whether nothing is under way."""
         return not any(self._queues.values())
 
-    def _put(self, lane: Lane, action: Callable[[], None]) -> None:
+    def _put(self, lane: QueuePolicy, action: Callable[[], None]) -> None:
         with self._lock:
             self._queues[lane].append((None, action))
             if self._is_eager:

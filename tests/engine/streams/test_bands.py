@@ -3,11 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.border import Border
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.reference import correlate
 from engine.streams.bands import cut, rows_of_chunk
+from engine.tasks.filtering.oracle import correlate
+from engine.tasks.filtering.problem import Problem
 
 
 @st.composite

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 
 import engine
-from engine.border import Border
 from engine.device.devices import devices
+from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant
+from engine.geometry.border import Border
+from engine.run.sampling import Step
 from engine.streams import chunking
-from engine.streams.timeline import Lane
-from engine.timing.sampling import Step
-from engine.variants.contract import DeviceKind
+from engine.streams.timeline import QueuePolicy
 from engine.variants.registry import VARIANTS, variant
 
 ROOT = Path(__file__).parents[3]
-CPU = [v.key for v in VARIANTS if v.device is DeviceKind.CPU and v.cuttable]
+CPU = [v.key for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 
 
 def bits(values: np.ndarray) -> np.ndarray:
@@ -59,8 +59,10 @@ def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator()
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    cuttable = {v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.cuttable and not v.library}
-    assert {entry["variant"] for entry in found} == cuttable
+    band_invariant = {
+        v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.band_invariant and not v.library
+    }
+    assert {entry["variant"] for entry in found} == band_invariant
     assert {"register-blocked"} <= {entry["variant"] for entry in found if entry["dtype"] == "uint8"}
     assert [entry for entry in found if not entry["same"] or entry["chunks"] < 2] == []
 
@@ -243,7 +245,7 @@ def test_that_a_place_whose_rows_are_apart_is_named_as_that() -> None:
         engine.filter_stream([good, good], [[1]], device="cpu", out=[np.empty_like(good), apart])
 
 
-@pytest.mark.parametrize("key", [v.key for v in VARIANTS if v.key in CPU and v.quantises])
+@pytest.mark.parametrize("key", [v.key for v in VARIANTS if v.key in CPU and v.integer_output])
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 1)])
 def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(
     key: str, dtype: str, channels: int
@@ -294,8 +296,8 @@ def test_that_a_stream_tells_its_progress_and_can_be_stopped() -> None:
 def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    running = replace(variant("cpu-serial"), cuttable=False)
-    monkeypatch.setattr("engine.variants.planner.variant", lambda key: running)
+    running = replace(variant("cpu-serial"), band_invariant=False)
+    monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
         engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
     whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")
@@ -303,7 +305,7 @@ def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
 
 
 def test_that_auto_takes_a_variant_that_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    running = replace(variant("cpu-serial"), cuttable=False)
+    running = replace(variant("cpu-serial"), band_invariant=False)
     choose = chunking.choose
     monkeypatch.setattr(
         chunking,
@@ -317,13 +319,13 @@ def test_that_auto_takes_a_variant_that_can_be_cut(monkeypatch: pytest.MonkeyPat
 def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other() -> None:
     streamed = engine.filter_stream(np.eye(100), [[1]], device="cpu", chunk_bytes=4000)
     timeline = streamed.timeline
-    assert timeline.lanes == (Lane.KERNEL,)
+    assert timeline.lanes == (QueuePolicy.KERNEL,)
     assert [(chunk.top, chunk.bottom) for chunk in timeline.chunks] == [
         (n, n + 10) for n in range(0, 100, 10)
     ]
     ends = [0.0, *(span.end_ms for span in timeline.spans)]
     assert all(span.begin_ms >= end for span, end in zip(timeline.spans, ends, strict=False))
-    assert timeline.end_to_end_ms >= timeline.busy_ms(Lane.KERNEL)
+    assert timeline.end_to_end_ms >= timeline.busy_ms(QueuePolicy.KERNEL)
 
 
 @pytest.mark.skipif(

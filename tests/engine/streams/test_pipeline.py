@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from engine.device.devices import device_named
+from engine.device.launches import Prepared
 from engine.errors import Cancelled, EngineError
 from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
 from engine.streams import staging
 from engine.streams.lanes import Work
 from engine.streams.pipeline import Pipeline
-from engine.streams.timeline import Chunk, Lane
-from engine.timing.request import describe_problem
-from engine.variants.contract import Prepared
-from engine.variants.planner import choose
+from engine.streams.timeline import Chunk, QueuePolicy
+from engine.variants.auto.planner import choose
 from tests.engine.streams.fake_lanes import FakeLanes
 
 CHUNKS = 11
@@ -126,7 +126,7 @@ def test_that_a_lane_has_one_chunk_at_a_time_and_a_chunk_its_lanes_in_order() ->
     pipeline = Pipeline(lanes, 3, 0.0)
     pipeline.run(chunks, lambda work: None)
     spans = pipeline.spans()
-    order = (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
+    order = (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT)
     assert [(span.chunk, span.lane) for span in spans] == [(n, lane) for n in range(CHUNKS) for lane in order]
     for lane in order:
         line = [span for span in spans if span.lane is lane]

@@ -5,11 +5,11 @@ from xml.etree import ElementTree
 import pytest
 
 from engine.errors import BadValue
+from engine.results.strict_json import json_text
 from engine.streams.drawing import draw
-from engine.streams.timeline import Chunk, Lane, Span, Timeline, timeline_from_json
-from engine.strict_json import json_text
+from engine.streams.timeline import Chunk, QueuePolicy, Span, Timeline, timeline_from_json
 
-LANES = (Lane.COPY_IN, Lane.KERNEL, Lane.COPY_OUT)
+LANES = (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT)
 TIMELINE = Timeline(
     device="cuda:0",
     variant="tiled",
@@ -34,8 +34,8 @@ def test_that_another_document_is_refused(document: object) -> None:
 
 
 def test_that_a_lane_is_busy_for_the_sum_of_its_spans() -> None:
-    assert TIMELINE.busy_ms(Lane.KERNEL) == pytest.approx(2.25)
-    assert TIMELINE.busy_ms(Lane.STAGE_IN) == 0
+    assert TIMELINE.busy_ms(QueuePolicy.KERNEL) == pytest.approx(2.25)
+    assert TIMELINE.busy_ms(QueuePolicy.STAGE_IN) == 0
     assert TIMELINE.lanes == LANES
 
 
@@ -48,7 +48,7 @@ def test_that_a_drawing_names_every_lane_and_chunk_and_is_the_same_each_time() -
 
 
 def test_that_a_timeline_of_many_chunks_and_one_of_none_can_be_drawn() -> None:
-    spans = tuple(Span(n, Lane.KERNEL, n, n + 0.5) for n in range(500))
+    spans = tuple(Span(n, QueuePolicy.KERNEL, n, n + 0.5) for n in range(500))
     many = replace(TIMELINE, chunks=TIMELINE.chunks * 200, spans=spans)
     assert draw(many, "png").startswith(b"\x89PNG")
     assert draw(replace(TIMELINE, spans=())).startswith(b"<?xml")

@@ -6,11 +6,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from engine.block import Block
-from engine.border import Border
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.timing.request import describe_problem
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.agreement import verify
 from engine.variants.cpu import band_walk, parallel, separable, two_passes
 
 KEYS = ("cpu-parallel", "cpu-separable")

@@ -7,9 +7,9 @@ a block with a barrier costs it 30 ms) and on a real device.
 from dataclasses import replace
 from functools import cache, partial
 
-from engine.block import Block
-from engine.border import Border
-from engine.layout import Layout
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from tests.engine.variants.cases import Case
 
 BORDERS = tuple(Border)

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine import reference
-from engine.block import Block
-from engine.border import Border
 from engine.device.devices import backend
-from engine.layout import Layout
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.metrics.agreement import is_exact_class, largest_magnitude, rounding_bound, verify
-from engine.problem import Problem
-from engine.timing.poisoning import run_on_poison
-from engine.timing.request import as_samples, describe_problem
+from engine.run.poisoning import run_on_poison
+from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import is_exact_class, largest_magnitude, rounding_bound, verify
+from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
 
 SMALL_BLOCK = Block(8, 4)
@@ -149,14 +149,14 @@ def check(variant: Variant, case: Case, device: str) -> None:
 
 
 def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, added: float = 0.0) -> None:
-    """Compare a result with the oracle by the rules of `engine.metrics.agreement`, apart from `verify` itself.
+    """Compare a result with the oracle by the rules of `engine.tasks.filtering.agreement`, apart from `verify` itself.
 
     `added` is what the variant may be off beyond these.
     """
     assert result.dtype == (samples.dtype if case.is_quantised else np.float32)
     assert result.shape == samples.shape
-    wanted = reference.correlate(samples, mask, case.border, case.cval)
-    bound = rounding_bound(reference.magnitudes(samples, mask, case.border, case.cval), mask.taps) + added
+    wanted = oracle.correlate(samples, mask, case.border, case.cval)
+    bound = rounding_bound(oracle.magnitudes(samples, mask, case.border, case.cval), mask.taps) + added
     if is_exact_class(samples, mask, case.cval if case.border is Border.CONSTANT else 0.0):
         bound = np.zeros_like(bound)
     if case.is_quantised:

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.block import Block
+from engine.device.launches import Operand, Pass
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import Pass, Place, Variant
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 
 
 @dataclass
@@ -129,24 +130,24 @@ def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: n
     out = np.full(shape, 77 if problem.is_quantised else np.nan, problem.result_dtype)
     padding = out[:, problem.width :].copy()
     arrays = {
-        Place.IMAGE: CountingArray(padded, counts, "picture"),
-        Place.SCRATCH: CountingArray(np.full(shape, np.nan, np.float32), counts, "scratch"),
-        Place.OUT: CountingArray(out, counts, "out"),
+        Operand.IMAGE: CountingArray(padded, counts, "picture"),
+        Operand.SCRATCH: CountingArray(np.full(shape, np.nan, np.float32), counts, "scratch"),
+        Operand.OUT: CountingArray(out, counts, "out"),
     }
     for step in variant.passes(problem, mask, block):
         run_pass(step, counts, arrays)
-    counts.out = arrays[Place.OUT].values[:, : problem.width]
+    counts.out = arrays[Operand.OUT].values[:, : problem.width]
     assert np.array_equal(out[:, problem.width :], padding, equal_nan=not problem.is_quantised)
     return counts
 
 
 def run_pass(
-    step: Pass, counts: Counts, arrays: dict[Place, CountingArray], *, in_order: bool = False
+    step: Pass, counts: Counts, arrays: dict[Operand, CountingArray], *, in_order: bool = False
 ) -> None:
     """Run one kernel over its whole grid, block by block; threads between two barriers in order if asked for."""
 
     def counted(argument: Any) -> Any:
-        if isinstance(argument, Place):
+        if isinstance(argument, Operand):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
             return CountingArray(argument, counts, "weight" if step.constant is None else "constant")

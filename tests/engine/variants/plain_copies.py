@@ -2,7 +2,7 @@
 
 from llvmlite import ir
 
-from engine.variants.emit.cuda_ir import I64, constant, moved
+from engine.variants.ir.cuda_ir import I64, constant, moved
 
 
 def copied_at_once(

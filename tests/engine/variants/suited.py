@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.block import Block, Limits
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.timing.request import describe_problem
-from engine.variants.contract import DeviceKind, Variant
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import simulator_cases
 from tests.engine.variants.cases import Case
@@ -38,12 +39,12 @@ def typed(variant: Variant, problem: Problem) -> Problem:
     """Return the problem with samples and results of types, and channels, that the variant takes."""
     if variant.key == "split-float16":
         return replace(problem, dtype="float32", channels=1)
-    return replace(problem, dtype="uint8", result_dtype="uint8") if variant.only_bytes else problem
+    return replace(problem, dtype="uint8", result_dtype="uint8") if variant.uint8_only else problem
 
 
 def suited(variant: Variant, case: Case) -> Case | None:
     """Return the case as the variant can take it; None where it takes no such mask."""
-    if variant.only_bytes:
+    if variant.uint8_only:
         # Ghost cells are bytes too.
         cval = float(round(abs(case.cval)) % 256)
         case = replace(case, dtype="uint8", pixels="even", cval=cval, is_quantised=True)
@@ -65,9 +66,9 @@ def suited(variant: Variant, case: Case) -> Case | None:
         )
     if variant.key in ("box", "cpu-box"):
         case = replace(case, weights=f"equal {case.weights}")
-    if variant.needs_finite and case.pixels == "strange":
+    if variant.finite_only and case.pixels == "strange":
         return None
-    if case.is_quantised and not variant.quantises:
+    if case.is_quantised and not variant.integer_output:
         return None
     if variant.key.startswith("row"):
         rows, columns = case.mask_shape

@@ -7,25 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.border import Border
+from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.metrics.agreement import verify
-from engine.timing.request import describe_problem
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.agreement import verify
+from engine.variants.box import box
 from engine.variants.contract import Variant
-from engine.variants.cuda import (
-    box,
-    byte_tiles,
-    fused_in_place,
-    fused_ring,
-    fused_strips,
-    low_rank_2,
-    register_blocked,
-    separable_fused,
-)
-from engine.variants.emit.cuda_byte_loader import byte_tile_loader
-from engine.variants.emit.cuda_strip_loader import strip_loader
-from engine.variants.emit.cuda_tile_loader import tile_loader
+from engine.variants.low_rank import low_rank_2
+from engine.variants.register_blocked import byte_tiles, register_blocked
+from engine.variants.register_blocked.cuda_byte_loader import byte_tile_loader
+from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+from engine.variants.separable_fused import fused_in_place, fused_ring, fused_strips, separable_fused
+from engine.variants.strips.cuda_strip_loader import strip_loader
 from tests.engine.variants.counting import count
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from engine.block import Block, Limits
-from engine.block_rules import MAX_GRID_Y, nearest_legal
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.mask import Mask
-from engine.problem import Problem
-from engine.variants.contract import DeviceKind, Variant
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import MOST_CELLS, has_kernels, mask_for, typed
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.variants.contract import DeviceKind, Variant
+from engine.device.launches import DeviceKind
+from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, check

@@ -5,14 +5,14 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from engine import reference
-from engine.block import Block
-from engine.border import Border
 from engine.device.index_rules import cpu_code
 from engine.device.result_rules import cpu_largest
+from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.metrics.agreement import largest_magnitude, rounding_bound
-from engine.timing.request import describe_problem
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import largest_magnitude, rounding_bound
 from engine.variants.contract import Variant
 from engine.variants.cpu import parallel, separable, serial
 from engine.variants.registry import VARIANTS
@@ -29,7 +29,7 @@ RANDOM = np.random.default_rng(4)
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
 @pytest.mark.parametrize(
     "variant",
-    [v for v in CUDA if not v.only_bytes and v.key != "split-float16"],
+    [v for v in CUDA if not v.uint8_only and v.key != "split-float16"],
     ids=lambda variant: variant.key,
 )
 def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
@@ -53,8 +53,8 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     assert model.shared_stores == counts.shared_stores
     assert model.constant_loads == counts.constant_loads
     assert model.flops == 2 * counts.multiplications
-    wanted = reference.correlate(image, mask, border, 2.5)
-    bound = rounding_bound(reference.magnitudes(image, mask, border, 2.5), mask.taps)
+    wanted = oracle.correlate(image, mask, border, 2.5)
+    bound = rounding_bound(oracle.magnitudes(image, mask, border, 2.5), mask.taps)
     added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
     assert np.all(np.abs(counts.out - wanted) <= bound + added)
 
@@ -64,8 +64,8 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
     [
         pytest.param(v, dtype, id=f"{v.key}-{dtype}")
         for v in CUDA
-        if v.quantises
-        for dtype in (("uint8",) if v.only_bytes else ("uint8", "uint16"))
+        if v.integer_output
+        for dtype in (("uint8",) if v.uint8_only else ("uint8", "uint16"))
     ],
 )
 def test_that_the_model_counts_quantised_results_by_their_own_size(variant: Variant, dtype: str) -> None:

@@ -1,0 +1,1 @@
+"""The Python calls: `engine.correlate`, `apply`, `apply_bank`, `matmul`."""

@@ -1,0 +1,130 @@
+"""`apply_bank`: several masks applied to one picture in one launch."""
+
+from collections.abc import Iterable
+
+from engine.api.filtering import Applied, BlockLike, MaskLike, Request, as_applied, as_mask
+from engine.device.devices import SIMULATOR_SIDE, backend, own_process_needed
+from engine.device_info import AUTO
+from engine.errors import BadValue, DeviceUnavailable
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.bank import Bank
+from engine.mask.mask import Mask
+from engine.run.arguments import Image
+from engine.run.bank import measure_bank
+from engine.run.measure import Outcome
+from engine.run.plan import SamplingPlan
+from engine.variants.auto.planner import Choice
+from engine.variants.ladder import implicit_gemm
+
+
+def apply_bank(
+    image: Image,
+    masks: Iterable[MaskLike],
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    flip: bool = False,
+    budget_s: float = 0.5,
+    layout: str | Layout = Layout.PITCHED,
+) -> Applied:
+    """Apply several masks to one picture in one launch of `implicit-gemm`, verify every result and time the launch.
+
+    Parameters
+    ----------
+    image, border, cval, anchor, device, layout
+        As for `engine.correlate`; the device has to be a CUDA device or the simulator.
+    masks : iterable of Mask, array of shape (rows, columns), or str
+        All of one shape, with the same anchor.
+    block : (int, int), Block or str, optional
+        (x, y): x pixels by y masks at once. None: up to 8 masks at once, and 512 threads at most.
+    flip : bool
+        Convolution instead of correlation.
+    budget_s : float
+        Time to spend on samples, seconds.
+
+    Returns
+    -------
+    Applied
+        `values` has the results one after another, shape (masks, H, W) or (masks, H, W, C). `result` tells of the
+        one launch for all masks: its `kernel_ms` is the time of all of them together.
+
+    Raises
+    ------
+    MaskError
+        No mask, or masks of different shapes or anchors.
+    DeviceUnavailable
+        No CUDA device; there is no CPU variant for a bank.
+    VerificationFailed
+        A result is further from the oracle than rounding explains; the message says of which mask.
+    EngineError
+        Anything else, in words.
+
+    Examples
+    --------
+    >>> import engine, numpy
+    >>> applied = engine.apply_bank(numpy.eye(3), [[[1, 2, 3]], [[0, 1, 0]]], device="simulator")
+    >>> applied.values[0]
+    array([[2., 1., 0.],
+           [3., 2., 1.],
+           [0., 3., 2.]], dtype=float32)
+    """
+    bank = Bank(tuple(as_mask(mask, anchor) for mask in _several(masks)))
+    if flip:
+        bank = bank.flipped()
+    variant = implicit_gemm.for_bank(bank)
+    first = _request(image, bank, border, cval, variant.key, block, device, layout)
+    # The request's own choice is the variant for one mask, and its default block that for one mask.
+    choice = Choice(variant, variant.default_block if block is None else first.choice.block)
+    return as_applied(
+        _outcome(first, choice, bank, SamplingPlan(budget_s=budget_s)), (len(bank), *first.shape)
+    )
+
+
+def _several(masks: Iterable[MaskLike]) -> tuple[MaskLike, ...]:
+    if isinstance(masks, Mask | str) or not isinstance(masks, Iterable):
+        raise BadValue(
+            "The masks are no list",
+            "this call applies several masks",
+            "Pass a list of masks, or call engine.apply with one.",
+        )
+    return tuple(masks)
+
+
+def _request(
+    image: Image,
+    bank: Bank,
+    border: str | Border,
+    cval: float,
+    key: str,
+    block: BlockLike | None,
+    device: str | None,
+    layout: str | Layout,
+) -> Request:
+    what = "Several masks in one launch need a CUDA device"
+    remedy = f"Apply one mask at a time, or choose the simulator (pictures up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE})."
+    try:
+        request = Request(
+            image, bank.masks[0], border, cval, None, key, block, device, flip=False, layout=layout
+        )
+    except DeviceUnavailable as error:
+        if device not in (None, AUTO):
+            raise
+        raise DeviceUnavailable(what, error.why, remedy) from error
+    if request.device.kind != implicit_gemm.VARIANT.device.value:
+        raise DeviceUnavailable(what, f"the device asked for is {request.device.title}", remedy)
+    return request
+
+
+def _outcome(request: Request, choice: Choice, bank: Bank, plan: SamplingPlan) -> Outcome:
+    if own_process_needed(request.device):
+        from engine.simulator.filtering import measure_bank_in_simulator
+
+        return measure_bank_in_simulator(
+            choice, request.problem, bank, request.samples, layout=request.layout
+        )
+    machine = backend(request.device.key)
+    return measure_bank(choice, request.problem, bank, request.samples, machine, plan, layout=request.layout)

@@ -1,0 +1,360 @@
+"""The Python calls that people use: filter an array or a picture, and ask what can run here."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.device.devices import backend, device_named, own_process_needed
+from engine.device.devices import devices as known_devices
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import BadValue, EngineError, UnsupportedVariant, VerificationFailed
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import refuse_block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.mask.resolve import resolve_mask
+from engine.results.measurement import RunResult
+from engine.run.arguments import Image, as_array, as_number, as_seconds
+from engine.run.measure import Outcome, device_for, filter_once, measure
+from engine.run.plan import SamplingPlan
+from engine.run.resolve import as_samples, describe_problem, result_dtype_for
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.planner import Choice, choose
+from engine.variants.contract import Variant
+from engine.variants.registry import VARIANTS, variant
+
+MaskLike = Mask | ArrayLike | str
+BlockLike = Block | tuple[int, int] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A filtered picture with its proof and its times.
+
+    Parameters
+    ----------
+    values : ndarray of the picture's shape, float32 or of the picture's type, as it was asked for
+        Of several masks (`engine.apply_bank`) one such result after another, along a first axis.
+    result : RunResult
+        Variant, block, device, timing, verification.
+    """
+
+    values: np.ndarray
+    result: RunResult
+
+
+def correlate(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
+) -> np.ndarray:
+    """Correlate a picture with a mask (the mask is not flipped).
+
+    Parameters
+    ----------
+    image : array of shape (H, W) or (H, W, C), or Picture
+        1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32. Of a
+        `Picture` the pixels are filtered, its alpha is not.
+    mask : Mask, array of shape (rows, columns), or str
+        A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".
+    border : {"zero", "constant", "replicate", "reflect", "mirror", "wrap"}
+    cval : float
+        Value of the cells outside for "constant".
+    anchor : (int, int), optional
+        (row, column) of the mask cell that lies on the pixel; None: the mask's own, by default
+        (rows // 2, columns // 2).
+    variant : str
+        A key of `list_variants()`, or "auto".
+    block : (int, int), Block or str, optional
+        (x, y): columns and rows of threads. None: the variant's default.
+    device : str, optional
+        "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
+    layout : {"pitched", "packed"}
+        Of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends. The result is
+        the same. Rows on the CPU are always packed.
+    result : {"float32", "same"}
+        Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and rounded
+        half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.
+
+    Returns
+    -------
+    ndarray of the picture's shape, float32 or of the picture's type
+
+    Raises
+    ------
+    EngineError
+        Told in words; nothing is ever computed another way instead.
+
+    Examples
+    --------
+    >>> import engine, numpy
+    >>> engine.correlate(numpy.eye(3), [[1, 2, 3]], device="cpu")
+    array([[2., 1., 0.],
+           [3., 2., 1.],
+           [0., 3., 2.]], dtype=float32)
+    """
+    request = Request(
+        image, mask, border, cval, anchor, variant, block, device, flip=False, layout=layout, result=result
+    )
+    return request.filter()
+
+
+def convolve(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
+) -> np.ndarray:
+    """Convolve a picture with a mask: `correlate` with the mask, and its anchor, turned by 180 degrees.
+
+    Parameters, result and errors as for `correlate`.
+    """
+    request = Request(
+        image, mask, border, cval, anchor, variant, block, device, flip=True, layout=layout, result=result
+    )
+    return request.filter()
+
+
+def apply(
+    image: Image,
+    mask: MaskLike,
+    *,
+    border: str | Border = "zero",
+    cval: float = 0.0,
+    anchor: tuple[int, int] | None = None,
+    variant: str = AUTO,
+    block: BlockLike | None = None,
+    device: str | None = None,
+    flip: bool = False,
+    budget_s: float = 0.5,
+    layout: str | Layout = Layout.PITCHED,
+    result: str = "float32",
+) -> Applied:
+    """Filter a picture, verify the result against the float64 oracle, and time it.
+
+    Parameters
+    ----------
+    image, mask, border, cval, anchor, variant, block, device
+        As for `correlate`.
+    flip : bool
+        Convolution instead of correlation.
+    budget_s : float
+        Time to spend on samples, seconds.
+    layout, result
+        As for `correlate`.
+
+    Returns
+    -------
+    Applied
+
+    Raises
+    ------
+    VerificationFailed
+        The result is further from the oracle than rounding explains.
+    EngineError
+        Anything else, in words.
+    """
+    request = Request(
+        image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
+    )
+    return request.measure(SamplingPlan(budget_s=as_seconds(budget_s)))
+
+
+def list_devices() -> tuple[DeviceInfo, ...]:
+    """Return every device, usable or not, with the reason why not."""
+    return known_devices()
+
+
+def list_variants() -> tuple[Variant, ...]:
+    """Return every variant, in teaching order."""
+    return VARIANTS
+
+
+class Request:
+    """One call, looked up: samples, mask, problem, device, variant, block.
+
+    Parameters as for `apply`.
+
+    Attributes
+    ----------
+    samples : ndarray of shape (H, W, C)
+    mask : Mask
+        As it is correlated: already flipped for a convolution.
+    problem : Problem
+    layout : Layout
+    device : DeviceInfo
+    block : Block or None
+        The one that was asked for.
+
+    Raises
+    ------
+    EngineError
+        The picture, the mask, a name, a value or the block is not legal.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        mask: MaskLike,
+        border: str | Border,
+        cval: float,
+        anchor: tuple[int, int] | None,
+        key: str,
+        block: BlockLike | None,
+        device: str | None,
+        *,
+        flip: bool,
+        layout: str | Layout = Layout.PITCHED,
+        result: str = "float32",
+    ) -> None:
+        array = as_array(image)
+        self.shape = array.shape
+        self.samples = as_samples(array)
+        self.mask = as_mask(mask, anchor)
+        if flip:
+            self.mask = self.mask.flipped()
+        result_dtype = result_dtype_for(result, array, self.samples)
+        self.problem: Problem = describe_problem(
+            self.samples, self.mask, border, as_number(cval), result_dtype
+        )
+        self.layout = Layout.named(layout)
+        self.device = _device(key, device)
+        self.block = wanted = _as_block(block)
+        self._key = key
+        if wanted is not None and not self.choice.variant.uses_block:
+            # Such a variant does not look at the block; the request is the same mistake on every machine.
+            _refuse_illegal(wanted, self.device.limits)
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The variant and its block; looked up when it is asked for, which takes `auto` 0.1 to 0.4 ms."""
+        return choose(self._key, self.problem, self.mask, self.block, self.device)
+
+    def filter(self) -> np.ndarray:
+        """Return the filtered picture, unverified (in the simulator it is verified all the same)."""
+        if own_process_needed(self.device):
+            return self.measure(SamplingPlan()).values
+        values = filter_once(
+            self.choice,
+            self.problem,
+            self.mask,
+            self.samples,
+            backend(self.device.key),
+            layout=self.layout,
+        )
+        return values.reshape(self.shape)
+
+    def measure(self, plan: SamplingPlan) -> Applied:
+        """Return the filtered picture with its proof and its times.
+
+        Raises
+        ------
+        VerificationFailed
+        EngineError
+            Anything else that failed.
+        """
+        return as_applied(self.outcome(plan), self.shape)
+
+    def outcome(self, plan: SamplingPlan, *, seed: int = 0) -> Outcome:
+        """Return what came of the run, a failure too; in the simulator nothing is sampled."""
+        if own_process_needed(self.device):
+            from engine.simulator.filtering import measure_in_simulator
+
+            return measure_in_simulator(
+                self.choice, self.problem, self.mask, self.samples, seed=seed, layout=self.layout
+            )
+        return measure(
+            self.choice,
+            self.problem,
+            self.mask,
+            self.samples,
+            backend(self.device.key),
+            plan,
+            seed=seed,
+            layout=self.layout,
+        )
+
+
+def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
+    """Return what came of a run, in the shape that the caller expects.
+
+    Raises
+    ------
+    VerificationFailed
+    EngineError
+        Anything else that failed.
+    """
+    if outcome.values is None:
+        raise outcome.error or EngineError(outcome.result.failure)
+    verification = outcome.result.verification
+    if verification is not None and not verification.passed:
+        raise VerificationFailed(
+            f"The result of '{outcome.result.variant}'", verification.reason, "Choose another variant."
+        )
+    return Applied(outcome.values.reshape(shape), outcome.result)
+
+
+def _device(key: str, device: str | None) -> DeviceInfo:
+    wanted = AUTO if device is None else device
+    if not isinstance(wanted, str):
+        raise BadValue(
+            f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
+        )
+    if key == AUTO:
+        return device_named(wanted)
+    chosen = variant(key)
+    if wanted != AUTO:
+        # A CPU variant runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
+        device_named(wanted)
+    return device_for(chosen, wanted)
+
+
+def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
+    """Return the mask that a caller means, with the anchor where one is given.
+
+    Raises
+    ------
+    EngineError
+        It is no mask: no table of numbers, an unknown name, a file that cannot be read.
+    """
+    if isinstance(mask, str):
+        mask = resolve_mask(mask)
+    if not isinstance(mask, Mask):
+        return Mask(mask, anchor)
+    return mask if anchor is None else mask.with_anchor(anchor)
+
+
+def _as_block(block: BlockLike | None) -> Block | None:
+    if block is None or isinstance(block, Block):
+        return block
+    if isinstance(block, str):
+        return Block.parse(block)
+    sides = block if isinstance(block, Iterable) else (block,)
+    return Block.parse("x".join(str(side) for side in sides))
+
+
+def _refuse_illegal(block: Block, limits: Limits) -> None:
+    refusal = refuse_block(block, limits)
+    if refusal is not None:
+        raise UnsupportedVariant(
+            "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
+        )

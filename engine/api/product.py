@@ -1,0 +1,87 @@
+"""The Python call: `engine.matmul(a, b)`."""
+
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from engine.device.devices import backend, device_named, own_process_needed
+from engine.device_info import AUTO
+from engine.errors import BadValue, EngineError, VerificationFailed
+from engine.run.measure_product import device_for, multiply_once
+from engine.simulator.product import multiply_in_simulator
+from engine.tasks.product.operands import as_matrix, product_of
+from engine.tasks.product.tile import as_tile
+from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.matmul.registry import matmul_variant
+
+
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    variant: str = AUTO,
+    tile: SupportsIndex | None = None,
+    device: str | None = None,
+) -> np.ndarray:
+    """Multiply two matrices in float32.
+
+    Parameters
+    ----------
+    a : array of shape (rows, inner)
+    b : array of shape (inner, columns)
+        Real numbers of any type; they become float32.
+    variant : str
+        "matmul-naive", "matmul-tiled", "numpy", or "auto": tiled on a CUDA device, else NumPy.
+    tile : int, optional
+        Side of the block of threads, 2 to 32. None: the variant's default, 16.
+    device : str, optional
+        "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
+
+    Returns
+    -------
+    ndarray of shape (rows, columns), float32
+
+    Raises
+    ------
+    EngineError
+        Told in words; nothing is ever computed another way instead.
+
+    Examples
+    --------
+    >>> import engine
+    >>> engine.matmul([[1, 2], [3, 4]], [[1], [10]], variant="numpy")
+    array([[21.],
+           [43.]], dtype=float32)
+    """
+    left, right = as_matrix("A", a), as_matrix("B", b)
+    product_of(left, right)
+    side = None if tile is None else as_tile(tile)
+    wanted = AUTO if device is None else device
+    if not isinstance(wanted, str):
+        raise BadValue(
+            f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
+        )
+    chosen = _chosen(variant, wanted)
+    machine = device_for(chosen, wanted)
+    used = chosen.default_tile if side is None else side
+    if not own_process_needed(machine):
+        return multiply_once(chosen, used, left, right, backend(machine.key))
+    outcome = multiply_in_simulator(chosen, used, left, right)
+    if outcome.values is None:
+        raise outcome.error or EngineError(outcome.result.failure)
+    if not outcome.result.is_proven:
+        raise VerificationFailed(
+            f"The result of '{chosen.key}'", outcome.result.status, "Choose another variant."
+        )
+    return outcome.values
+
+
+def _chosen(key: str, device: str) -> MatmulVariant:
+    if key != AUTO:
+        chosen = matmul_variant(key)
+        if device != AUTO:
+            # NumPy runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
+            device_named(device)
+        return chosen
+    return matmul_variant("matmul-tiled" if device_named(device).kind == "cuda" else "numpy")

@@ -1,0 +1,83 @@
+"""What a device runs: launches, passes with their arguments, and a variant made ready. No Numba in here."""
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class DeviceKind(StrEnum):
+    """What a variant is written for."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch: its grid and block in (x, y, z), its static shared and its constant memory in bytes."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int = 0
+    constant_bytes: int = 0
+
+    @property
+    def blocks(self) -> int:
+        """Blocks in the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+class Prepared(Protocol):
+    """A variant made ready for one problem, mask and block."""
+
+    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+        """Enqueue (CUDA) or do (CPU) one filtering.
+
+        Parameters
+        ----------
+        image : array of shape (H, W or more, C)
+            On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: what lies past the
+            problem's width means nothing and must not change a result.
+        out : array of shape (H, W or more, C), of the problem's `result_dtype`
+            On the same device; every sample of the result is written.
+        stream : device stream, optional
+            CUDA only.
+        """
+
+
+class Operand(Enum):
+    """An array that a pass gets when it is launched."""
+
+    IMAGE = "the picture"
+    SCRATCH = "float32 values between two passes, of the result's shape"
+    OUT = "the result"
+    MATRIX_A = "the left matrix of a product"
+    MATRIX_B = "the right matrix of a product"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One kernel of a CUDA variant with all its arguments.
+
+    Parameters
+    ----------
+    name : str
+    kernel : Numba dispatcher
+        `kernel.py_func` is the plain Python function.
+    signature : tuple
+        Numba types of the arguments.
+    launch : Launch
+    arguments : tuple
+        In the kernel's order: an `Operand`, an array (uploaded once), or a number.
+    constant : tuple of (str, ndarray), optional
+        The name of an array in the kernel's constant memory, and the float32 values that it holds at each launch.
+    """
+
+    name: str
+    kernel: Any
+    signature: tuple[Any, ...]
+    launch: Launch
+    arguments: tuple[Any, ...]
+    constant: tuple[str, np.ndarray] | None = None

@@ -1,0 +1,65 @@
+"""What the rest of the program knows about a device. No Numba in here; `engine.device` finds these facts out."""
+
+from dataclasses import dataclass, field
+
+from engine.geometry.block import Limits
+
+AUTO = "auto"
+"""The key of no device: one that works is chosen."""
+SIMULATOR = "simulator"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device, as the window and the command line show it.
+
+    Parameters
+    ----------
+    key : str
+        "cpu", "cuda:0", ..., "simulator".
+    kind : str
+        "cpu" or "cuda": which variants run there.
+    title : str
+    available : bool
+    reason : str
+        Why it cannot be used and what to do; empty if it can.
+    times_mean_speed : bool
+        False for the simulator, whose times are never shown as speed.
+    facts : dict of str to str
+        For people: cores, memory, compute capability, driver, clocks.
+    limits : Limits
+        What a block may be there.
+    bandwidth_gb_s : float, optional
+        Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None where it
+        is not known.
+    """
+
+    key: str
+    kind: str
+    title: str
+    available: bool
+    reason: str
+    times_mean_speed: bool
+    facts: dict[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    bandwidth_gb_s: float | None = None
+
+    @property
+    def is_usable_gpu(self) -> bool:
+        """Whether it is a real GPU that can be used; the simulator is none."""
+        return self.available and self.kind == "cuda" and self.times_mean_speed
+
+    # The facts have no hash of their own.
+    def __hash__(self) -> int:
+        return hash((self.key, self.title))
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The machine and the versions behind a result."""
+
+    device: str
+    driver: str = ""
+    clocks: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    commit: str = ""

@@ -1,0 +1,149 @@
+"""Writing a file whole or not at all: the one way in which pictures, sessions, settings and results are saved."""
+
+import errno
+import os
+import reprlib
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from engine.errors import BadValue, FileWriteError
+from engine.files.part_files import part_file, remove_dead_parts
+
+_CHOOSE_ANOTHER = "Choose another folder or name."
+
+# What the operating system's number means to a person, and what would do.
+_REASONS: dict[int, tuple[str, str]] = {
+    errno.ENOENT: ("its folder does not exist", "Create the folder first, or choose another one."),
+    errno.ENOTDIR: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
+    errno.EEXIST: ("a file, or a link that leads nowhere, has its name", _CHOOSE_ANOTHER),
+    errno.EACCES: ("you may not write in that folder", "Choose another folder or change its permissions."),
+    errno.EPERM: ("you may not write in that folder", "Choose another folder or change its permissions."),
+    errno.EROFS: ("the disk can only be read", "Choose another folder."),
+    errno.ENOSPC: ("the disk is full", "Free some space or choose another disk."),
+    errno.EDQUOT: ("your share of the disk is used up", "Free some space or choose another disk."),
+    errno.EFBIG: ("it is larger than this disk allows a file to be", "Choose another disk."),
+    errno.ELOOP: ("it is a loop of symbolic links", _CHOOSE_ANOTHER),
+    errno.EISDIR: ("there is a folder of that name", "Add a file name."),
+    errno.ENAMETOOLONG: ("its name is too long", "Choose a shorter name."),
+}
+
+
+def path_text(path: str | os.PathLike[str]) -> str:
+    """Return a path as text.
+
+    Raises
+    ------
+    BadValue
+        It is none.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise BadValue(
+            f"{reprlib.repr(path)} is no path", "a file has a name", "Give it as text or as a pathlib.Path."
+        )
+    return text
+
+
+_writing = threading.RLock()
+
+
+@contextmanager
+def undivided() -> Iterator[None]:
+    """Hold off the end of the process while files are written that belong together.
+
+    Each file is whole by itself (`atomic_write`). Whoever is to end the process from another thread enters first, so
+    that neither a temporary file nor one half of a set stays behind.
+    """
+    with _writing:
+        yield
+
+
+def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
+    """Write `data` to `path` so that the file holds either its old content or all of the new.
+
+    The bytes go to a temporary file in the same folder, reach the disk, and then take the name in one step.
+    A failure or a kill at any moment leaves the old file as it was. A symbolic link stays a link: the file
+    that it points to is replaced. The permissions of a replaced file are kept.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File to create or to replace. Its folder must exist.
+    data : bytes
+        The whole content.
+
+    Raises
+    ------
+    FileWriteError
+        The folder does not exist or cannot be written, the disk is full, `path` is a folder, and the like.
+    """
+    try:
+        # A link is followed, as every other program does that saves over it.
+        target = Path(os.path.realpath(path))
+        if not os.path.basename(os.fspath(path)) or target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder")
+        if target.is_symlink():  # still a link after all were followed: they lead in a circle
+            raise OSError(errno.ELOOP, "is a loop")
+        if target.exists() and not target.is_file():
+            raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
+        if target.exists() and not os.access(target, os.W_OK):
+            # Replacing asks only the folder; a file that somebody protected stays.
+            raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
+        with undivided():
+            _write_beside_and_replace(target, data)
+    except OSError as error:
+        raise write_error(os.fspath(path), error) from error
+    except ValueError as error:  # a NUL in the path
+        raise FileWriteError(
+            f"{path!r} cannot be written", "it is not a possible path", _CHOOSE_ANOTHER
+        ) from error
+
+
+def write_error(path: str, error: OSError) -> FileWriteError:
+    """Return what the operating system's error means to a person who writes to `path`."""
+    why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
+    return FileWriteError(f"{path} cannot be written", why, remedy)
+
+
+def _write_beside_and_replace(target: Path, data: bytes | memoryview) -> None:
+    remove_dead_parts(target.parent)
+    file = part_file(target.parent)
+    temporary = file.name
+    try:
+        # It stays open, and so locked, until it has its name.
+        with file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            if os.name != "posix":
+                file.close()  # an open file cannot be renamed there
+            # A temporary file can only be read by its owner.
+            os.chmod(temporary, _permissions(target))
+            os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(target.parent)
+
+
+def _permissions(target: Path) -> int:
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    # The mask can only be read by setting it; 0o022 is restored at once.
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Let the new name survive a power failure; not every system can, and the file itself is safe already."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

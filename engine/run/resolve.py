@@ -1,0 +1,129 @@
+"""From what a person asks for to a problem that a variant can be asked about."""
+
+import numpy as np
+
+from engine.errors import BadValue, UnknownName
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, RESULT_TYPES, Problem
+
+
+def as_samples(image: np.ndarray) -> np.ndarray:
+    """Return a picture as the variants take it.
+
+    Parameters
+    ----------
+    image : ndarray of shape (H, W) or (H, W, C)
+        uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
+        results are.
+
+    Returns
+    -------
+    ndarray of shape (H, W, C), C-contiguous, aligned, in native byte order
+
+    Raises
+    ------
+    BadValue
+        Not two or three axes, an empty axis, more than four channels, or not real numbers.
+    """
+    array = np.asarray(image)
+    if array.ndim == 0 and array.dtype.kind in "US":
+        raise BadValue(
+            f"the text {str(image)[:40]!r}",
+            "a picture is an array",
+            "Open a file with engine.open_image first.",
+        )
+    if array.ndim not in (2, 3):
+        raise BadValue(
+            f"an array of {array.ndim} {'axis' if array.ndim == 1 else 'axes'}",
+            "a picture has rows and columns, and may have channels",
+            "Pass an array of shape (H, W) or (H, W, C).",
+        )
+    if 0 in array.shape:
+        raise BadValue(f"an array of shape {array.shape}", "it has no pixels", "Pass at least one pixel.")
+    if array.ndim == 3 and array.shape[2] > MAX_CHANNELS:
+        raise BadValue(
+            f"a picture of {array.shape[2]} channels",
+            f"at most {MAX_CHANNELS} channels can be filtered at once",
+            "Filter the channels in groups of at most 4.",
+        )
+    if array.dtype.kind not in "buif":
+        raise BadValue(
+            f"samples of type {array.dtype}",
+            "only real numbers can be filtered",
+            "Convert the picture to float32.",
+        )
+    dtype = np.dtype(np.uint8) if array.dtype.kind == "b" else array.dtype.newbyteorder("=")
+    if dtype.name not in DTYPES:
+        dtype = np.dtype(np.float32)
+    # float64 samples past float32's range become infinite, as they would in any float32 program.
+    with np.errstate(over="ignore"):
+        samples = np.require(array, dtype, ["C", "A"])
+    # Not np.newaxis: the simulator's copies take an axis of stride 0 for a broadcast one and drop it.
+    return samples if samples.ndim == 3 else samples.reshape(*samples.shape, 1)
+
+
+def result_dtype_for(wanted: str, image: np.ndarray, samples: np.ndarray) -> str:
+    """Return the sample type of a result.
+
+    Parameters
+    ----------
+    wanted : str
+        One of `engine.tasks.filtering.problem.RESULT_TYPES`.
+    image : ndarray
+        The picture as it was given.
+    samples : ndarray
+        What `as_samples` made of it.
+
+    Raises
+    ------
+    UnknownName
+        Another word.
+    BadValue
+        The picture's own type is asked for, and it is none that results can have.
+    """
+    if wanted not in RESULT_TYPES:
+        raise UnknownName(
+            f"results of type {wanted!r}",
+            "there is no such choice",
+            f"Choose one of {', '.join(RESULT_TYPES)}.",
+        )
+    if wanted == "same" and image.dtype.newbyteorder("=") != samples.dtype:
+        raise BadValue(
+            f"results of type {image.dtype}, as the picture",
+            f"a picture of that type is filtered as {samples.dtype}, and results are {', '.join(DTYPES)}",
+            "Choose float32 results, or convert the picture first.",
+        )
+    return samples.dtype.name if wanted == "same" else wanted
+
+
+def describe_problem(
+    samples: np.ndarray, mask: Mask, border: Border | str, cval: float, result_dtype: str = "float32"
+) -> Problem:
+    """Return the problem of filtering `samples` (H x W x C) with a mask.
+
+    Raises
+    ------
+    BadValue
+        The constant is not a finite float32, or the result is neither float32 nor of the samples' type.
+    UnknownName
+        No border is called that.
+    """
+    if not abs(cval) <= float(np.finfo(np.float32).max):
+        raise BadValue(
+            f"a constant border of {cval:g}",
+            "it is not a finite number of float32",
+            "Keep it between -3.4e+38 and 3.4e+38.",
+        )
+    height, width, channels = samples.shape
+    return Problem(
+        height=height,
+        width=width,
+        channels=channels,
+        dtype=samples.dtype.name,
+        mask_shape=mask.shape,
+        anchor=mask.anchor,
+        border=Border.named(border),
+        cval=float(cval),
+        result_dtype=result_dtype,
+    )

@@ -1,0 +1,1 @@
+"""Filtering a picture with a mask: problem, float64 oracle, agreement, model of work."""

@@ -1,0 +1,132 @@
+"""Problem: everything about a filtering that is known without looking at a pixel."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from engine.errors import BadValue
+from engine.geometry.border import Border
+
+DTYPES = ("uint8", "uint16", "float32")
+RESULT_TYPES = ("float32", "same")
+"""How a person asks for the sample type of a result: "same" is that of the picture."""
+MAX_CHANNELS = 4
+MAX_SIDE = 1 << 24
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Shape, type, mask shape and border of one filtering.
+
+    Parameters
+    ----------
+    height, width : int
+        Picture size in pixels; at least 1 x 1.
+    channels : int
+        Interleaved channels that are filtered, 1 to 4.
+    dtype : str
+        Sample type of the picture: "uint8", "uint16" or "float32".
+    mask_shape : tuple of int
+        (rows, columns) of the mask.
+    anchor : tuple of int
+        (row, column) of the mask cell that lies on the pixel.
+    border : Border
+        The rule for ghost cells.
+    cval : float
+        Value of a ghost cell for `Border.CONSTANT`, in the picture's own units; 0 for `Border.ZERO`.
+    result_dtype : str
+        Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32 one with
+        the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
+
+    Raises
+    ------
+    BadValue
+        A size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or a result that is neither
+        float32 nor of the picture's type.
+    """
+
+    height: int
+    width: int
+    channels: int = 1
+    dtype: str = "float32"
+    mask_shape: tuple[int, int] = (3, 3)
+    anchor: tuple[int, int] = (1, 1)
+    border: Border = Border.ZERO
+    cval: float = 0.0
+    result_dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
+            raise BadValue(
+                f"a picture of {self.height} x {self.width}",
+                f"each side must have 1 to {MAX_SIDE:,} pixels",
+                "Use a picture within these sizes.",
+            )
+        if not 1 <= self.channels <= MAX_CHANNELS:
+            raise BadValue(
+                f"a picture of {self.channels} channels",
+                f"1 to {MAX_CHANNELS} channels can be filtered",
+                "Filter the channels in groups of at most 4.",
+            )
+        if self.dtype not in DTYPES:
+            raise BadValue(
+                f"samples of type {self.dtype}",
+                f"the variants take {', '.join(DTYPES)}",
+                "Convert the picture to float32 first.",
+            )
+        rows, columns = self.mask_shape
+        if not (0 <= self.anchor[0] < rows and 0 <= self.anchor[1] < columns):
+            raise BadValue(
+                f"anchor {self.anchor}",
+                f"the mask has {rows} x {columns} cells, counted from (0, 0)",
+                f"Choose a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
+            )
+        if self.result_dtype not in ("float32", self.dtype):
+            own = "" if self.dtype == "float32" else f" or {self.dtype}, as the picture"
+            raise BadValue(
+                f"a result of type {self.result_dtype} from a picture of {self.dtype}",
+                "a result is float32, or it has the picture's own type",
+                f"Choose float32{own}.",
+            )
+
+    @property
+    def taps(self) -> int:
+        """Cells of the mask: multiply-adds for each sample of the result."""
+        return self.mask_shape[0] * self.mask_shape[1]
+
+    @property
+    def samples(self) -> int:
+        """Samples of the picture, and of the result: height x width x channels."""
+        return self.height * self.width * self.channels
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of the whole filtering, computed directly."""
+        return self.samples * self.taps
+
+    @cached_property
+    def itemsize(self) -> int:
+        """Bytes of one sample of the picture."""
+        return int(np.dtype(self.dtype).itemsize)
+
+    @cached_property
+    def result_itemsize(self) -> int:
+        """Bytes of one sample of the result."""
+        return int(np.dtype(self.result_dtype).itemsize)
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether results are rounded to whole numbers of 8 or 16 bit."""
+        return self.result_dtype != "float32"
+
+    @property
+    def ghost_value(self) -> float:
+        """Value of a ghost cell: `cval` for a constant border, else 0."""
+        return self.cval if self.border is Border.CONSTANT else 0.0
+
+    @property
+    def size_text(self) -> str:
+        """Width x height x channels, as people write it."""
+        colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
+        return f"{self.width} x {self.height} {colour}"

@@ -1,0 +1,106 @@
+"""The two matrices of a product: an array as the kernels take it, and random ones to measure with."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.errors import BadValue
+from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.tasks.product.problem import MatrixProduct
+
+Matrix = NDArray[np.float32]
+
+
+def as_matrix(name: str, values: ArrayLike) -> Matrix:
+    """Return a matrix as the kernels take it.
+
+    Parameters
+    ----------
+    name : str
+        "A" or "B", for the errors.
+    values : array of shape (rows, columns)
+        Real numbers of any type; they become float32.
+
+    Returns
+    -------
+    ndarray of shape (rows, columns), float32, C-contiguous, aligned
+
+    Raises
+    ------
+    BadValue
+        Not two axes, an empty axis, rows that differ in length, or not real numbers.
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise BadValue(
+            f"matrix {name} is no array", "its rows differ in length", "Make them equally long."
+        ) from error
+    if array.ndim != 2:
+        raise BadValue(
+            f"matrix {name} has {array.ndim} {'axis' if array.ndim == 1 else 'axes'}",
+            "a matrix has rows and columns",
+            "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column.",
+        )
+    if 0 in array.shape:
+        raise BadValue(
+            f"matrix {name} of {_shape(array)}", "it has no elements", "Pass at least one element."
+        )
+    if array.dtype.kind not in "buif":
+        raise BadValue(
+            f"matrix {name} of type {array.dtype}",
+            "only real numbers can be multiplied here",
+            "Convert it to float32.",
+        )
+    # What is past float32's range becomes infinite, as it would in any float32 program.
+    with np.errstate(over="ignore"):
+        return np.require(array, np.float32, ["C", "A"])
+
+
+def product_of(a: np.ndarray, b: np.ndarray) -> MatrixProduct:
+    """Return the product that two matrices have.
+
+    Raises
+    ------
+    BadValue
+        The inner sizes differ.
+    """
+    if a.shape[1] != b.shape[0]:
+        turned = " B turned (b.T) would fit." if a.shape[1] == b.shape[1] else ""
+        raise BadValue(
+            f"A of {_shape(a)} times B of {_shape(b)}",
+            f"A has {a.shape[1]} columns and B has {b.shape[0]} rows, and these two must be equal",
+            f"Pass a B of {a.shape[1]} rows.{turned}",
+        )
+    return MatrixProduct(a.shape[0], a.shape[1], b.shape[1])
+
+
+def refuse_too_large(product: MatrixProduct) -> None:
+    """Refuse matrices that would fill the memory, before any is made.
+
+    Raises
+    ------
+    BadValue
+    """
+    if product.bytes > DEFAULT_MAX_BYTES:
+        raise BadValue(
+            f"matrices of {product.size_text}",
+            f"the three take {bytes_text(product.bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
+            "Choose a smaller size.",
+        )
+
+
+def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
+    """Return A and B of uniform random numbers from -1 to 1, the same for the same seed."""
+    random = np.random.default_rng(seed)
+
+    def matrix(rows: int, columns: int) -> Matrix:
+        numbers = random.random((rows, columns), np.float32)
+        numbers *= np.float32(2.0)
+        numbers -= np.float32(1.0)
+        return numbers
+
+    return matrix(product.rows, product.inner), matrix(product.inner, product.columns)
+
+
+def _shape(array: np.ndarray) -> str:
+    return " x ".join(str(side) for side in array.shape)

@@ -1,0 +1,79 @@
+"""MatrixProduct: everything about a product of two matrices that is known without looking at a number."""
+
+import re
+from dataclasses import dataclass
+
+from engine.errors import BadValue
+from engine.tasks.work import FLOAT_BYTES
+
+MAX_SIDE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixProduct:
+    """The shapes of C = A B: A is rows x inner, B is inner x columns, C is rows x columns; all float32.
+
+    Parameters
+    ----------
+    rows, inner, columns : int
+
+    Raises
+    ------
+    BadValue
+        A size below 1, or beyond 1,048,576.
+    """
+
+    rows: int
+    inner: int
+    columns: int
+
+    def __post_init__(self) -> None:
+        if not all(1 <= side <= MAX_SIDE for side in (self.rows, self.inner, self.columns)):
+            raise BadValue(
+                f"matrices of {self.rows} x {self.inner} and {self.inner} x {self.columns}",
+                f"each side must be from 1 to {MAX_SIDE:,}",
+                "Choose sizes within these.",
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> "MatrixProduct":
+        """Read "512", which is square, or rows x inner x columns such as "17x33x5".
+
+        Raises
+        ------
+        BadValue
+        """
+        match = re.fullmatch(r"\s*(\d{1,9})(?:\s*[xX×]\s*(\d{1,9})\s*[xX×]\s*(\d{1,9}))?\s*", text)
+        if not match:
+            raise BadValue(
+                f"size '{text}'",
+                "it is neither one whole number nor rows x inner x columns",
+                "Write it as 512 or as 17x33x5 (A is 17 x 33, B is 33 x 5).",
+            )
+        rows, inner, columns = match.groups(default=match[1])
+        return cls(int(rows), int(inner), int(columns))
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of the definition: one for each element of C and each of the inner places."""
+        return self.rows * self.inner * self.columns
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the definition: two for each multiply-add."""
+        return 2 * self.multiply_adds
+
+    @property
+    def elements(self) -> int:
+        """Elements of C."""
+        return self.rows * self.columns
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the three matrices: the least that must move."""
+        return (self.rows * self.inner + self.inner * self.columns + self.elements) * FLOAT_BYTES
+
+    @property
+    def size_text(self) -> str:
+        """Rows x inner x columns."""
+        return f"{self.rows} x {self.inner} x {self.columns}"

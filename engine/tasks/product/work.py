@@ -1,0 +1,35 @@
+"""The model of work of products of matrices: what a kernel asks of the machine, counted by construction."""
+
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.work import FLOAT_BYTES, Work
+
+
+def product_work(
+    product: MatrixProduct,
+    *,
+    global_loads: int,
+    multiply_adds: int | None = None,
+    shared_loads: int = 0,
+    shared_stores: int = 0,
+) -> Work:
+    """Return the work of one product; each element of C is stored once.
+
+    Parameters
+    ----------
+    product : MatrixProduct
+    global_loads : int
+        Elements of A and B that threads ask of global memory.
+    multiply_adds : int, optional
+        Those that are really done, where a kernel also multiplies zeros that fill a tile; None: those of the definition.
+    shared_loads, shared_stores : int
+    """
+    return Work(
+        flops=product.flops if multiply_adds is None else 2 * multiply_adds,
+        global_loads=global_loads,
+        global_stores=product.elements,
+        global_load_bytes=global_loads * FLOAT_BYTES,
+        global_store_bytes=product.elements * FLOAT_BYTES,
+        minimum_bytes=product.bytes,
+        shared_loads=shared_loads,
+        shared_stores=shared_stores,
+    )

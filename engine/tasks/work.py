@@ -1,0 +1,64 @@
+"""Work: what one computation asks of the machine, counted by construction. A model, and called one where it is shown."""
+
+from dataclasses import asdict, dataclass, fields
+
+FLOAT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Operations, and accesses to each kind of memory by single elements, before any cache.
+
+    Parameters
+    ----------
+    flops : int
+        Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the offset is
+        not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor cores, for one digit; those of
+        `split-float16` are of float32, each formed by three of float16.
+    global_loads, global_stores : int
+        Elements that threads ask of global memory (CUDA) or of memory (CPU).
+    global_load_bytes, global_store_bytes : int
+        The same in bytes: cells of the picture and results have their own types, everything else is float32.
+    minimum_bytes : int
+        The least that must move: every input element read once, every result written once.
+    picture_loads : int
+        The cells of the picture among `global_loads`; the others are weights and results of an earlier pass.
+    shared_loads, shared_stores : int
+        float32 elements that threads ask of shared memory.
+    constant_loads : int
+        float32 elements that threads ask of constant memory.
+    """
+
+    flops: int
+    global_loads: int
+    global_stores: int
+    global_load_bytes: int
+    global_store_bytes: int
+    minimum_bytes: int
+    picture_loads: int = 0
+    shared_loads: int = 0
+    shared_stores: int = 0
+    constant_loads: int = 0
+
+    @property
+    def cgma(self) -> float:
+        """Compute to global memory access ratio, as courses have it: operations for each load from global memory."""
+        return self.flops / self.global_loads
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        """Floating-point operations for each byte asked of global memory."""
+        return self.flops / (self.global_load_bytes + self.global_store_bytes)
+
+
+MODEL_OF_WORK = "a model: what the kernel's source asks of memory by single elements, counted and not measured, before any cache"
+"""What the columns of `work_columns` are, for the reader of a file."""
+
+
+def work_columns(work: Work | None) -> dict[str, int | float | None]:
+    """Return the figures of a model of work under the names of their columns in tables; None each without a model."""
+    counts = asdict(work) if work else {field.name: None for field in fields(Work)}
+    return {f"model_{name}": count for name, count in counts.items()} | {
+        "model_cgma_flop_per_load": work.cgma if work else None,
+        "model_intensity_flop_per_byte": work.arithmetic_intensity if work else None,
+    }

@@ -1,0 +1,223 @@
+"""What a filtering costs with each variant: measured times, read between their grid points, and scaled to a device.
+
+`cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture sizes, mask sizes
+and kinds of samples and results, each measured by `python -m bench.auto`, and the machine it was measured on. CUDA variants that load
+tiles have two such grids, with ghost cells outside the picture and with mirrored ones: in a small picture every tile touches
+an edge (256 x 256 float32, 9 x 9, `register-blocked`: 4.4 and 5.1 us). Between the points times are straight lines of
+logarithms. A mask that is not square counts as a square one with as many cells, or with as many rows
+and columns together, whichever the variant's time grows with.
+
+On another machine the part that a copy of picture and result would take is scaled by the memory's bandwidth, and the rest
+by the rate of multiply-adds. What is left of the error is the same for all variants more or less, and `auto` only compares.
+"""
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from engine.device_info import DeviceInfo
+from engine.tasks.filtering.problem import Problem
+
+TABLE_PATH = Path(__file__).with_name("cost_table.json")
+
+CORE_MULTIPLY_ADDS_G_S = 50.0
+"""What a CPU core counts as, so that the rate of a table says how many it was measured with."""
+
+MANY = 4
+"""Times that the inner work was done for the second of two rows of a variant; the time of others lies on their line."""
+
+SIDES_COUNT = ("separable", "low-rank", "box", "fft")
+"""Parts of the keys of variants whose time grows with rows + columns of the mask, if at all; all others' with its cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a machine can do, beside which times are read.
+
+    Parameters
+    ----------
+    copy_gb_s : float
+        Bytes read and written by a copy, GB/s.
+    multiply_adds_g_s : float
+        Of all cores or multiprocessors together, G/s.
+    """
+
+    copy_gb_s: float
+    multiply_adds_g_s: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostTable:
+    """The measured times of one kind of device.
+
+    Parameters
+    ----------
+    rates : Rates
+        Of the machine that was measured.
+    picture_sides, mask_sides : tuple of int
+        The grid: square pictures, square masks (rows of as many cells for 1-D variants).
+    times_us : dict of str to dict of str to list
+        By variant and kind of samples (`kind_of`): a row of times a picture side, one time a mask side, microseconds;
+        None where nothing could be measured. Where masks have the inner work done more than once, of MANY times too
+        (`repeated`).
+    """
+
+    rates: Rates
+    picture_sides: tuple[int, ...]
+    mask_sides: tuple[int, ...]
+    times_us: dict[str, dict[str, list[list[float | None]]]]
+    # `auto` reads a table a hundred times for a choice, while somebody waits.
+    _lines: dict[tuple[str, str], "tuple[_Line, ...]"] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    def time_us(self, key: str, problem: Problem, rates: Rates, repeats: int = 1) -> float:
+        """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it.
+
+        Parameters
+        ----------
+        key : str
+            Of the variant.
+        problem : Problem
+        rates : Rates
+            Of the machine.
+        repeats : int
+            How often the mask has the inner work done (`Variant.repeats`).
+        """
+        once = self._time_us(key, problem, rates)
+        if repeats == 1:
+            return once
+        many = self._time_us(repeated(key), problem, rates)
+        return once + (repeats - 1) * (many - once) / (MANY - 1)
+
+    def _time_us(self, key: str, problem: Problem, rates: Rates) -> float:
+        kinds = self.times_us.get(key)
+        kind = nearest_kind(problem, kinds) if kinds else None
+        if not kinds or kind is None:
+            return math.inf
+        slope = 1.0 if grows_with_sides(key) else 2.0
+        pixels = problem.samples / int(kind[-1])
+        measured_us = self._read(key, kind, mask_side_of(key, problem), slope, pixels)
+        copy_us = problem.samples * (problem.itemsize + problem.result_itemsize) / self.rates.copy_gb_s / 1e3
+        moved_us = min(measured_us, copy_us)
+        return (
+            moved_us * self.rates.copy_gb_s / rates.copy_gb_s
+            + (measured_us - moved_us) * self.rates.multiply_adds_g_s / rates.multiply_adds_g_s
+        )
+
+    def _read(self, key: str, kind: str, mask_side: float, slope: float, pixels: float) -> float:
+        """Return the time for a mask and a picture, by straight lines of logarithms along both axes of the grid.
+
+        `slope` is that of the time over the mask's side past the last one that is known.
+        """
+        if (key, kind) not in self._lines:
+            rows = zip(self.picture_sides, self.times_us[key][kind], strict=True)
+            known = (_line_of(side, self.mask_sides, row) for side, row in rows if any(row))
+            self._lines[key, kind] = tuple(known)
+        lines = self._lines[key, kind]
+        if not lines:
+            return math.inf
+        at = math.log(mask_side)
+        logs = [_at(at, line.mask_logs, line.time_logs, slope) for line in lines]
+        return math.exp(_at(math.log(pixels), [line.pixels_log for line in lines], logs, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The known times of a variant with pictures of one size, over the mask's side: natural logarithms."""
+
+    pixels_log: float
+    mask_logs: tuple[float, ...]
+    time_logs: tuple[float, ...]
+
+
+def _line_of(picture_side: int, mask_sides: Sequence[int], row: Sequence[float | None]) -> _Line:
+    known = [(math.log(side), math.log(time)) for side, time in zip(mask_sides, row, strict=True) if time]
+    mask_logs, time_logs = zip(*known, strict=True)
+    return _Line(2 * math.log(picture_side), mask_logs, time_logs)
+
+
+def _at(at: float, places: Sequence[float], values: Sequence[float], slope: float) -> float:
+    """Return the value at a place: between those that are known, as before the first, and rising on after the last."""
+    after = bisect_right(places, at)
+    if after == 0:
+        return values[0]
+    if after == len(places):
+        return values[-1] + slope * (at - places[-1])
+    low, high = places[after - 1], places[after]
+    return values[after - 1] + (values[after] - values[after - 1]) * (at - low) / (high - low)
+
+
+def grows_with_sides(key: str) -> bool:
+    """Return whether a variant's time grows with rows + columns of the mask at most, not with its cells."""
+    return any(part in key for part in SIDES_COUNT)
+
+
+def mask_side_of(key: str, problem: Problem) -> float:
+    """Return the side of the square mask that costs a variant what the problem's mask costs it."""
+    rows, columns = problem.mask_shape
+    if key.startswith("row"):
+        return columns
+    return (rows + columns) / 2 if grows_with_sides(key) else math.sqrt(rows * columns)
+
+
+def repeated(key: str) -> str:
+    """Return the name of the row of a variant's times with masks that have the inner work done MANY times."""
+    return f"{key}, {MANY} times"
+
+
+def kind_of(
+    dtype: str, channels: int, *, has_ghost_cells: bool = False, result_dtype: str = "float32"
+) -> str:
+    """Return the name of a kind of samples in the table; its last letter is the number of channels."""
+    samples = dtype if result_dtype == "float32" else f"{dtype} to {result_dtype}"
+    return f"{'ghost cells, ' if has_ghost_cells else ''}{samples} x {channels}"
+
+
+def nearest_kind(problem: Problem, kinds: dict[str, Any]) -> str | None:
+    """Return the kind of samples that is most like the problem's.
+
+    Of its type if there is one, of its channels if there is, with results like its own, and with cells like its border's.
+    """
+    ghosts = problem.border.has_ghost_cells
+    for dtype in (problem.dtype, "uint8" if problem.dtype == "uint16" else "float32"):
+        results = (dtype, "float32") if problem.is_quantised else ("float32",)
+        channels = (1, 3) if problem.channels == 1 else (3, 1)
+        for number, result, cells in product(channels, results, (ghosts, not ghosts)):
+            kind = kind_of(dtype, number, has_ghost_cells=cells, result_dtype=result)
+            if kind in kinds:
+                return kind
+    return None
+
+
+@cache
+def cost_table(device_kind: str) -> CostTable:
+    """Return the table of a kind of device, "cpu" or "cuda"."""
+    table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))[device_kind]
+    return CostTable(
+        Rates(**table["rates"]), tuple(table["picture_sides"]), tuple(table["mask_sides"]), table["times_us"]
+    )
+
+
+def rates_of(device: DeviceInfo, measured: Rates) -> Rates:
+    """Return the rates of a device, guessed from its facts; those of the measured machine where it has none.
+
+    A CPU core counts as one of the measured ones; up to eight of them add bandwidth.
+    """
+    facts = device.facts
+    if device.kind == "cpu":
+        measured_cores = measured.multiply_adds_g_s / CORE_MULTIPLY_ADDS_G_S
+        cores = int(facts.get("cores", str(round(measured_cores))))
+        copy_gb_s = measured.copy_gb_s * min(cores, 8) / min(measured_cores, 8)
+        return Rates(copy_gb_s, CORE_MULTIPLY_ADDS_G_S * cores)
+    if "multiprocessors" not in facts or not device.bandwidth_gb_s:
+        return measured
+    clock_ghz = float(facts["clock"].split()[0]) / 1e3
+    # A copy reaches about 85 % of the theoretical bandwidth; 128 multiply-adds a clock and multiprocessor.
+    return Rates(0.85 * device.bandwidth_gb_s, int(facts["multiprocessors"]) * 128 * clock_ghz)

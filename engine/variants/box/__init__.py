@@ -1,0 +1,1 @@
+"""`box`: running window sums for masks whose weights are all equal."""

@@ -1,0 +1,289 @@
+"""`box`: masks of equal weights by running sums, in one kernel; the cost hardly depends on the side.
+
+Idea
+    Neighbouring windows have most of their cells in common. These are added up once; what lies before them is added from the
+    back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6 additions a result along the
+    rows, and as many down the columns, whatever the mask.
+Who loads what
+    A block copies its input tile into shared memory with 16-byte copies that no thread waits for. A few threads take a row,
+    sum up 4 to 32 neighbouring windows each in registers, and put the sums in the place of the samples; then each thread
+    sums up its columns. Masks of many rows have no room for a tile: the block goes on down, 8 to 32 rows at a time, and keeps
+    the sums of rows that windows still need in a ring, while the next input rows arrive (`engine/variants/box/box_shape.py`).
+What it saves
+    Against the separable variants: rows + columns multiply-adds become about ten additions.
+Limit
+    Memory; shared memory for large masks of several channels, where few neighbours have the channel in common.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+from numba import types
+
+from engine.device.cuda_kernels import float32, image_type, jit_within, prepare_passes, result_type
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.errors import UnsupportedVariant
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.box.box_mask import refuse_other_masks
+from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
+from engine.variants.box.cuda_window_sums import column_summer, row_summer, sums_keeper
+from engine.variants.contract import Variant
+from engine.variants.ir.cuda_async_copy import waiter
+from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
+from engine.variants.register_blocked.cuda_result_storer import result_storer
+from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+
+TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
+RING_WARPS, RING_COLUMNS = 4, 1
+# Mask rows from which a ring is used, and up to which memory is the limit.
+LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
+# A large device, of which each multiprocessor gets the same number of a ring's blocks, all at once: few tall ones rather than as
+# many as have room (31 x 31 float32: 3 of 352 rows 51, 6 of 176 rows 53 us).
+MULTIPROCESSORS, MOST_BLOCKS = 132, 3
+SHARED_BYTES_OF_ALL = 227 * 1024
+RESERVED_BYTES = 1024
+# Where strips alone fill the device, lower ones end together; each takes the mask's rows but one twice (8-bit RGB, 31 x 31: 96 rows
+# 127, 192 rows 123, 384 rows 126 us).
+MOST_ROWS, MOST_ROWS_A_MASK_ROW = 128, 6
+INSTEAD = "register-blocked or tiled"
+
+
+def box_shape(problem: Problem) -> BoxShape:
+    """Return the shape of a block's work: a tile where there is room for one, else a ring.
+
+    More neighbouring results a thread share more of what it reads of a row. More rows share the sums of those above and
+    below, but take the registers of other warps. Widths, results and rows are those that were fastest on an H200.
+    """
+    rows, columns = problem.mask_shape
+    span = (columns - 1) * problem.channels
+    results = 8 if span < 8 else 16 if span < 24 else 32
+    tiles = [_tile(problem, results, number) for number in (4, 5, 6)]
+    tiles = [tile for tile in tiles if tile.shared_bytes <= SHARED_BYTES]
+    is_low = blocks_along(problem.height, TILE_WARPS * 4) <= MAX_GRID_Y
+    if tiles and is_low and rows < LEAST_RING_ROWS:
+        is_memory_bound = rows <= MOST_ROWS_OF_FOUR and problem.channels == 1
+        return tiles[0] if is_memory_bound else tiles[-1]
+    widths = (128, 64) if problem.channels == 1 else (64,)
+    results = 16 if span < 32 else 32
+    rings = [_ring(problem, width, results, 16) for width in widths] + [_ring(problem, 64, results, 8)]
+    return next((ring for ring in rings if ring.shared_bytes <= SHARED_BYTES), rings[-1])
+
+
+def _tile(problem: Problem, results: int, rows: int) -> BoxShape:
+    return BoxShape(
+        *problem.mask_shape,
+        problem.channels,
+        problem.anchor[1] * problem.channels,
+        out_samples=TILE_SAMPLES,
+        results=results,
+        rows=rows,
+        columns=TILE_COLUMNS,
+        warps=TILE_WARPS,
+        is_ring=False,
+    )
+
+
+def _ring(problem: Problem, samples: int, results: int, rows: int) -> BoxShape:
+    tile = _tile(problem, results, rows)
+    return replace(
+        tile, out_samples=samples, results=results, columns=RING_COLUMNS, warps=RING_WARPS, is_ring=True
+    )
+
+
+def strip_rows(problem: Problem, shape: BoxShape) -> int:
+    """Return the rows of results of a block: of a ring as many as leave a large device blocks that all run at once."""
+    if not shape.is_ring:
+        return shape.step_rows
+    across = blocks_along(problem.width * problem.channels, shape.out_samples)
+    if across < MULTIPROCESSORS:
+        at_once = min(MOST_BLOCKS, SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
+        rows = blocks_along(problem.height, MULTIPROCESSORS * at_once // across)
+    else:
+        rows = max(MOST_ROWS, MOST_ROWS_A_MASK_ROW * problem.mask_shape[0])
+    few_rows_twice = problem.mask_shape[0] // 2
+    rows = max(rows, few_rows_twice, blocks_along(problem.height, MAX_GRID_Y))
+    return blocks_along(rows, shape.step_rows) * shape.step_rows
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch; the block is the variant's own, 32 threads across."""
+    shape = box_shape(problem)
+    across = blocks_along(problem.width * problem.channels, shape.out_samples)
+    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
+    return (Launch(grid, (LANES, shape.warps, 1), shape.shared_bytes),)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: a block sums up its input rows along themselves, in whole lots, and its results down the columns."""
+    shape, (launch,) = box_shape(problem), plan(problem, block)
+    across, height = launch.grid[0], strip_rows(problem, shape)
+    tops = range(0, problem.height, height)
+    lots = [shape.lots(min(height, problem.height - top)) for top in tops]
+    cells = across * sum(lots) * shape.lot_rows * shape.pitch
+    lefts = [block * shape.out_samples - shape.before for block in range(across)]
+    bands = [
+        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
+        for top, count in zip(tops, lots, strict=True)
+    ]
+    jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
+    walks = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
+    along, down = shape.along, shape.down
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
+        shared_loads=jobs * along.read + walks * down.windows.samples,
+        shared_stores=cells + jobs * shape.results,
+        multiply_adds=jobs * along.windows.weighed,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask is no box, or the device's shared memory too small; None if all is well."""
+    refusal = refuse_other_masks(mask, INSTEAD)
+    if refusal is not None:
+        return refusal
+    needed, available = box_shape(problem).shared_bytes, min(limits.shared_bytes, SHARED_BYTES)
+    if needed > available:
+        rows, columns = problem.mask_shape
+        return Refusal(
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs {needed:,} bytes of shared memory for its "
+            f"sums; a block has {available:,}. Use tiled, or fewer channels."
+        )
+    return None
+
+
+# Of rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB takes 321 instead of
+# 280 us with mirrored borders, 271 instead of 256 with zeros. float32 is copied without registers; 63 x 63 loses with a limit.
+RING_REGISTERS = 96
+
+
+# What the compiler must know: few of them are in use at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int):
+    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
+    wait = waiter(pending=0)
+    sum_along, keep = row_summer(shape.along), sums_keeper(shape.results)
+    sum_down = column_summer(shape.down, shape.kept_at)
+    store = result_storer(shape.thread_results, result_itemsize)
+    # Vectors of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
+    CHANNELS, BEFORE, OUT_SAMPLES, RESULTS = shape.channels, shape.before, shape.out_samples, shape.results
+    WARP_ROWS, ROUND_ROWS, ROUNDS = shape.warp_rows, shape.round_rows, shape.rounds
+    LOT_ROWS, STEP_ROWS, RING_ROWS = shape.lot_rows, shape.step_rows, shape.ring_rows
+    EARLY_STEPS, EARLY_ROWS, IS_RING = shape.early_steps, shape.early_rows, shape.is_ring
+    ROWS, COLUMNS, COLUMN_THREADS = shape.rows, shape.columns, shape.column_threads
+
+    @jit_within(RING_REGISTERS if IS_RING and itemsize < 4 else None)
+    def correlate_box(image, weight, width, anchor_row, strip_rows, ghost_value, offset, out):
+        # Input rows; of a ring, the rows of sums after them.
+        tile = cuda.shared.array(CELLS, float32, ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        first = cuda.blockIdx.y * (strip_rows if IS_RING else STEP_ROWS)
+        first_sample = cuda.blockIdx.x * OUT_SAMPLES
+        left, top = first_sample - BEFORE, first - anchor_row - EARLY_ROWS
+        load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+        lots = 1
+        if IS_RING:
+            lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
+        # Threads that load vectors at once lie in as many rows as leave them no bank in common.
+        own_row, across = warp * WARP_ROWS + lane % WARP_ROWS, lane // WARP_ROWS * RESULTS
+        thread = warp * 32 + lane
+        column, own_rows = thread % COLUMN_THREADS * COLUMNS, thread // COLUMN_THREADS * ROWS
+        row = first - EARLY_STEPS * STEP_ROWS + own_rows
+        # Where, in a ring, the next row of sums goes, and where this thread's windows begin.
+        there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
+        for lot in range(lots):
+            wait()
+            # Nobody may read a cell before whoever copies it has it there, or replace a sum that others still read.
+            cuda.syncthreads()
+            if IS_RING:
+                for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
+                    sums = sum_along(tile, lot_row * PITCH + across, weight)
+                    kept = there + lot_row
+                    kept = kept - RING_ROWS if kept >= RING_ROWS else kept
+                    keep(tile, KEPT_AT + kept * KEPT_PITCH + across, sums)
+            elif SIMULATED:
+                # Its barrier is for the whole block: all threads must come to it equally often.
+                for number in range(ROUNDS):
+                    lot_row = number * ROUND_ROWS + own_row
+                    at = lot_row * PITCH + across
+                    sums = sum_along(tile, at, weight) if lot_row < LOT_ROWS else ()
+                    cuda.syncthreads()
+                    if lot_row < LOT_ROWS:
+                        keep(tile, at, sums)
+            else:
+                for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
+                    at = lot_row * PITCH + across
+                    sums = sum_along(tile, at, weight)
+                    # All lanes have read what these sums take the place of.
+                    cuda.syncwarp()
+                    keep(tile, at, sums)
+            cuda.syncthreads()
+            if IS_RING and lot + 1 < lots:
+                top += LOT_ROWS
+                load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+            if lot >= EARLY_STEPS:
+                store(out, row, first_sample + column, samples, sum_down(tile, begin, column, offset))
+                if IS_RING:
+                    begin += STEP_ROWS
+                    begin = begin - RING_ROWS if begin >= RING_ROWS else begin
+            if IS_RING:
+                there += STEP_ROWS
+                there = there - RING_ROWS if there >= RING_ROWS else there
+            row += STEP_ROWS
+
+    return correlate_box
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass.
+
+    Raises
+    ------
+    UnsupportedVariant
+        The mask is no box.
+    """
+    refusal = refuse_other_masks(mask, INSTEAD)
+    if refusal is not None:
+        raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
+    shape, (launch,) = box_shape(problem), plan(problem, block)
+    numbers = (types.int64,) * 3
+    signature = (image_type(problem), float32, *numbers, float32, float32, result_type(problem))
+    weight = np.float32(mask.weights32[0, 0])
+    values = (problem.width, problem.anchor[0], strip_rows(problem, shape))
+    constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
+    arguments = (Operand.IMAGE, weight, *values, *constants, Operand.OUT)
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    return (Pass("correlate_box", function, signature, launch, arguments),)
+
+
+VARIANT = Variant(
+    key="box",
+    title="Running sums (box)",
+    device=DeviceKind.CUDA,
+    idea="For masks of equal weights: what neighbouring windows have in common is added up once, along the rows and then down the "
+    "columns, so that a large mask costs hardly more than a small one.",
+    default_block=Block(LANES, TILE_WARPS),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    uses_block=False,
+    remark="Takes only masks whose weights are all equal.",
+    integer_output=True,
+    band_invariant=False,
+)

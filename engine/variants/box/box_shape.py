@@ -1,0 +1,159 @@
+"""The shape of a block's work in `box`: what each thread sums up, and where the rows lie in shared memory. Pure integers.
+
+A tile is loaded whole, and each row's sums take the place of its samples. A ring has few input rows at a time; their sums go into
+a ring of rows, of which there are as many as the windows of a step need.
+"""
+
+from dataclasses import dataclass
+
+from engine.variants.box.cuda_window_sums import ColumnWindows, RowWindows
+from engine.variants.box.window_sums import Windows
+from engine.variants.ir.register_tile import VECTOR, TileShape
+
+LANES = 32
+SHARED_BYTES = 48 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadResults:
+    """A thread's results: `rows` rows of `across` samples."""
+
+    rows: int
+    across: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoxShape:
+    """The shape of a block's work; everything is known when the kernel is compiled.
+
+    Parameters
+    ----------
+    mask_rows, mask_columns, channels : int
+    left : int
+        Samples left of the anchor.
+    out_samples : int
+        Results of a row: 128 or 64.
+    results : int
+        Neighbouring results of a row that a thread sums up along it.
+    rows, columns : int
+        Rows and neighbouring columns of results that a thread sums up down the columns.
+    warps : int
+    is_ring : bool
+        Whether the block goes on down; else it takes one step.
+    """
+
+    mask_rows: int
+    mask_columns: int
+    channels: int
+    left: int
+    out_samples: int
+    results: int
+    rows: int
+    columns: int
+    warps: int
+    is_ring: bool
+
+    @property
+    def before(self) -> int:
+        """Samples of an input row before the first result: those left of the anchor, in whole vectors."""
+        return -(-self.left // VECTOR) * VECTOR
+
+    @property
+    def along(self) -> RowWindows:
+        """What a thread sums up of a row."""
+        return RowWindows(Windows(self.mask_columns, self.channels, self.results), self.before - self.left)
+
+    @property
+    def down(self) -> ColumnWindows:
+        """What a thread sums up of its columns."""
+        ring_rows = self.ring_rows if self.is_ring else 0
+        return ColumnWindows(self.mask_rows, self.rows, self.columns, self.kept_pitch, ring_rows)
+
+    @property
+    def thread_results(self) -> ThreadResults:
+        """What a thread stores."""
+        return ThreadResults(self.rows, self.columns)
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows that a warp sums up along themselves at once."""
+        return LANES * self.results // self.out_samples
+
+    @property
+    def round_rows(self) -> int:
+        """Rows that the block sums up along themselves at once."""
+        return self.warps * self.warp_rows
+
+    @property
+    def column_threads(self) -> int:
+        """Threads side by side when columns are summed up."""
+        return self.out_samples // self.columns
+
+    @property
+    def step_rows(self) -> int:
+        """Rows of results of the block in one step."""
+        return self.rows * LANES * self.warps // self.column_threads
+
+    @property
+    def lot_rows(self) -> int:
+        """Input rows that are there at once: those of a ring's step, or all of a tile's in whole rounds of a warp."""
+        if self.is_ring:
+            return self.step_rows
+        return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
+
+    @property
+    def rounds(self) -> int:
+        """Times that the warps of a block sum up rows of a lot."""
+        return -(-self.lot_rows // self.round_rows)
+
+    @property
+    def pitch(self) -> int:
+        """Samples of an input row: an odd number of vectors, so that 8 threads in 1, 2, 4 or 8 rows meet in no bank."""
+        samples = self.out_samples - self.results + self.along.read
+        samples = max(samples, LANES * VECTOR)
+        return samples + (VECTOR if samples % (2 * VECTOR) == 0 else 0)
+
+    @property
+    def input(self) -> TileShape:
+        """The input rows, as they are loaded."""
+        beyond = self.pitch - LANES * VECTOR
+        return TileShape(1, 1, self.channels, self.before, beyond, 1, 1, self.warps, 1, 1)
+
+    @property
+    def kept_pitch(self) -> int:
+        """Elements from one row of sums to the next."""
+        return self.out_samples + VECTOR if self.is_ring else self.pitch
+
+    @property
+    def kept_at(self) -> int:
+        """Where the rows of sums begin."""
+        return self.lot_rows * self.pitch if self.is_ring else 0
+
+    @property
+    def ring_rows(self) -> int:
+        """Rows of a ring: those under all windows of a step."""
+        return -(-(self.step_rows + self.mask_rows - 1) // self.rows) * self.rows
+
+    @property
+    def early_steps(self) -> int:
+        """Steps of a ring before the first results."""
+        return -(-(self.mask_rows - 1) // self.step_rows) if self.is_ring else 0
+
+    @property
+    def early_rows(self) -> int:
+        """Rows above the first window that the first step takes with it."""
+        return self.early_steps * self.step_rows - self.mask_rows + 1 if self.is_ring else 0
+
+    @property
+    def shared_cells(self) -> int:
+        """All of it."""
+        return self.lot_rows * self.pitch + (self.ring_rows * self.kept_pitch if self.is_ring else 0)
+
+    @property
+    def shared_bytes(self) -> int:
+        """All of it."""
+        return 4 * self.shared_cells
+
+    def lots(self, rows: int) -> int:
+        """Return the lots of a block that has so many rows of results."""
+        return -(-rows // self.step_rows) + self.early_steps if self.is_ring else 1

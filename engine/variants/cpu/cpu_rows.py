@@ -1,0 +1,162 @@
+"""`sum_rows`: input rows added to the results that wait for them, emitted as LLVM IR.
+
+A strip of the picture walks down input rows. Each row takes part in `rows` results at once: mask row 0 of the newest,
+the last mask row of the oldest. All their partial sums are formed in registers in one walk along the mask's columns, so
+that a vector of samples that was loaded serves every mask row, and a multiply-add takes its weight straight from memory.
+Then the partial sums are added to the waiting totals, each of which moves on to its next mask row: no result is ever
+held up for its other rows, and no input row is read again.
+
+The loops over mask columns and input rows are loops with bounds known only at run time: one compilation serves every
+mask. The number of mask rows is not, because it says how many registers there are; there is code for each up to
+MOST_ROWS, and larger masks are taken in parts.
+
+Of a mask that is a column times a row, the sum along the row is the same for all mask rows but for the column's weight:
+it is formed once (`cpu_product_sums`).
+"""
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from engine.variants.cpu.cpu_product_sums import ProductSums, product_rows
+from engine.variants.cpu.cpu_row_sums import MOST_ROWS, RowSums
+from engine.variants.ir.cpu_vectors import Vectors, data_of, number, pointer_at, sample_type
+
+
+@intrinsic
+def sum_rows(
+    typingctx,
+    source,
+    source_sample,
+    source_pitch,
+    input_rows,
+    totals,
+    totals_at,
+    totals_pitch,
+    weights,
+    weights_at,
+    weights_pitch,
+    row_factor,
+    pairs,
+    rows,
+    mask_columns,
+    step,
+    width,
+    offset,
+    out,
+    out_sample,
+    out_pitch,
+    completes,
+    past_cache,
+):
+    """Add input rows to waiting results.
+
+    Parameters
+    ----------
+    source, out : int64
+        Address of the first input cell (mask column 0 of the first result) and of the first result.
+    source_sample, out_sample : flat arrays
+        Only their types matter: those of the samples there.
+    source_pitch, out_pitch : int64
+        Samples from one row to the next.
+    input_rows : int64
+        How many rows are added, one after another; more than one only where all mask rows are taken.
+    totals : flat float32 array
+        Rows of sums: row m holds those that wait for mask row m. Row 0 is zero always.
+    totals_at, totals_pitch : int64
+        Element of the first sum of the first mask row taken; elements from one row to the next.
+    weights : flat float32 array
+        Column after column.
+    weights_at, weights_pitch : int64
+        Element of the first weight taken; elements from one column to the next (the mask's rows).
+    row_factor : flat float32 array or None
+        The row of a mask that is a column times a row; then `weights` is the column.
+    pairs : int64
+        Of a row factor that is the same from both ends: how many samples from one end are added first to those from the
+        other, which takes half the multiply-adds; 0 for float32 samples, which might overflow.
+    rows : int64
+        Mask rows taken, at most MOST_ROWS; of a column times a row always all, one of `product_rows`.
+    mask_columns : int64
+    step : int64
+        Samples from one mask column to the next: the number of interleaved channels.
+    width : int64
+        Results of a row. Whole vectors are read and written, so up to a vector less one more.
+    offset : float32
+        Added to every result.
+    completes : int64
+        Whether the last mask row is among those taken: then `out` gets results, else the totals. With a row factor it is.
+    past_cache : int64
+        Whether results are stored past the cache; then they begin at whole vectors.
+    """
+    integers = dict.fromkeys(
+        ("source", "source_pitch", "input_rows", "totals_at", "totals_pitch", "weights_at", "weights_pitch", "pairs", "rows",
+         "mask_columns", "step", "width", "out", "out_pitch", "completes", "past_cache"), types.int64
+    )  # fmt: skip
+    given = {
+        "source_sample": source_sample,
+        "totals": totals,
+        "weights": weights,
+        "row_factor": row_factor,
+        "offset": types.float32,
+        "out_sample": out_sample,
+    }
+    order = (
+        "source", "source_sample", "source_pitch", "input_rows", "totals", "totals_at", "totals_pitch", "weights",
+        "weights_at", "weights_pitch", "row_factor", "pairs", "rows", "mask_columns", "step", "width", "offset", "out",
+        "out_sample", "out_pitch", "completes", "past_cache",
+    )  # fmt: skip
+    kinds = integers | given
+    signature = types.void(*(kinds[name] for name in order))
+
+    def codegen(context, builder, signature, arguments):
+        a = dict(zip(order, arguments, strict=True))
+        a["source"] = pointer_at(builder, a["source"], sample_type(source_sample.dtype))
+        a["out"] = pointer_at(builder, a["out"], sample_type(out_sample.dtype))
+        for name in ("totals", "weights"):
+            data = data_of(context, builder, given[name], a[name])
+            a[name] = builder.gep(data, [a[f"{name}_at"]])
+        passed = {name: a[name] for name in _PASSED}
+        counts: Sequence[int] = range(1, MOST_ROWS + 1)
+        if row_factor != types.none:
+            passed["row_factor"] = data_of(context, builder, row_factor, a["row_factor"])
+            counts = product_rows(source_sample.dtype != types.float32)
+        # The calling function too: its loops over bands and rows are not worth a copy for each case.
+        builder.function.attributes.add("optsize")
+        done = builder.append_basic_block("rows_summed")
+        choice = builder.switch(a["rows"], done)
+        for count in counts:
+            block = builder.append_basic_block(f"mask_rows_{count}")
+            choice.add_case(number(count), block)
+            builder.position_at_end(block)
+            builder.call(_sums_of(builder.module, count, passed), list(passed.values()))
+            builder.branch(done)
+        builder.position_at_end(done)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+_PASSED = (
+    "source", "source_pitch", "input_rows", "totals", "totals_pitch", "weights", "weights_pitch", "pairs", "mask_columns",
+    "step", "width", "offset", "out", "out_pitch", "completes", "past_cache",
+)  # fmt: skip
+
+
+def _sums_of(module: ir.Module, rows: int, passed: dict[str, ir.Value]) -> ir.Function:
+    """Return the function for a number of mask rows.
+
+    A function of its own that is optimised for size: else the compiler writes each loop twice, with and without the
+    branches in it, and takes three times as long.
+    """
+    kind = ir.FunctionType(ir.VoidType(), [value.type for value in passed.values()])
+    function = ir.Function(module, kind, module.get_unique_name(f"sums_of_{rows}_rows"))
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    function.attributes.add("optsize")
+    builder = ir.IRBuilder(function.append_basic_block())
+    emitted = ProductSums if "row_factor" in passed else RowSums
+    emitted(Vectors(builder), dict(zip(passed, function.args, strict=True))).emit(rows)
+    builder.ret_void()
+    return function

@@ -1,0 +1,218 @@
+"""`digit-sums`: exact whole-number sums of the weights' 8-bit digits over bytes, on tensor cores.
+
+Idea
+    A float32 weight is a whole number times a power of two, and that number a few digits to the base 256. The sum of one
+    digit over 8-bit samples is exact in whole numbers, and tensor cores form 4096 such products with one instruction; two digits' sums
+    fit into 32 bits together. The pairs' sums are put together in float32, the top one first, which rounds less than a
+    direct sum does; where the bound leaves room, weights are rounded so that they take fewer digits.
+Who loads what
+    The block copies its input tile into shared memory as bytes (`cuda_byte_loader.py`); borders are decided there. A lane
+    loads every fourth row, 16 bytes at a time, once for each channel, and sorts the channel's samples out in registers. Digits lie in
+    global memory, in the order in which lanes need them: a mask edit needs no compiling, and how many digits there are is known at run time.
+What it saves
+    Against `register-blocked`: a multiply-add of a general mask takes 4 digits' multiplications, of whole or sixteenth
+    weights one or two, each about a fortieth of the time that it takes in float32.
+Limit
+    Multiplications and the float32 arithmetic between them, which hardly overlap, and then getting samples to where they are
+    multiplied and results out again (H200, grey 5 x 5: 19 us with four digits, 12 with one; the copy alone takes 6).
+
+Sources: the splitting of a number into slices whose products are exact, Ozaki, Ogita, Oishi and Rump, "Error-free
+transformations of matrix multiplication by using fast routines of matrix multiplication and its applications", Numerical
+Algorithms 59 (2012) 95-118; with slices of 8-bit whole numbers on tensor cores, Ootomo, Ozaki and Yokota, "DGEMM on integer
+matrix multiplication unit" (2023), arXiv:2306.11975. Both split both factors, whose products they add up; here samples are bytes
+already. What is rounded here is in `engine/variants/digit_sums/weight_digits.py`.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numba import types
+
+from engine.device.cuda_kernels import float32, image_type, int64, jit_within, prepare_passes, result_type
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.digit_sums.cuda_digit_sums import digit_filter
+from engine.variants.digit_sums.digit_fragments import fragments_of
+from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
+from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
+from engine.variants.ir.cuda_async_copy import waiter
+from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
+from engine.variants.register_blocked.cuda_byte_loader import byte_tile_loader
+
+uint8, uint32 = types.uint8, types.uint32
+
+LEAST_CAPABILITY = (8, 0)
+SHARED_BYTES = 48 * 1024
+
+
+@lru_cache(maxsize=256)
+def digit_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int) -> DigitShape | None:
+    """Return the shape of a block's work; None where there is not enough shared memory."""
+    shape = DigitShape(*mask_shape, channels, anchor_column)
+    return shape if shape.shared_bytes <= SHARED_BYTES else None
+
+
+def _shape_of(problem: Problem) -> DigitShape:
+    shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
+    # `unsupported` refuses these.
+    assert shape is not None
+    return shape
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch; the block is the variant's own, 32 threads across."""
+    shape = _shape_of(problem)
+    grid = (
+        blocks_along(problem.width * problem.channels, shape.out_samples),
+        blocks_along(problem.height, shape.out_rows),
+        1,
+    )
+    return (Launch(grid, (32, WARPS, 1), shape.shared_bytes),)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work for weights of one digit; each further digit multiplies once more and loads its words.
+
+    The multiply-adds are whole-number ones of tensor cores; those with the zeros that fill a multiplication up are not
+    counted. Nor is the way of results through shared memory, on several channels, to whole lines of the picture.
+    """
+    shape, (launch,) = _shape_of(problem), plan(problem, block)
+    cells = launch.blocks * shape.tile_rows * shape.tile_samples
+    across, down = launch.grid[:2]
+    lefts = [index * shape.out_samples - shape.before for index in range(across)]
+    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
+    lanes = launch.blocks * shape.threads * shape.rounds
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
+        weight_loads=lanes * shape.channels * 4 * shape.digit_vectors,
+        shared_loads=lanes * 4 * shape.loaded_words,
+        shared_stores=cells,
+        multiply_adds=lanes * shape.across * problem.taps,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the device, the ghost cells, the mask or the picture do not suit; None if all do."""
+    if limits.compute_capability is not None and limits.compute_capability < LEAST_CAPABILITY:
+        has = ".".join(map(str, limits.compute_capability))
+        return Refusal(
+            f"It needs tensor cores for 8-bit whole numbers of compute capability 8.0; this device has {has}. Use "
+            "register-blocked."
+        )
+    ghost = problem.ghost_value
+    if not (0 <= ghost <= 255 and float(ghost).is_integer()):
+        return Refusal(
+            f"Cells outside the picture are {ghost:g}, which is no whole number from 0 to 255: they have to be bytes as the "
+            "picture's. Use register-blocked, or another border or value."
+        )
+    rows, columns = problem.mask_shape
+    if problem.taps > MOST_CELLS:
+        return Refusal(
+            f"A mask of {rows} x {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to {MOST_CELLS}, "
+            "such as 11 x 11. Use register-blocked."
+        )
+    shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
+    if shape is None or shape.shared_bytes > limits.shared_bytes:
+        return Refusal(
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs more samples in shared memory than there is room "
+            "for. Use register-blocked, or fewer channels."
+        )
+    return _refuse_weights(mask) or refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
+
+
+def _refuse_weights(mask: Mask) -> Refusal | None:
+    if overflows(mask):
+        return Refusal("The weights are so large that sums on the way could overflow. Use register-blocked.")
+    digits = digits_of(mask)
+    if digits.holds_bound:
+        return None
+    return Refusal(
+        f"The weights lie so far apart that they take {digits.count} digits of 8 bit; adding these up could round more than a "
+        f"direct sum of {mask.taps} cells does. Use register-blocked."
+    )
+
+
+# What the compiler must know: few of them are in use at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, shape: DigitShape):
+    """Return the kernel for a border and a shape of a block's work."""
+    load, wait, filter_ = byte_tile_loader(shape, border.rule), waiter(pending=0), digit_filter(shape)
+    CHANNELS, BEFORE = shape.channels, shape.before
+    # Pieces of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    TILE_SAMPLES, TILE_BYTES, STAGE_BYTES = shape.tile_samples, shape.tile_bytes, shape.stage_bytes
+    SHARED_BYTES, OUT_ROWS, OUT_SAMPLES = shape.shared_bytes, shape.out_rows, shape.out_samples
+    ROUNDS = shape.rounds
+
+    @jit_within(shape.registers)
+    def correlate_digits(image, fragments, digits, unit, width, anchor_row, ghost_value, offset, out):
+        shared = cuda.shared.array(SHARED_BYTES, uint8, ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        top = cuda.blockIdx.y * OUT_ROWS
+        sample = cuda.blockIdx.x * OUT_SAMPLES
+        load(shared, image, samples, top - anchor_row, lane, warp, sample - BEFORE, ghost_value)
+        wait()
+        # Nobody may read a cell before whoever copies it has it there.
+        cuda.syncthreads()
+        row = warp * ROUNDS * 4
+        stage = TILE_BYTES + warp * STAGE_BYTES
+        for _ in range(ROUNDS):
+            at = row * TILE_SAMPLES + BEFORE
+            filter_(shared, at, lane, stage, fragments, digits, unit, offset, out, top + row, sample, samples)
+            row += 4
+
+    return correlate_digits
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    shape, digits = _shape_of(problem), digits_of(mask)
+    numbers = (int64, float32, int64, int64, float32, float32)
+    signature = (image_type(problem), types.Array(uint32, 1, "C"), *numbers, result_type(problem))
+    arguments = (
+        Operand.IMAGE,
+        fragments_of(shape, digits.digits),
+        digits.count,
+        np.float32(digits.unit),
+        problem.width,
+        problem.anchor[0],
+        np.float32(problem.ghost_value),
+        np.float32(mask.offset),
+        Operand.OUT,
+    )
+    return (Pass("correlate_digits", kernel(problem.border, shape), signature, launch, arguments),)
+
+
+VARIANT = Variant(
+    key="digit-sums",
+    title="Digit sums (tensor cores)",
+    device=DeviceKind.CUDA,
+    idea="Weights as 8-bit digits: tensor cores sum each digit over bytes exactly, and few roundings put the sums together.",
+    default_block=Block(32, 4),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    uses_block=False,
+    integer_output=True,
+    uint8_only=True,
+    remark=(
+        "8-bit pictures with 8-bit results only, masks up to 128 cells. Its time grows with the digits of the weights: one for "
+        "small whole numbers or sixteenths, three or four for any others; its model of work counts one."
+    ),
+    repeats=lambda mask: digits_of(mask).count,
+)

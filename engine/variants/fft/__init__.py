@@ -1,0 +1,1 @@
+"""`fft` and `cpu-fft`: convolution by transforms of overlapping tiles."""

@@ -1,0 +1,170 @@
+"""`fft`: correlation through Fourier transforms by cuFFT, which CuPy brings.
+
+Idea
+    A spectrum times a spectrum instead of rows x columns multiply-adds a result (`engine.variants.fft.transform`), for the whole
+    picture at once, in float64.
+Who loads what
+    CuPy's own kernels and cuFFT's, on the picture where it lies and on the stream that the run is timed on. The padded
+    picture and its spectrum take 16 bytes a cell each.
+What it saves
+    The cost of a result does not depend on the mask.
+Limit
+    The error is that of `cpu-fft`. A GPU for games computes float64 at a thirty-second or less of its float32 rate.
+
+Source: as `cpu-fft`; NVIDIA cuFFT.
+"""
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.launches import DeviceKind, Launch
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.errors import OutOfDeviceMemory
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import MAX_SIDE, Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.fft import transform
+from engine.variants.fft.transform import SpectralFilter, transform_flops, transform_sides
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return no launches of ours: CuPy and cuFFT choose theirs."""
+    return ()
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: the padded picture, and the operations that a transform is commonly counted as."""
+    rows, columns = problem.mask_shape
+    cells = (problem.height + rows - 1) * (problem.width + columns - 1)
+    return filter_work(
+        problem,
+        picture_loads=cells * problem.channels,
+        multiply_adds=transform_flops(problem, _sides(problem)) // 2,
+    )
+
+
+def _sides(problem: Problem) -> tuple[int, int]:
+    return transform_sides(problem, MAX_SIDE)
+
+
+@cache
+def _has_cupy() -> bool:
+    """Return whether CuPy is installed; looking for it takes 0.1 ms, and `auto` asks for each choice."""
+    return importlib.util.find_spec("cupy") is not None
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return that CuPy is missing, or that it cannot be simulated; None if all is well."""
+    if SIMULATED:
+        return Refusal(
+            "The simulator runs kernels of Numba, not those of cuFFT. Use tiled, or a real device."
+        )
+    if not _has_cupy():
+        return Refusal(
+            "The transform is cuFFT's, by way of CuPy, which is not installed. Install it with "
+            "'pip install cupy-cuda13x' (cupy-cuda12x for a driver of CUDA 12), or use cpu-fft."
+        )
+    return None
+
+
+def added_error(problem: Problem, mask: Mask) -> float:
+    """Return what a result may be off beyond the bound of a direct sum, as a part of the largest sample."""
+    return transform.added_error(problem, mask, _sides(problem))
+
+
+class _NumbasStream:
+    """A stream of Numba's in the protocol by which libraries lend streams to each other."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+def _stream_of(cupy: Any, handle: int) -> Any:
+    """Return a stream as CuPy's. `ExternalStream` is deprecated since `from_external` is there."""
+    from_external = getattr(cupy.cuda.Stream, "from_external", None)
+    if from_external is None:
+        return cupy.cuda.ExternalStream(handle)
+    return from_external(_NumbasStream(handle))
+
+
+@contextmanager
+def _cupy_on(stream: Any) -> Iterator[Any]:
+    """Give CuPy, on the current device of Numba and on a stream of Numba's (0: the default one), its errors in words."""
+    import cupy
+
+    handle = int(stream.handle) if hasattr(stream, "handle") else 0
+    with cuda_errors_in_words("transforming the picture"):
+        device = cuda.get_current_device().id
+        try:
+            with cupy.cuda.Device(device), _stream_of(cupy, handle):
+                yield cupy
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise OutOfDeviceMemory(
+                "transforming the picture",
+                "the padded picture and its spectrum do not fit the device's free memory",
+                "Use a smaller picture, or a direct variant such as tiled.",
+            ) from error
+
+
+def _as_cupy(cupy: Any, array: Any) -> Any:
+    """Return a device array of Numba's as CuPy's, without the wait that `cupy.asarray` makes for another stream."""
+    shown = array.__cuda_array_interface__
+    nbytes = array.size * array.dtype.itemsize
+    memory = cupy.cuda.UnownedMemory(shown["data"][0], nbytes, array)
+    return cupy.ndarray(array.shape, array.dtype, cupy.cuda.MemoryPointer(memory, 0))
+
+
+class TransformedPicture:
+    """One problem and mask on the device, the mask transformed."""
+
+    def __init__(self, problem: Problem, mask: Mask) -> None:
+        self._channels = problem.channels
+        # The default stream.
+        with WHOLE_DEVICE, _cupy_on(0) as cupy:
+            self._filter = SpectralFilter(problem, mask, _sides(problem), cupy, cupy.fft)
+            cupy.cuda.get_current_stream().synchronize()
+
+    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+        """Enqueue one filtering of a device array, which is finite, into another."""
+        with _cupy_on(stream) as cupy:
+            (tile,) = self._filter.tiles
+            for channel in range(self._channels):
+                self._filter.filter(_as_cupy(cupy, image), _as_cupy(cupy, out), tile, channel)
+
+
+def prepare(problem: Problem, mask: Mask, block: Block) -> TransformedPicture:
+    """Return the transform of one problem and mask."""
+    return TransformedPicture(problem, mask)
+
+
+VARIANT = Variant(
+    key="fft",
+    title="Fourier transform (cuFFT)",
+    device=DeviceKind.CUDA,
+    idea="The spectrum of the picture times that of the mask, through CuPy and cuFFT: the cost does not depend on the mask.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare,
+    unsupported=unsupported,
+    uses_block=False,
+    remark="For large masks; needs CuPy. Dark places have the error of bright ones; pictures with NaN or infinity are "
+    "refused.",
+    integer_output=True,
+    band_invariant=False,
+    library="cupy",
+    finite_only=True,
+    added_error=added_error,
+)

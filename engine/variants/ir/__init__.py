@@ -1,0 +1,1 @@
+"""What emitted code shares: LLVM IR for vectors, memory, warps and results that Numba does not make."""

@@ -1,0 +1,138 @@
+"""`cached`: shared memory holds the block's own cells; the halo is left to L1 and L2.
+
+Idea
+    Each thread loads the one input cell at its own place into shared memory. Taps inside the block's cells are
+    read from there, taps in the halo from global memory, where a neighbouring block has most likely just put
+    them into the cache.
+Who loads what
+    One load a thread for the tile, no steps and no apron; the threads near the block's edge load their halo taps
+    again and again, from the cache.
+What it saves
+    Against `tiled`: the loading is one line, and shared memory is only as large as the block. The price is a
+    branch at every tap, on which the threads of a warp often disagree.
+Limit
+    The smaller the block and the larger the mask, the more taps are halo: then it is `naive` with a branch.
+
+Sources: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel); Drexel ECEC-622, assignment
+3, the optimised kernel (there with the mask in constant memory).
+"""
+
+from functools import lru_cache
+
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import loads_by_taps, taps_in_own_tile
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import one_launch, refuse_launch
+
+
+def shared_bytes(block: Block) -> int:
+    """Return the bytes of the block's own cells, float32 whatever the picture's type."""
+    return block.threads * 4
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch with the block's own cells in shared memory."""
+    return one_launch(problem, block, shared_bytes(block))
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: one load a result for the tile; taps in the tile from shared, the others from global memory."""
+    rows, columns = problem.mask_shape
+    in_tile = (
+        taps_in_own_tile(problem.height, block.y, rows, problem.anchor[0])
+        * taps_in_own_tile(problem.width, block.x, columns, problem.anchor[1])
+        * problem.channels
+    )
+    return filter_work(
+        problem,
+        picture_loads=problem.samples + loads_by_taps(problem) - in_tile,
+        weight_loads=problem.multiply_adds,
+        shared_loads=in_tile,
+        shared_stores=problem.samples,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the block, its tile or the grid is illegal, or None."""
+    return refuse_launch(problem, block, limits, shared_bytes)
+
+
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, block: Block):
+    """Return the kernel for a border and a block."""
+    rule = cuda_rule(border)
+    BLOCK_X, BLOCK_Y = block.x, block.y
+
+    @cuda.jit
+    def correlate_cached(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
+        tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        inside = row < height and column < width
+
+        # Load the block's own cells, one a thread.
+        if inside:
+            tile[ty, tx] = float32(image[row, column, channel])
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        if inside:
+            tile_top, tile_left = row - ty, column - tx
+            tile_bottom = min(tile_top + BLOCK_Y, height)
+            tile_right = min(tile_left + BLOCK_X, width)
+            total = float32(0.0)
+            for m in range(weights.shape[0]):
+                wanted_row = row + m - anchor_row
+                row_in_tile = wanted_row >= tile_top and wanted_row < tile_bottom
+                source_row = rule(wanted_row, height)
+                partial = float32(0.0)
+                for n in range(weights.shape[1]):
+                    wanted_column = column + n - anchor_column
+                    value = ghost_value
+                    if row_in_tile and wanted_column >= tile_left and wanted_column < tile_right:
+                        value = tile[wanted_row - tile_top, wanted_column - tile_left]
+                    else:
+                        source_column = rule(wanted_column, width)
+                        if source_row >= 0 and source_column >= 0:
+                            value = float32(image[source_row, source_column, channel])
+                    partial += value * weights[m, n]
+                total += partial
+            out[row, column, channel] = total + offset
+
+    return correlate_cached
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    function = kernel(problem.border, block)
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    return (Pass("correlate_cached", function, signature, launch, arguments),)
+
+
+VARIANT = Variant(
+    key="cached",
+    title="Cached halo",
+    device=DeviceKind.CUDA,
+    idea="Shared memory holds only the block's own cells; the halo comes from global memory through the caches.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+)

@@ -1,0 +1,90 @@
+"""Grids of blocks: how many cover a picture, and when there are too many. Pure integers."""
+
+from collections.abc import Callable, Sequence
+
+from engine.device.launches import Launch
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import (
+    MAX_GRID_Y as MAX_GRID_Y,  # for variants too: grids are this module's subject
+)
+from engine.geometry.block_rules import Refusal, SharedBytes, refuse_block
+from engine.geometry.block_rules import blocks_along as blocks_along
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import cells_inside
+
+
+def one_launch(problem: Problem, block: Block, shared_bytes: int = 0) -> tuple[Launch, ...]:
+    """Return the launch of one thread a result: x along columns, y along rows, z along channels."""
+    grid = (blocks_along(problem.width, block.x), blocks_along(problem.height, block.y), problem.channels)
+    return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
+
+
+def loads_of_tiles(
+    problem: Problem, lefts: Sequence[int], samples: int, bands: Sequence[tuple[int, int]]
+) -> int:
+    """Return the elements of the picture that tiles load: all their cells, or where others are ghosts those of the picture.
+
+    Parameters
+    ----------
+    problem : Problem
+    lefts : sequence of int
+        The sample of a row that each tile across begins with, before or in the picture.
+    samples : int
+        Samples of a tile's row.
+    bands : sequence of (int, int)
+        The row that each tile down begins with, and its rows.
+    """
+    if not problem.border.has_ghost_cells:
+        return len(lefts) * samples * sum(rows for _, rows in bands)
+    columns = sum(cells_inside(left, left + samples, problem.width * problem.channels) for left in lefts)
+    return columns * sum(cells_inside(first, first + rows, problem.height) for first, rows in bands)
+
+
+def refuse_launch(
+    problem: Problem,
+    block: Block,
+    limits: Limits,
+    shared_bytes: SharedBytes = lambda block: 0,
+    *,
+    least_x: int = 1,
+    idle_rows: int = 0,
+    too_small: Callable[[], str] = lambda: "",
+) -> Refusal | None:
+    """Return why a block, its shared memory or its grid is illegal, with the nearest legal block; None if all is well.
+
+    Parameters
+    ----------
+    problem : Problem
+    block : Block
+    limits : Limits
+    shared_bytes : callable of Block -> int
+        Static shared memory that the variant uses with a block, bytes.
+    least_x : int
+        Threads across that a block must at least have for the variant to load its tile.
+    idle_rows : int
+        Rows of a block's threads that compute no result.
+    too_small : callable of () -> str
+        The reason to give for a block with fewer threads across, or without a row that computes.
+    """
+    least = Block(max(1, least_x), idle_rows + blocks_along(problem.height, MAX_GRID_Y))
+
+    def reason() -> str:
+        rows = block.y - idle_rows
+        if block.x < least_x or rows < 1:
+            return too_small()
+        return (
+            f"{problem.height:,} rows need {blocks_along(problem.height, rows):,} blocks of {block} down; "
+            f"CUDA allows {MAX_GRID_Y:,}."
+        )
+
+    return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)
+
+
+def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:
+    """Return why a picture is too high for a variant that has blocks of its own, or None."""
+    if launch.grid[1] <= MAX_GRID_Y:
+        return None
+    return Refusal(
+        f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to "
+        f"{MAX_GRID_Y * rows_of_block:,}."
+    )

@@ -1,0 +1,263 @@
+"""`implicit-gemm`: convolution as a matrix product, whose large matrix exists only tile by tile in shared memory.
+
+Idea
+    Y = W X. A row of W is a mask with its cells one after another; a column of X holds the cells that the mask
+    covers when it lies on one pixel (k = tap, p = pixel, counted row after row over the picture); so
+    Y[f, p] = sum over k of W[f, k] X[k, p] is the result of mask f at pixel p. X is taps times as large as the
+    picture and is never stored: a block of x by y threads computes y masks at x pixels and builds, phase after
+    phase, the next 25 rows of X for its own pixels in shared memory, multiplies, and builds the next.
+Who loads what
+    In each phase thread (tx, ty) loads every y-th row of X at its pixel (borders are decided here), and every x-th
+    weight of its mask; after the barrier it multiplies row ty of W with column tx of X; a second barrier, because
+    the next phase overwrites both tiles.
+What it saves
+    With one mask nothing: every cell of X is used once, as in `naive`, and of a block with more than one row of
+    threads only the first computes (the others help to load). With a bank of masks the y rows of threads share X:
+    loads of the picture fall by the factor y, and borders are decided once for y results.
+Limit
+    X repeats the picture: neighbouring pixels' columns hold the same cells again, loaded again, where `tiled` keeps
+    one copy. And each multiply-add needs two loads from shared memory.
+
+Source: ECE408 final report (CUCUDA), section 4, "Build Matrix Multiplication on the fly": there the block is 25 x 25,
+so that each thread loads one weight and one cell a phase, and the mask 5 x 5, so that there is one phase. Here blocks
+and masks are of any size, the last phase is shorter instead of padded, and each phase is a float32 partial sum.
+"""
+
+from functools import lru_cache
+
+from numba import types
+
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y, Refusal, refuse_block
+from engine.geometry.border import Border
+from engine.mask.bank import Bank
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import loads_by_taps
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import blocks_along
+
+# Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a warp that
+# work on different masks (blocks narrower than 32) read their weights from different banks of shared memory.
+TILE_K = 25
+MAX_GRID_X = (1 << 31) - 1
+
+
+def tile_depth(taps: int) -> int:
+    """Return the rows of X that a phase builds: no more than there are."""
+    return min(TILE_K, taps)
+
+
+def shared_bytes(taps: int, block: Block) -> int:
+    """Return the bytes of the tiles of W (block.y masks) and X (block.x pixels), float32 whatever the picture's type."""
+    return tile_depth(taps) * (block.x + block.y) * 4
+
+
+def bank_plan(problem: Problem, block: Block, masks: int) -> tuple[Launch, ...]:
+    """Return one launch: x along the pixels of a channel, y along the masks, z along channels."""
+    pixels = problem.height * problem.width
+    grid = (blocks_along(pixels, block.x), blocks_along(masks, block.y), problem.channels)
+    return (Launch(grid, (block.x, block.y, 1), shared_bytes(problem.taps, block)),)
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return the launch for one mask."""
+    return bank_plan(problem, block, 1)
+
+
+def bank_work(problem: Problem, block: Block, masks: int) -> Work:
+    """Return the work of a bank: X is built once for every block.y masks, W once a block.
+
+    Loads of weights include the mask's offset, one a result.
+    """
+    (launch,) = bank_plan(problem, block, masks)
+    pixel_blocks, mask_blocks, channels = launch.grid
+    weights_to_shared = pixel_blocks * channels * masks * problem.taps
+    return filter_work(
+        problem,
+        picture_loads=mask_blocks * loads_by_taps(problem),
+        weight_loads=weights_to_shared + masks * problem.samples,
+        shared_loads=2 * masks * problem.multiply_adds,
+        shared_stores=weights_to_shared + mask_blocks * problem.multiply_adds,
+        masks=masks,
+    )
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work of one mask."""
+    return bank_work(problem, block, 1)
+
+
+def bank_unsupported(problem: Problem, masks: int, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the block, its tiles or the grid is illegal, or None."""
+    pixels = problem.height * problem.width
+
+    def too_small() -> str:
+        if block.y < least.y:
+            return (
+                f"{masks:,} masks need {blocks_along(masks, block.y):,} blocks of {block} down; "
+                f"CUDA allows {MAX_GRID_Y:,}."
+            )
+        return (
+            f"{pixels:,} pixels need {blocks_along(pixels, block.x):,} blocks of {block} across; "
+            f"CUDA allows {MAX_GRID_X:,}."
+        )
+
+    least = Block(blocks_along(pixels, MAX_GRID_X), blocks_along(masks, MAX_GRID_Y))
+    return refuse_block(
+        block,
+        limits,
+        lambda candidate: shared_bytes(problem.taps, candidate),
+        least=least,
+        too_small=too_small,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the block, its tiles or the grid is illegal for one mask, or None."""
+    return bank_unsupported(problem, 1, block, limits)
+
+
+# A tile's shape must be known when the kernel is compiled; how many masks there are need not be.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
+    """Return the kernel for a border, a mask shape and a block.
+
+    It takes weights of shape (masks, taps) and writes the masks' results one below the other: mask f's row r is row
+    f x height + r of `out`.
+    """
+    rule = cuda_rule(border)
+    MASK_COLUMNS = mask_shape[1]
+    TAPS = mask_shape[0] * mask_shape[1]
+    DEPTH = tile_depth(TAPS)
+    REST = TAPS % DEPTH
+    BLOCK_X, BLOCK_Y = block.x, block.y
+
+    @jit_for(block.threads)
+    def correlate_implicit_gemm(image, weights, width, anchor_row, anchor_column, ghost_value, offsets, out):
+        w_tile = cuda.shared.array((BLOCK_Y, DEPTH), float32)
+        x_tile = cuda.shared.array((DEPTH, BLOCK_X), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        pixel = cuda.blockIdx.x * BLOCK_X + tx
+        mask = cuda.blockIdx.y * BLOCK_Y + ty
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        row = pixel // width
+        column = pixel - row * width
+        has_pixel = row < height
+        has_mask = mask < weights.shape[0]
+
+        total = float32(0.0)
+        for first in range(0, TAPS, DEPTH):
+            depth = min(DEPTH, TAPS - first)
+            # Load the next taps of W: each row of threads those of its mask.
+            if has_mask:
+                for k in range(tx, depth, BLOCK_X):
+                    w_tile[ty, k] = weights[mask, first + k]
+            # Build the same rows of X: each column of threads those of its pixel.
+            if has_pixel:
+                for k in range(ty, depth, BLOCK_Y):
+                    m = (first + k) // MASK_COLUMNS
+                    n = (first + k) - m * MASK_COLUMNS
+                    source_row = rule(row + m - anchor_row, height)
+                    source_column = rule(column + n - anchor_column, width)
+                    value = ghost_value
+                    if source_row >= 0 and source_column >= 0:
+                        value = float32(image[source_row, source_column, channel])
+                    x_tile[k, tx] = value
+            # Nobody may read a cell before whoever loads it has stored it.
+            cuda.syncthreads()
+
+            if has_pixel and has_mask:
+                partial = float32(0.0)
+                # Both lengths are known when compiled, so both loops are unrolled: 3 instructions a tap, not 14.
+                if depth == DEPTH:
+                    for k in range(DEPTH):
+                        partial += w_tile[ty, k] * x_tile[k, tx]
+                else:
+                    for k in range(REST):
+                        partial += w_tile[ty, k] * x_tile[k, tx]
+                total += partial
+            # Nobody may overwrite a cell that another thread still reads.
+            cuda.syncthreads()
+
+        if has_pixel and has_mask:
+            out[mask * height + row, column, channel] = total + offsets[mask]
+
+    return correlate_implicit_gemm
+
+
+def bank_passes(problem: Problem, bank: Bank, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass that applies all masks of a bank."""
+    (launch,) = bank_plan(problem, block, len(bank))
+    function = kernel(problem.border, problem.mask_shape, block)
+    # As every filter kernel's, with a matrix of weights and an array of offsets.
+    *types_before, _, out_type = filter_signature(problem)
+    image, _, *numbers, _, out = filter_arguments(problem, bank.masks[0])
+    signature = (*types_before, types.Array(types.float32, 1, "C"), out_type)
+    arguments = (image, bank.weight_matrix, *numbers, bank.offsets32, out)
+    return (Pass("correlate_implicit_gemm", function, signature, launch, arguments),)
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass for one mask: a bank of one."""
+    return bank_passes(problem, Bank((mask,)), block)
+
+
+def bank_block(masks: int) -> Block:
+    """Return the block for a bank where nobody chose: up to 8 masks at once, as even as they come, and 512 threads.
+
+    17 masks, for example, go in three tiles of 6, 6 and 5 and not of 8, 8 and 1.
+    """
+    at_once = blocks_along(masks, blocks_along(masks, 8))
+    return Block(min(256, 512 // at_once // 32 * 32), at_once)
+
+
+def for_bank(bank: Bank) -> Variant:
+    """Return the variant that applies a whole bank in one launch.
+
+    Its functions do not look at the mask that they are given, and its `Prepared` writes the masks' results one below
+    the other: `out` has as many rows as all results together.
+    """
+
+    def passes_of_bank(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+        return bank_passes(problem, bank, block)
+
+    masks = len(bank)
+    return Variant(
+        key=VARIANT.key,
+        title=f"{VARIANT.title}, {bank.name}",
+        device=VARIANT.device,
+        idea=VARIANT.idea,
+        default_block=bank_block(masks),
+        plan=lambda problem, block: bank_plan(problem, block, masks),
+        work=lambda problem, block: bank_work(problem, block, masks),
+        prepare=prepare_passes(passes_of_bank),
+        unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
+        passes=passes_of_bank,
+    )
+
+
+VARIANT = Variant(
+    key="implicit-gemm",
+    title="Implicit matrix product",
+    device=DeviceKind.CUDA,
+    idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by the mask; "
+    "masks of a bank share them.",
+    default_block=Block(256, 1),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    remark="A block is x pixels by y masks: with one mask only the first row of its threads computes. "
+    "A bank of masks (engine.apply_bank) is what makes it worth while.",
+)

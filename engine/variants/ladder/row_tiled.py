@@ -1,0 +1,172 @@
+"""`row-tiled`: 1-D along the rows; the block shares its cells and the halo left and right of them.
+
+Idea
+    The mask has one row. A block of TILE_SIZE threads computes TILE_SIZE results, and first copies the
+    TILE_SIZE + mask - 1 cells that they need into shared memory, in the lecture's three steps.
+Who loads what
+    1. left halo: the last `anchor` threads, each the cell that lies TILE_SIZE to the left of its own;
+    2. centre: every thread its own cell;
+    3. right halo: the first `mask - 1 - anchor` threads, each the cell that lies TILE_SIZE to the right of its own.
+    A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above the other,
+    each with its own row of shared memory.
+What it saves
+    Against `row-naive`: TILE_SIZE + mask - 1 loads instead of TILE_SIZE x mask. Tile 8, mask 5: 12 instead of 40,
+    3.3 times less. Borders are decided once a loaded cell instead of once a tap.
+Limit
+    A thread loads at most one cell of each halo, so neither may be wider than TILE_SIZE. The weights still come from
+    global memory, and each multiply-add still needs a load from shared memory.
+
+Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). There both halos have Mask_Width / 2
+cells, and the mask lies in constant memory; the left halo is the anchor's column here.
+"""
+
+from functools import lru_cache
+
+from engine.device.cuda_kernels import float32, jit_for, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import tile_cells_inside
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
+from engine.variants.ladder.rows import refuse_mask, row_arguments, row_signature
+
+
+def halos(mask_width: int, anchor: int) -> tuple[int, int]:
+    """Return the cells of the left and of the right halo."""
+    return anchor, mask_width - 1 - anchor
+
+
+def tile_shape(mask_width: int, block: Block) -> tuple[int, int]:
+    """Return (rows, columns) of the block's input tile."""
+    return block.y, block.x + mask_width - 1
+
+
+def shared_bytes(mask_width: int, block: Block) -> int:
+    """Return the bytes of the input tile, float32 whatever the picture's type."""
+    rows, columns = tile_shape(mask_width, block)
+    return rows * columns * 4
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch with the input tile in shared memory."""
+    return one_launch(problem, block, shared_bytes(problem.mask_shape[1], block))
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: each tile of a row is loaded once, each tap reads shared memory and a weight."""
+    mask_width, anchor = problem.mask_shape[1], problem.anchor[1]
+    ghosts = problem.border.has_ghost_cells
+    rows = problem.height * problem.channels
+    tiles = rows * blocks_along(problem.width, block.x)
+    return filter_work(
+        problem,
+        picture_loads=rows * tile_cells_inside(problem.width, block.x, mask_width, anchor, ghosts),
+        weight_loads=problem.multiply_adds,
+        shared_loads=problem.multiply_adds,
+        shared_stores=tiles * (block.x + mask_width - 1),
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask, the block, its tile or the grid is illegal, or None."""
+    wider = max(halos(mask.columns, mask.anchor[1]))
+    return refuse_mask(mask, "tiled") or refuse_launch(
+        problem,
+        block,
+        limits,
+        lambda candidate: shared_bytes(mask.columns, candidate),
+        least_x=wider,
+        too_small=lambda: (
+            f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads across; "
+            "each of them loads one cell of it."
+        ),
+    )
+
+
+# A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, mask_width: int, block: Block):
+    """Return the kernel for a border, a mask width and a block."""
+    rule = cuda_rule(border)
+    MASK_WIDTH, TILE_SIZE = mask_width, block.x
+    TILE_ROWS, TILE_COLUMNS = tile_shape(mask_width, block)
+
+    @jit_for(block.threads)
+    def correlate_row_tiled(image, weights, width, anchor, ghost_value, offset, out):
+        tile = cuda.shared.array((TILE_ROWS, TILE_COLUMNS), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        i, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        left_halo = anchor
+        right_halo = MASK_WIDTH - 1 - anchor
+        # The last block down may have threads below the picture: they have nothing to load, and wait at the barrier.
+        has_row = row < image.shape[0]
+
+        # Load left halo cells, by the last threads.
+        if has_row and tx >= TILE_SIZE - left_halo:
+            source = rule(i - TILE_SIZE, width)
+            value = ghost_value
+            if source >= 0:
+                value = float32(image[row, source, channel])
+            tile[ty, tx - (TILE_SIZE - left_halo)] = value
+
+        # Load centre cells, one by each thread.
+        if has_row:
+            source = rule(i, width)
+            value = ghost_value
+            if source >= 0:
+                value = float32(image[row, source, channel])
+            tile[ty, left_halo + tx] = value
+
+        # Load right halo cells, by the first threads.
+        if has_row and tx < right_halo:
+            source = rule(i + TILE_SIZE, width)
+            value = ghost_value
+            if source >= 0:
+                value = float32(image[row, source, channel])
+            tile[ty, left_halo + TILE_SIZE + tx] = value
+
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        if has_row and i < width:
+            total = float32(0.0)
+            for j in range(MASK_WIDTH):
+                total += tile[ty, tx + j] * weights[j]
+            out[row, i, channel] = total + offset
+
+    return correlate_row_tiled
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    function = kernel(problem.border, problem.mask_shape[1], block)
+    return (
+        Pass("correlate_row_tiled", function, row_signature(problem), launch, row_arguments(problem, mask)),
+    )
+
+
+VARIANT = Variant(
+    key="row-tiled",
+    title="1-D, tiled",
+    device=DeviceKind.CUDA,
+    idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the first "
+    "the right halo; every tap is read from shared memory.",
+    default_block=Block(256, 1),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+)

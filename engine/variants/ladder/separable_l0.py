@@ -1,0 +1,125 @@
+"""`separable-l0`: a column times a row, applied one after the other from global memory.
+
+Idea
+    If the mask is one column times one row, the picture is filtered along its rows with the row, and what comes out
+    along its columns with the column: two passes, two kernels, float32 values in global memory between them.
+Who loads what
+    Each thread of a pass loads all taps along its own line from global memory, as in `naive`.
+What it saves
+    Against `naive`: rows + columns instead of rows x columns multiply-adds and loads a result (31 x 31: 62 instead of
+    961). The price is one more store and load of the whole picture between the passes.
+Limit
+    Only masks of rank 1. Neighbouring threads ask for the same cells again, all from global memory.
+
+Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its borders are zero only.
+"""
+
+from functools import lru_cache
+
+from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.two_passes import (
+    line_of_taps,
+    loads_along,
+    refuse_two_passes,
+    two_launches,
+    two_pass_work,
+    two_passes,
+)
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return two launches, a thread a result, no shared memory."""
+    return two_launches(problem, block)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: a cell (ghost cells cost no load) and a weight from global memory for each tap of each pass."""
+    horizontal, vertical = loads_along(problem, line_of_taps)
+    return two_pass_work(problem, picture_loads=horizontal, scratch_loads=vertical)
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask, the block or the grid is illegal, or None."""
+    return refuse_two_passes(problem, mask, block, limits)
+
+
+@lru_cache
+@kept_on_disk
+def horizontal_kernel(border: Border):
+    """Return the kernel along the rows for a border; the size of picture and mask is known at run time."""
+    rule = cuda_rule(border)
+
+    @cuda.jit
+    def separable_l0_horizontal(image, factor, width, anchor, ghost_value, scratch):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row >= image.shape[0] or column >= width:
+            return
+        total = float32(0.0)
+        for n in range(factor.shape[0]):
+            source = rule(column + n - anchor, width)
+            value = ghost_value
+            if source >= 0:
+                value = float32(image[row, source, channel])
+            total += value * factor[n]
+        scratch[row, column, channel] = total
+
+    return separable_l0_horizontal
+
+
+@lru_cache
+@kept_on_disk
+def vertical_kernel(border: Border):
+    """Return the kernel along the columns for a border."""
+    rule = cuda_rule(border)
+
+    @cuda.jit
+    def separable_l0_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = scratch.shape[0]
+        if row >= height or column >= width:
+            return
+        total = float32(0.0)
+        for m in range(factor.shape[0]):
+            source = rule(row + m - anchor, height)
+            value = ghost_value
+            if source >= 0:
+                value = scratch[source, column, channel]
+            total += value * factor[m]
+        out[row, column, channel] = total + offset
+
+    return separable_l0_vertical
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the horizontal and the vertical pass."""
+    kernels = horizontal_kernel(problem.border), vertical_kernel(problem.border)
+    return two_passes(problem, mask, plan(problem, block), *kernels)
+
+
+VARIANT = Variant(
+    key="separable-l0",
+    title="Separable, global memory (L0)",
+    device=DeviceKind.CUDA,
+    idea="Two passes, along the rows and along the columns, for masks that are one column times one row: rows + columns "
+    "multiply-adds a result, everything in global memory.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+)

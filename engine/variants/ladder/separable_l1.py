@@ -1,0 +1,195 @@
+"""`separable-l1`: two passes; each block loads its own cells and their aprons into shared memory together.
+
+Idea
+    As `separable-l0`, but in each pass the block first copies what it needs into shared memory. Each pass reaches along
+    one axis only, so its apron is one-dimensional: left and right of the block, then above and below it.
+Who loads what
+    Each thread loads the cell at its own place, and the cells one level before and after it that belong to the apron:
+    the thread's place moved by a whole block, as often as the apron is wide. After a barrier every tap is read from
+    shared memory.
+What it saves
+    Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads a result along the rows, and
+    (by + rows - 1) / by instead of `rows` along the columns. The tiles are far smaller than that of `tiled`.
+Limit
+    A flat block has few rows to share its vertical apron with: 32 x 8 threads and 15 rows load 2.75 cells a result.
+
+Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.
+"""
+
+from functools import lru_cache
+
+from engine.device.cuda_kernels import float32, jit_for, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import tile_cells_inside
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import blocks_along
+from engine.variants.ladder.two_passes import (
+    loads_along,
+    refuse_two_passes,
+    two_launches,
+    two_pass_work,
+    two_passes,
+)
+
+
+def shared_bytes(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
+    """Return the bytes of the horizontal and of the vertical tile, float32 whatever the picture's type."""
+    rows, columns = mask_shape
+    return block.y * (block.x + columns - 1) * 4, (block.y + rows - 1) * block.x * 4
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return two launches, each with its tile and aprons in shared memory."""
+    return two_launches(problem, block, *shared_bytes(problem.mask_shape, block))
+
+
+def tile_cells(length: int, side: int, mask_side: int) -> int:
+    """Return the cells of all tiles along one axis: every result's own one, and the aprons of every block."""
+    return length + blocks_along(length, side) * (mask_side - 1)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: each block loads its cells and aprons once a pass; each tap reads shared memory and a weight."""
+
+    def loaded(side: int, length: int, mask_side: int, anchor: int, ghosts: bool) -> int:
+        if ghosts:
+            return tile_cells_inside(length, side, mask_side, anchor, ghosts)
+        return tile_cells(length, side, mask_side)
+
+    rows, columns = problem.mask_shape
+    horizontal, _ = loads_along(problem, lambda *line: loaded(block.x, *line))
+    _, vertical = loads_along(problem, lambda *line: loaded(block.y, *line))
+    in_tiles = problem.height * tile_cells(problem.width, block.x, columns)
+    in_tiles += problem.width * tile_cells(problem.height, block.y, rows)
+    return two_pass_work(
+        problem,
+        picture_loads=horizontal,
+        scratch_loads=vertical,
+        shared_loads=problem.samples * (rows + columns),
+        shared_stores=in_tiles * problem.channels,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask, the block, its larger tile or the grid is illegal, or None."""
+    return refuse_two_passes(
+        problem, mask, block, limits, lambda candidate: max(shared_bytes(problem.mask_shape, candidate))
+    )
+
+
+# A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def horizontal_kernel(border: Border, columns: int, block: Block):
+    """Return the kernel along the rows for a border, a number of weights and a block."""
+    rule = cuda_rule(border)
+    COLUMNS = columns
+    BLOCK_X, BLOCK_Y = block.x, block.y
+    TILE_COLUMNS = BLOCK_X + COLUMNS - 1
+
+    @jit_for(block.threads)
+    def separable_l1_horizontal(image, factor, width, anchor, ghost_value, scratch):
+        tile = cuda.shared.array((BLOCK_Y, TILE_COLUMNS), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        block_left = column - tx
+        results = min(BLOCK_X, width - block_left)
+
+        # Load the left apron, the block's own cells and the right apron, a whole block further at each step.
+        if row < height:
+            leftmost = tx - (anchor + BLOCK_X - 1) // BLOCK_X * BLOCK_X
+            for cell in range(leftmost, results + COLUMNS - 1 - anchor, BLOCK_X):
+                if cell >= -anchor:
+                    source = rule(block_left + cell, width)
+                    value = ghost_value
+                    if source >= 0:
+                        value = float32(image[row, source, channel])
+                    tile[ty, anchor + cell] = value
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        if row < height and column < width:
+            total = float32(0.0)
+            for n in range(COLUMNS):
+                total += tile[ty, tx + n] * factor[n]
+            scratch[row, column, channel] = total
+
+    return separable_l1_horizontal
+
+
+@lru_cache(maxsize=64)
+@kept_on_disk
+def vertical_kernel(border: Border, rows: int, block: Block):
+    """Return the kernel along the columns for a border, a number of weights and a block."""
+    rule = cuda_rule(border)
+    ROWS = rows
+    BLOCK_X, BLOCK_Y = block.x, block.y
+    TILE_ROWS = BLOCK_Y + ROWS - 1
+
+    @jit_for(block.threads)
+    def separable_l1_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
+        tile = cuda.shared.array((TILE_ROWS, BLOCK_X), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = scratch.shape[0]
+        block_top = row - ty
+        results = min(BLOCK_Y, height - block_top)
+
+        # Load the top apron, the block's own cells and the bottom apron, a whole block further at each step.
+        if column < width:
+            topmost = ty - (anchor + BLOCK_Y - 1) // BLOCK_Y * BLOCK_Y
+            for cell in range(topmost, results + ROWS - 1 - anchor, BLOCK_Y):
+                if cell >= -anchor:
+                    source = rule(block_top + cell, height)
+                    value = ghost_value
+                    if source >= 0:
+                        value = scratch[source, column, channel]
+                    tile[anchor + cell, tx] = value
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        if row < height and column < width:
+            total = float32(0.0)
+            for m in range(ROWS):
+                total += tile[ty + m, tx] * factor[m]
+            out[row, column, channel] = total + offset
+
+    return separable_l1_vertical
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the horizontal and the vertical pass."""
+    rows, columns = problem.mask_shape
+    kernels = (
+        horizontal_kernel(problem.border, columns, block),
+        vertical_kernel(problem.border, rows, block),
+    )
+    return two_passes(problem, mask, plan(problem, block), *kernels)
+
+
+VARIANT = Variant(
+    key="separable-l1",
+    title="Separable, aprons shared (L1)",
+    device=DeviceKind.CUDA,
+    idea="Two passes for masks that are one column times one row; in each the block loads its cells and the aprons along "
+    "that axis into shared memory together.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+)

@@ -1,0 +1,174 @@
+"""`separable-l2`: two passes; shared memory holds the block's own cells, the aprons are left to L1 and L2.
+
+Idea
+    As `separable-l1`, but no thread loads an apron: each loads the one cell at its own place. Taps inside the block's
+    cells are read from shared memory, taps in the aprons from global memory, where a neighbouring block has most likely
+    just put them into the cache.
+Who loads what
+    One load a thread and pass for the tile; the threads near the block's edge load their apron taps again and again.
+What it saves
+    Against `separable-l1`: the steps of the loading and the room for the aprons. The price is a branch at every tap. In
+    the vertical pass all threads of a warp of 32 take the same way, because they lie in one row; in the horizontal
+    pass those near the edge do not.
+Limit
+    The smaller the block along a pass and the longer the factor, the more taps are apron: then it is `separable-l0`
+    with a branch.
+
+Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its borders are zero only.
+"""
+
+from functools import lru_cache
+
+from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import taps_in_own_tile
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.two_passes import (
+    line_of_taps,
+    loads_along,
+    refuse_two_passes,
+    two_launches,
+    two_pass_work,
+    two_passes,
+)
+
+
+def shared_bytes(block: Block) -> int:
+    """Return the bytes of the block's own cells, in either pass."""
+    return block.threads * 4
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return two launches, each with the block's own cells in shared memory."""
+    return two_launches(problem, block, shared_bytes(block), shared_bytes(block))
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: a load a result and pass for the tile; taps in the tile from shared, others from global memory."""
+    horizontal, vertical = loads_along(problem, line_of_taps)
+    in_tile_x, _ = loads_along(problem, lambda *line: taps_in_own_tile(line[0], block.x, *line[1:3]))
+    _, in_tile_y = loads_along(problem, lambda *line: taps_in_own_tile(line[0], block.y, *line[1:3]))
+    return two_pass_work(
+        problem,
+        picture_loads=problem.samples + horizontal - in_tile_x,
+        scratch_loads=problem.samples + vertical - in_tile_y,
+        shared_loads=in_tile_x + in_tile_y,
+        shared_stores=2 * problem.samples,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask, the block, its tile or the grid is illegal, or None."""
+    return refuse_two_passes(problem, mask, block, limits, shared_bytes)
+
+
+@lru_cache(maxsize=64)
+@kept_on_disk
+def horizontal_kernel(border: Border, block: Block):
+    """Return the kernel along the rows for a border and a block."""
+    rule = cuda_rule(border)
+    BLOCK_X, BLOCK_Y = block.x, block.y
+
+    @cuda.jit
+    def separable_l2_horizontal(image, factor, width, anchor, ghost_value, scratch):
+        tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        inside = row < image.shape[0] and column < width
+
+        # Load the block's own cells, one a thread.
+        if inside:
+            tile[ty, tx] = float32(image[row, column, channel])
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        if inside:
+            tile_left = column - tx
+            tile_right = min(tile_left + BLOCK_X, width)
+            total = float32(0.0)
+            for n in range(factor.shape[0]):
+                wanted = column + n - anchor
+                value = ghost_value
+                if wanted >= tile_left and wanted < tile_right:
+                    value = tile[ty, wanted - tile_left]
+                else:
+                    source = rule(wanted, width)
+                    if source >= 0:
+                        value = float32(image[row, source, channel])
+                total += value * factor[n]
+            scratch[row, column, channel] = total
+
+    return separable_l2_horizontal
+
+
+@lru_cache(maxsize=64)
+@kept_on_disk
+def vertical_kernel(border: Border, block: Block):
+    """Return the kernel along the columns for a border and a block."""
+    rule = cuda_rule(border)
+    BLOCK_X, BLOCK_Y = block.x, block.y
+
+    @cuda.jit
+    def separable_l2_vertical(scratch, factor, width, anchor, ghost_value, offset, out):
+        tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = scratch.shape[0]
+        inside = row < height and column < width
+
+        # Load the block's own cells, one a thread.
+        if inside:
+            tile[ty, tx] = scratch[row, column, channel]
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        if inside:
+            tile_top = row - ty
+            tile_bottom = min(tile_top + BLOCK_Y, height)
+            total = float32(0.0)
+            for m in range(factor.shape[0]):
+                wanted = row + m - anchor
+                value = ghost_value
+                if wanted >= tile_top and wanted < tile_bottom:
+                    value = tile[wanted - tile_top, tx]
+                else:
+                    source = rule(wanted, height)
+                    if source >= 0:
+                        value = scratch[source, column, channel]
+                total += value * factor[m]
+            out[row, column, channel] = total + offset
+
+    return separable_l2_vertical
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the horizontal and the vertical pass."""
+    kernels = horizontal_kernel(problem.border, block), vertical_kernel(problem.border, block)
+    return two_passes(problem, mask, plan(problem, block), *kernels)
+
+
+VARIANT = Variant(
+    key="separable-l2",
+    title="Separable, aprons cached (L2)",
+    device=DeviceKind.CUDA,
+    idea="Two passes for masks that are one column times one row; shared memory holds only the block's own cells, the "
+    "aprons come from global memory through the caches.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+)

@@ -1,0 +1,144 @@
+"""`tiled`: the block shares its input tile; the block covers the *output* tile.
+
+Idea
+    A block of bx x by threads computes bx x by results. First all its threads together copy the input tile, the
+    block's own cells and the halo around them (the apron), into shared memory, in as many steps as it takes.
+    After a barrier every tap is read from there.
+Who loads what
+    Each thread loads about (bx + columns - 1)(by + rows - 1) / (bx by) cells instead of rows x columns of them.
+What it saves
+    Against `naive`: loads of the picture fall by the factor taps / that number (a 16 x 16 block and a 5 x 5 mask:
+    1.6 instead of 25). Borders are decided once a loaded cell instead of once a tap.
+Limit
+    The weights still come from global memory (every thread of a warp reads the same one: one broadcast from L1),
+    and each multiply-add still needs a load from shared memory.
+
+Source: CENG443, "Tiled 1D Convolution" (halo loaded by the output block) carried to two dimensions; the lecture's
+2-D tile, where the block covers the input tile, is another design.
+"""
+
+from functools import lru_cache
+
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import tile_cells_inside
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import one_launch, refuse_launch
+
+
+def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
+    """Return (rows, columns) of the input tile: the output tile and the halo around it."""
+    return block.y + mask_shape[0] - 1, block.x + mask_shape[1] - 1
+
+
+def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
+    """Return the bytes of the input tile, float32 whatever the picture's type."""
+    rows, columns = tile_shape(mask_shape, block)
+    return rows * columns * 4
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch with the input tile in shared memory."""
+    return one_launch(problem, block, shared_bytes(problem.mask_shape, block))
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: each block loads its input tile once, each tap reads shared memory and a weight."""
+    rows, columns = problem.mask_shape
+    ghosts = problem.border.has_ghost_cells
+    loaded = (
+        tile_cells_inside(problem.height, block.y, rows, problem.anchor[0], ghosts)
+        * tile_cells_inside(problem.width, block.x, columns, problem.anchor[1], ghosts)
+        * problem.channels
+    )
+    tile_rows, tile_columns = tile_shape(problem.mask_shape, block)
+    return filter_work(
+        problem,
+        picture_loads=loaded,
+        weight_loads=problem.multiply_adds,
+        shared_loads=problem.multiply_adds,
+        shared_stores=plan(problem, block)[0].blocks * tile_rows * tile_columns,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the block, its tile or the grid is illegal, or None."""
+    return refuse_launch(
+        problem, block, limits, lambda candidate: shared_bytes(problem.mask_shape, candidate)
+    )
+
+
+# A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
+    """Return the kernel for a border, a mask shape and a block."""
+    rule = cuda_rule(border)
+    MASK_ROWS, MASK_COLUMNS = mask_shape
+    BLOCK_X, BLOCK_Y = block.x, block.y
+    TILE_ROWS, TILE_COLUMNS = tile_shape(mask_shape, block)
+
+    @jit_for(block.threads)
+    def correlate_tiled(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
+        tile = cuda.shared.array((TILE_ROWS, TILE_COLUMNS), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+
+        # Load the input tile: every thread takes each BLOCK_X-th column of each BLOCK_Y-th row.
+        tile_top = cuda.blockIdx.y * BLOCK_Y - anchor_row
+        tile_left = cuda.blockIdx.x * BLOCK_X - anchor_column
+        for tile_row in range(ty, TILE_ROWS, BLOCK_Y):
+            source_row = rule(tile_top + tile_row, height)
+            for tile_column in range(tx, TILE_COLUMNS, BLOCK_X):
+                source_column = rule(tile_left + tile_column, width)
+                value = ghost_value
+                if source_row >= 0 and source_column >= 0:
+                    value = float32(image[source_row, source_column, channel])
+                tile[tile_row, tile_column] = value
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        if row < height and column < width:
+            total = float32(0.0)
+            for m in range(MASK_ROWS):
+                partial = float32(0.0)
+                for n in range(MASK_COLUMNS):
+                    partial += tile[ty + m, tx + n] * weights[m, n]
+                total += partial
+            out[row, column, channel] = total + offset
+
+    return correlate_tiled
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    function = kernel(problem.border, problem.mask_shape, block)
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    return (Pass("correlate_tiled", function, signature, launch, arguments),)
+
+
+VARIANT = Variant(
+    key="tiled",
+    title="Tiled, shared memory",
+    device=DeviceKind.CUDA,
+    idea="The block loads its input tile with the halo into shared memory once; every tap is read from there.",
+    default_block=Block(32, 8),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+)

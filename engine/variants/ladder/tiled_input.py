@@ -1,0 +1,162 @@
+"""`tiled-input`: the block shares its input tile; the block covers the *input* tile.
+
+Idea
+    A block of bx x by threads loads the bx x by cells of one input tile, one a thread. After a barrier only its first
+    (bx - columns + 1) x (by - rows + 1) threads compute, a result each: the output tile (O_TILE in the lecture).
+Who loads what
+    Each thread loads one cell, so a result costs bx by / ((bx - columns + 1)(by - rows + 1)) loads: 1.3 for a
+    32 x 32 block and a 5 x 5 mask.
+What it saves
+    Against `naive`: loads of the picture fall from rows x columns to that number. Against `tiled`, the other design
+    with the same loads a tile: loading takes no loop, every thread does the same. The weights come from global
+    memory in both, so that the two differ in what the block covers and in nothing else.
+Limit
+    While computing, 1 - (bx - columns + 1)(by - rows + 1) / (bx by) of the threads idle: with 32 x 32 threads 12 % for
+    a 3 x 3 mask, 23 % for 5 x 5, 68 % for 15 x 15. A block cannot be smaller than the mask, so a mask of more cells
+    than a block may have threads cannot be used at all; `tiled` takes it.
+
+Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
+"""
+
+from functools import lru_cache
+
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
+from engine.device.index_rules import cuda_rule
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.traffic import tile_cells_inside
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import blocks_along, refuse_launch
+
+
+def output_tile(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
+    """Return (rows, columns) of the results of a block; below 1 where the block is smaller than the mask."""
+    return block.y - mask_shape[0] + 1, block.x - mask_shape[1] + 1
+
+
+def shared_bytes(block: Block) -> int:
+    """Return the bytes of the input tile, float32 whatever the picture's type."""
+    return block.threads * 4
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch: as many blocks as output tiles, each with its input tile in shared memory."""
+    rows, columns = output_tile(problem.mask_shape, block)
+    grid = (blocks_along(problem.width, columns), blocks_along(problem.height, rows), problem.channels)
+    return (Launch(grid, (block.x, block.y, 1), shared_bytes(block)),)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: each thread of each block loads one cell (ghost cells cost no load), each tap a weight."""
+    mask_rows, mask_columns = problem.mask_shape
+    rows, columns = output_tile(problem.mask_shape, block)
+    ghosts = problem.border.has_ghost_cells
+    loaded = (
+        tile_cells_inside(problem.height, rows, mask_rows, problem.anchor[0], ghosts)
+        * tile_cells_inside(problem.width, columns, mask_columns, problem.anchor[1], ghosts)
+        * problem.channels
+    )
+    return filter_work(
+        problem,
+        picture_loads=loaded,
+        weight_loads=problem.multiply_adds,
+        shared_loads=problem.multiply_adds,
+        shared_stores=plan(problem, block)[0].blocks * block.threads,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask is too large for every block, or the block or the grid illegal; None if all is well."""
+    rows, columns = problem.mask_shape
+    if problem.taps > limits.max_threads:
+        return Refusal(
+            f"The block covers the input tile, so a mask of {rows} x {columns} needs a block of at least "
+            f"{problem.taps:,} threads; this device allows {limits.max_threads:,}. Use tiled, whose threads load "
+            f"several cells each, or a smaller mask."
+        )
+    return refuse_launch(
+        problem,
+        block,
+        limits,
+        shared_bytes,
+        least_x=columns,
+        idle_rows=rows - 1,
+        too_small=lambda: (
+            f"A block of {block} is smaller than the mask: for its {rows} x {columns} cells the block, a thread for "
+            f"each cell of the input tile, has to be at least {columns} wide and {rows} high."
+        ),
+    )
+
+
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
+    """Return the kernel for a border, a mask shape and a block."""
+    rule = cuda_rule(border)
+    MASK_ROWS, MASK_COLUMNS = mask_shape
+    BLOCK_X, BLOCK_Y = block.x, block.y
+    O_TILE_ROWS, O_TILE_COLUMNS = output_tile(mask_shape, block)
+
+    @jit_for(block.threads)
+    def correlate_tiled_input(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
+        tile = cuda.shared.array((BLOCK_Y, BLOCK_X), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        # Blocks lie as far apart as their results reach; their input tiles overlap.
+        row = cuda.blockIdx.y * O_TILE_ROWS + ty
+        column = cuda.blockIdx.x * O_TILE_COLUMNS + tx
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+
+        # Load the input tile, one cell a thread.
+        source_row = rule(row - anchor_row, height)
+        source_column = rule(column - anchor_column, width)
+        value = ghost_value
+        if source_row >= 0 and source_column >= 0:
+            value = float32(image[source_row, source_column, channel])
+        tile[ty, tx] = value
+        # Nobody may read a cell before whoever loads it has stored it.
+        cuda.syncthreads()
+
+        # Only the first threads of each side have all their taps in the tile.
+        if ty < O_TILE_ROWS and tx < O_TILE_COLUMNS and row < height and column < width:
+            total = float32(0.0)
+            for m in range(MASK_ROWS):
+                partial = float32(0.0)
+                for n in range(MASK_COLUMNS):
+                    partial += tile[ty + m, tx + n] * weights[m, n]
+                total += partial
+            out[row, column, channel] = total + offset
+
+    return correlate_tiled_input
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    function = kernel(problem.border, problem.mask_shape, block)
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    return (Pass("correlate_tiled_input", function, signature, launch, arguments),)
+
+
+VARIANT = Variant(
+    key="tiled-input",
+    title="Tiled, block covers the input",
+    device=DeviceKind.CUDA,
+    idea="Each thread loads one cell of the input tile into shared memory; only the inner threads then compute.",
+    default_block=Block(32, 32),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only load. "
+    "Masks of more cells than a block may have threads are refused.",
+)

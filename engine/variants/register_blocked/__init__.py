@@ -1,0 +1,1 @@
+"""`register-blocked`: each thread holds a tile of results in registers."""

@@ -1,0 +1,253 @@
+"""`register-blocked`: each thread keeps a block of results in registers; the fastest direct kernel here.
+
+Idea
+    A thread owns `rows` neighbouring rows of 4 (RGB: 12) results. It walks down the mask rows with the input rows
+    under them in registers: each step loads one more input row, 16 bytes at a time, and every weight serves all of
+    the thread's results.
+Who loads what
+    The block copies its input tile into shared memory with 16-byte copies that no thread waits for (4 samples of any
+    type); borders are decided there, never in the inner loop. The weights lie in constant memory that is written when
+    a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform registers. Pictures and results
+    of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile (`byte_tiles.py`).
+What it saves
+    Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of one, a weight
+    16 and more of them.
+Limit
+    Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
+
+Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra",
+SC 2008, section 3) applied to the rows of a correlation; the emitted code is in the modules `cuda_*.py` beside this one.
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from engine.device.constant_memory import jit_with_constant
+from engine.device.cuda_kernels import (
+    filter_arguments,
+    filter_signature,
+    float32,
+    prepare_passes,
+)
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.contract import Variant
+from engine.variants.ir.cuda_async_copy import waiter
+from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.cuda_ir import hidden
+from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
+from engine.variants.register_blocked import byte_tiles
+from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
+from engine.variants.register_blocked.cuda_accumulator import accumulator
+from engine.variants.register_blocked.cuda_result_storer import result_storer
+from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+
+MAX_SIDE = 31
+WARPS = 4
+SHARED_BYTES = 48 * 1024
+# Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
+# Of one channel, each is in use with all mask columns at once; of more, in turn.
+MOST_WINDOW_SAMPLES = (120, 250)
+# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 16 KB of code.
+MOST_UNROLLED = 1000
+
+
+# `auto` asks again and again, while somebody waits.
+@lru_cache(maxsize=256)
+def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
+    """Return the shape of a block's work: what was fastest of what was tried (H200), if shared memory has room for it.
+
+    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have three or four
+    samples: the next one of a channel is so many samples on, and of one vector's input each serves one or two results of a
+    row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it only takes registers. Up to 5 x 5 memory is the
+    limit, and more rows of one vector are stored in better order (5 x 5 on four channels: 8 rows 141, 4 rows 146 us). Two
+    steps a block overlap the second one's loads with the first one's multiply-adds; they pay where both take about as long
+    (7 x 7 float32: 45 instead of 48 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    """
+    left = anchor_column * channels
+    before = -(-left // VECTOR) * VECTOR
+    columns = mask_shape[1]
+    is_small, is_float = columns <= 5, itemsize == 4
+    steps = 2 if is_float and channels == 1 and 6 <= columns <= 9 else 1
+
+    def shape(vectors: int, rows: int, warps: int) -> TileShape:
+        whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
+        return replace(whole, unrolled_rows=_unrolled_rows(whole))
+
+    vectors, rows = [1], [4, 3, 2, 1]
+    if channels >= 3 and not is_small:
+        vectors, rows = [3, 2, 1] if channels == 3 else [2, 1], [2, 1]
+    elif is_small and is_float and channels >= 3:
+        rows = [8, *rows]
+    elif is_small and channels > 1 and not is_float:
+        vectors = [3, 1] if channels == 3 else [2, 1]
+    elif not is_float and channels == 1 and columns <= 7:
+        rows = [8 if is_small else 6, *rows]
+    elif 9 <= columns <= 11:
+        rows = [3, 2, 1]
+    candidates = [
+        shape(vectors_of_row, rows_of_thread, warps)
+        for rows_of_thread in rows
+        for vectors_of_row in vectors
+        for warps in (WARPS, WARPS // 2)
+    ]
+    most_samples = MOST_WINDOW_SAMPLES[channels > 1]
+    fitting = [
+        candidate
+        for candidate in candidates
+        if candidate.shared_bytes <= SHARED_BYTES and candidate.window * candidate.rows <= most_samples
+    ]
+    return fitting[0] if fitting else candidates[-1]
+
+
+def _unrolled_rows(shape: TileShape) -> int:
+    """Return how many mask rows are written one after another: all of them if they are few enough.
+
+    Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to the next.
+    """
+    one = shape.rows * shape.across * (shape.mask_columns + 1)
+    if shape.mask_rows * one <= MOST_UNROLLED:
+        return shape.mask_rows
+    return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
+
+
+def _shape_of(problem: Problem) -> TileShape | ByteTileShape:
+    bytes_kept = byte_tiles.byte_tile_shape(problem)
+    if bytes_kept is not None:
+        return bytes_kept
+    return tile_shape(problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch; the block is the variant's own, 32 threads across."""
+    shape = _shape_of(problem)
+    grid = (
+        blocks_along(problem.width * problem.channels, shape.out_samples),
+        blocks_along(problem.height, shape.out_rows),
+        1,
+    )
+    return (Launch(grid, (32, shape.warps, 1), shape.shared_bytes, 4 * shape.weights),)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: a block fills its whole tile, where ghost cells cost no load, and computes all its results."""
+    shape, (launch,) = _shape_of(problem), plan(problem, block)
+    cells = launch.blocks * shape.tile_rows * shape.tile_samples
+    across, down = launch.grid[:2]
+    lefts = [index * shape.out_samples - shape.before for index in range(across)]
+    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
+    # Each warp computes all its rows at once, in each step.
+    rounds = launch.blocks * 32 * (shape.out_rows // shape.rows)
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
+        shared_loads=rounds * (shape.rows + shape.mask_rows - 1) * shape.window,
+        shared_stores=cells,
+        constant_loads=rounds * problem.taps,
+        multiply_adds=rounds * shape.rows * shape.across * problem.taps,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask or the picture is too large, or the device's shared memory too small; None if all is well."""
+    rows, columns = problem.mask_shape
+    if max(rows, columns) > MAX_SIDE:
+        return Refusal(
+            f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may have up to "
+            f"{MAX_SIDE} rows and columns. Use tiled."
+        )
+    (launch,) = plan(problem, block)
+    if launch.shared_bytes > limits.shared_bytes:
+        return Refusal(
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} bytes of shared "
+            f"memory for its tile; a block has {limits.shared_bytes:,}. Use tiled, or fewer channels."
+        )
+    return refuse_rows(problem, launch, _shape_of(problem).out_rows)
+
+
+# What the compiler must know: few of them are in use at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
+    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
+    load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
+    wait_for_all, wait_for_earlier, steps_of = waiter(pending=0), waiter(pending=1), hidden(shape.steps)
+    accumulate, store = accumulator(shape), result_storer(shape, result_itemsize)
+    CHANNELS, BEFORE = shape.channels, shape.before
+    # Vectors of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    ROWS, ACROSS, STEPS, STEP_ROWS = shape.rows, shape.across, shape.steps, shape.step_rows
+    OUT_ROWS, OUT_SAMPLES, FIRST_ROWS = shape.out_rows, shape.out_samples, shape.first_rows
+    TILE_SAMPLES, TILE_CELLS = shape.tile_samples, shape.tile_rows * shape.tile_samples
+
+    @jit_with_constant(WEIGHTS, shape.weights)
+    def correlate_register_blocked(
+        image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
+    ):
+        tile = cuda.shared.array(TILE_CELLS, float32, ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        top = cuda.blockIdx.y * OUT_ROWS - anchor_row
+        left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
+        load_first(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+        # The row of the tile that the next step's rows begin with.
+        beyond = FIRST_ROWS
+        for step in range(steps_of()):
+            if step + 1 < STEPS:
+                at = beyond * TILE_SAMPLES
+                load_next(tile, at, image, samples, top + beyond, lane, warp, left, ghost_value)
+                wait_for_earlier()
+                beyond += STEP_ROWS
+            else:
+                wait_for_all()
+            # Nobody may read a cell before whoever copies it has it there.
+            cuda.syncthreads()
+            row = step * STEP_ROWS + warp * ROWS
+            results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
+            sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
+            store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, results)
+
+    return correlate_register_blocked
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    shape = _shape_of(problem)
+    if isinstance(shape, ByteTileShape):
+        name, function = "correlate_byte_tiles", byte_tiles.kernel(problem.border, shape)
+    else:
+        name = "correlate_register_blocked"
+        function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
+    constant[:, : shape.mask_columns] = mask.weights32
+    return (Pass(name, function, signature, launch, arguments, (WEIGHTS, constant)),)
+
+
+VARIANT = Variant(
+    key="register-blocked",
+    title="Register-blocked",
+    device=DeviceKind.CUDA,
+    idea="Each thread keeps rows of results in registers and reads each input row once, 16 bytes at a time.",
+    default_block=Block(32, WARPS),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    uses_block=False,
+    integer_output=True,
+)

@@ -1,0 +1,1 @@
+"""`separable-fused`: both passes of a separable mask in one kernel."""

@@ -1,0 +1,289 @@
+"""Rows and columns in one kernel, a tile a block: rows are filtered where they lie in shared memory.
+
+What `separable-fused` does wherever shared memory has room for the tile. The block copies its input tile into shared memory. Each
+row is filtered along itself by one warp, which puts the values in the place of the samples; 8 or 16 neighbouring results a
+thread share what they read, so a warp has two or four rows at once. Then each thread walks down its column with 4 results
+of several rows in registers. The rows above and below the output tile are filtered again by the neighbouring blocks: for
+masks of many rows a block goes on down instead, and fills one half of its tile while the other one still has the rows
+above.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from engine.device.constant_memory import jit_with_constant
+from engine.device.cuda_kernels import float32
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import Launch, Pass
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.ir.cuda_async_copy import waiter
+from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
+from engine.variants.register_blocked.cuda_accumulator import accumulator
+from engine.variants.register_blocked.cuda_result_storer import result_storer
+from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+from engine.variants.separable_fused.cuda_column_filter import ColumnShape, column_filter
+from engine.variants.separable_fused.cuda_row_keeper import row_keeper
+from engine.variants.separable_fused.fused_pass import fused_pass
+
+WARPS = 8
+OUT_SAMPLES = 128
+SHARED_BYTES = 48 * 1024
+# Mask rows up to which memory is the limit.
+MOST_ROWS_OF_FOUR = 13
+# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and 65 (H200).
+LEAST_ROWS_OF_TWO = 22
+LEAST_RING_ROWS = 27
+# Mask rows but one that half of a ring has room for above the first result; larger masks are left to `fused_ring.py`.
+MOST_RING_ROWS = 4 * WARPS + 1
+# Tiles of several channels leave few rows of results then (27 x 27 RGB float32: 241 us, by `fused_ring` 163; 25 x 25 RGB of 8
+# bit: 206 and 187).
+MOST_SIDE_OF_SEVERAL = 23
+MOST_STEPS = 8
+# A large GPU has 128 to 144 multiprocessors, which take four blocks each.
+BLOCKS_AT_ONCE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class InPlaceShape:
+    """The shape of a block's work.
+
+    Parameters
+    ----------
+    along : TileShape
+        Of an input row: a mask of one row, `lanes` threads side by side.
+    mask_rows : int
+    rows : int
+        Rows of results of a thread in one step.
+    is_ring : bool
+        Whether the block goes on down, half of its tile at a time; else it takes one step.
+    """
+
+    along: TileShape
+    mask_rows: int
+    rows: int
+    is_ring: bool
+
+    @property
+    def step_rows(self) -> int:
+        """Rows of results of the block in one step."""
+        return self.rows * self.along.warps
+
+    @property
+    def lot_rows(self) -> int:
+        """Input rows that are filtered along themselves at once: half of a ring, or the tile; whole rounds of a warp."""
+        if self.is_ring:
+            return self.step_rows
+        return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows of the tile."""
+        return self.lot_rows * (2 if self.is_ring else 1)
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows that a warp filters at once."""
+        return 32 // self.along.lanes
+
+    @property
+    def rounds(self) -> int:
+        """Times that the warps of a block filter rows of a lot."""
+        return -(-self.lot_rows // (self.along.warps * self.warp_rows))
+
+    @property
+    def down(self) -> ColumnShape:
+        """The shape of a thread's work down the columns."""
+        ring_rows = self.tile_rows if self.is_ring else 0
+        return ColumnShape(self.mask_rows, self.rows, self.along.tile_samples, ring_rows)
+
+    @property
+    def shared_bytes(self) -> int:
+        """The tile."""
+        return 4 * self.tile_rows * self.along.tile_samples
+
+    @property
+    def weights(self) -> int:
+        """Both factors in constant memory."""
+        return self.along.weights + -(-self.mask_rows // VECTOR) * VECTOR
+
+
+def in_place_shape(problem: Problem) -> InPlaceShape | None:
+    """Return the shape of a block's work: what was fastest of what was tried (H200); None if the mask is too large for it.
+
+    More neighbouring results a thread share more of what it reads of a row, and are worth it where the mask is wide. More
+    rows share the filtering of those above and below, but take the registers of other warps: where memory is the limit (up
+    to 13 rows of float32) four are best (9 x 9: 35.9 us, six 36.8; 15 x 15 the other way round: 43.8 and 42.4). A ring
+    filters no row twice but those above a strip, and waits for every step's: it pays for high masks, where there is work
+    enough for all multiprocessors (31 x 31: 64 us, without 73; 25 x 25: 64 and 57).
+    """
+    rows, columns = problem.mask_shape
+    if rows > MOST_RING_ROWS or (problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL):
+        return None
+    span = (columns - 1) * problem.channels
+    # Integers cost more for each row that waits to be filtered, so that fewer lanes a row are better earlier.
+    narrow, medium = (4, 8) if problem.itemsize == 4 else (0, 3)
+    vectors = 1 if span <= narrow else 2 if span <= medium or rows >= LEAST_ROWS_OF_TWO else 4
+    if rows >= LEAST_RING_ROWS and _steps(problem, 4 * WARPS) > 1:
+        ring = _shape(problem, min(vectors, 2), 4, is_ring=True)
+        if ring.shared_bytes <= SHARED_BYTES:
+            return ring
+    candidates = [_shape(problem, vectors, number, is_ring=False) for number in (4, 5, 6, 8)]
+    fitting = [shape for shape in candidates if shape.shared_bytes <= SHARED_BYTES]
+    if not fitting:
+        return None
+    if problem.itemsize == 4 and rows <= MOST_ROWS_OF_FOUR:
+        return fitting[0]
+    return min(fitting, key=_multiply_adds)
+
+
+def _shape(problem: Problem, vectors: int, rows: int, *, is_ring: bool) -> InPlaceShape:
+    left = problem.anchor[1] * problem.channels
+    before = -(-left // VECTOR) * VECTOR
+    shift, lanes = before - left, OUT_SAMPLES // VECTOR // vectors
+    mask_rows, columns = problem.mask_shape
+    along = TileShape(1, columns, problem.channels, before, shift, vectors, 1, WARPS, 1, 1, lanes)
+    return InPlaceShape(along, mask_rows, rows, is_ring)
+
+
+def _multiply_adds(shape: InPlaceShape) -> float:
+    """Return about how many multiply-adds a result takes, with those of warps that have nothing to do meanwhile."""
+    filtered = shape.rounds * shape.along.warps * shape.warp_rows
+    return filtered * shape.along.mask_columns / shape.step_rows + shape.mask_rows
+
+
+def _steps(problem: Problem, step_rows: int) -> int:
+    """Return the steps of a block that goes on down: as many as leave a picture about as many blocks as run at once."""
+    strips = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
+    return min(MOST_STEPS, strips * blocks_along(problem.height, step_rows) // BLOCKS_AT_ONCE)
+
+
+def strip_rows(problem: Problem, shape: InPlaceShape) -> int:
+    """Return the rows of results of a block."""
+    return shape.step_rows * (_steps(problem, shape.step_rows) if shape.is_ring else 1)
+
+
+def launch_of(problem: Problem, shape: InPlaceShape) -> Launch:
+    """Return the launch: blocks of 32 threads across."""
+    across = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
+    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
+    return Launch(grid, (32, WARPS, 1), shape.shared_bytes, 4 * shape.weights)
+
+
+def work_of(problem: Problem, shape: InPlaceShape) -> Work:
+    """Return the work: a block filters its input rows along themselves, in whole lots, and its results down the columns."""
+    across, height, along = launch_of(problem, shape).grid[0], strip_rows(problem, shape), shape.along
+    tops = range(0, problem.height, height)
+    steps = [blocks_along(min(height, problem.height - top), shape.step_rows) for top in tops]
+    filtered = [shape.lot_rows * (count + 1 if shape.is_ring else 1) for count in steps]
+    cells = across * sum(filtered) * along.tile_samples
+    lefts = [block * OUT_SAMPLES - along.before for block in range(across)]
+    bands = [(top - problem.anchor[0], rows) for top, rows in zip(tops, filtered, strict=True)]
+    lanes, walks = across * sum(filtered) * along.lanes, across * sum(steps) * along.threads
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, along.tile_samples, bands),
+        shared_loads=lanes * along.window + walks * (shape.rows + shape.mask_rows - 1) * VECTOR,
+        shared_stores=cells + lanes * along.across,
+        constant_loads=lanes * along.mask_columns + walks * shape.mask_rows,
+        multiply_adds=lanes * along.across * along.mask_columns
+        + walks * shape.rows * VECTOR * shape.mask_rows,
+    )
+
+
+# What the compiler must know: few of them are in use at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: int):
+    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    along = shape.along
+    load = tile_loader(along, shape.lot_rows, itemsize, border.rule)
+    wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
+    filter_along, keep = accumulator(along, shape.weights), row_keeper(along)
+    filter_down = column_filter(shape.down, along.weights, shape.weights)
+    one_vector = TileShape(1, 1, 1, 0, 0, 1, shape.rows, along.warps, 1, 1)
+    store = result_storer(one_vector, result_itemsize)
+    CHANNELS, BEFORE, PITCH, MIXED = along.channels, along.before, along.tile_samples, along.mixed
+    # Vectors of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    CELLS, LOT_CELLS = shape.tile_rows * PITCH, shape.lot_rows * PITCH
+    ROWS, STEP_ROWS, LOT_ROWS = shape.rows, shape.step_rows, shape.lot_rows
+    LANES, WARP_ROWS, ROUND_ROWS, ROUNDS = (
+        along.lanes,
+        shape.warp_rows,
+        along.warps * shape.warp_rows,
+        shape.rounds,
+    )
+    IS_RING = shape.is_ring
+    NOTHING = np.float32(0)
+
+    @jit_with_constant(WEIGHTS, shape.weights)
+    def correlate_in_place(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
+        tile = cuda.shared.array(CELLS, float32, ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        first = cuda.blockIdx.y * (strip_rows if IS_RING else STEP_ROWS)
+        left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
+        top = first - anchor_row
+        load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+        lots = 1
+        if IS_RING:
+            top += LOT_ROWS
+            load(tile, LOT_CELLS, image, samples, top, lane, warp, left, ghost_value)
+            lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + 1
+        # The rows that a lane filters of each round, and where the vector of its results lies in a filtered row.
+        own_row, own_lane = warp * WARP_ROWS + lane // LANES, lane % LANES
+        cell = (lane ^ (lane >> 3 & MIXED)) * VECTOR
+        here, row = 0, first - STEP_ROWS if IS_RING else first
+        for lot in range(lots):
+            if IS_RING and lot == 0:
+                wait_for_earlier()
+            else:
+                wait_for_all()
+            # Nobody may read a cell before whoever copies it has it there.
+            cuda.syncthreads()
+            if SIMULATED:
+                # Its barrier is for the whole block: all threads must come to it equally often.
+                for number in range(ROUNDS):
+                    lot_row = number * ROUND_ROWS + own_row
+                    at = (here + lot_row) * PITCH
+                    values = filter_along(tile, at, own_lane, along, NOTHING) if lot_row < LOT_ROWS else ()
+                    cuda.syncthreads()
+                    if lot_row < LOT_ROWS:
+                        keep(tile, at, own_lane, values)
+            else:
+                for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
+                    at = (here + lot_row) * PITCH
+                    values = filter_along(tile, at, own_lane, along, NOTHING)
+                    # All lanes have read what these values take the place of.
+                    cuda.syncwarp()
+                    keep(tile, at, own_lane, values)
+            cuda.syncthreads()
+            if IS_RING:
+                # The half before this one is where the results of this step begin.
+                here = LOT_ROWS - here
+            if not IS_RING or lot > 0:
+                sums = filter_down(tile, here + warp * ROWS, cell, down, offset)
+                store(out, row + warp * ROWS, cuda.blockIdx.x * OUT_SAMPLES + lane * VECTOR, samples, sums)
+                if lot + 1 < lots:
+                    cuda.syncthreads()
+                    top += LOT_ROWS
+                    load(tile, here * PITCH, image, samples, top, lane, warp, left, ghost_value)
+            row += STEP_ROWS
+
+    return correlate_in_place
+
+
+def pass_of(problem: Problem, mask: Mask, shape: InPlaceShape) -> Pass:
+    """Return the pass for a mask that is one column times one row."""
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
+    return fused_pass("correlate_in_place", function, problem, mask, launch, rows, shape.along.weights)

@@ -1,0 +1,197 @@
+"""Rows and columns in one kernel, for masks of many rows: a block goes on down, and keeps filtered rows in a ring.
+
+What `separable-fused` does where a tile has no room. A block takes 16 or 32 input rows at a time. Four or eight threads filter each
+of them along itself, 16 neighbouring results a thread, into a ring of rows, of which there are as many as the mask needs; then each
+thread filters a column of it down into 16 results while the next input rows arrive. Input rows and the ring's rows have an odd number
+of vectors, so that threads meet in no bank (`engine/variants/box/box_shape.py`). No row is filtered twice but those above a strip.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from engine.device.constant_memory import jit_with_constant
+from engine.device.cuda_kernels import float32
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import Launch, Pass
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
+from engine.variants.box.cuda_window_sums import sums_keeper
+from engine.variants.ir.cuda_async_copy import waiter
+from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.register_tile import VECTOR
+from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
+from engine.variants.register_blocked.cuda_result_storer import result_storer
+from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+from engine.variants.separable_fused.cuda_line_filter import column_weigher, row_weigher
+from engine.variants.separable_fused.fused_pass import fused_pass
+
+# Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each serves at once.
+RESULTS = ROWS = 16
+# Samples of a row of results, and warps: what was fastest of what was tried (H200; docs/performance.md).
+OF_ONE_CHANNEL, OF_SEVERAL_CHANNELS, SMALLEST = (64, 4), (128, 4), (64, 2)
+# A large device: the blocks that run on it at once, and how often they do so before a picture is done.
+MULTIPROCESSORS = 132
+SHARED_BYTES_OF_ALL = 228 * 1024
+RESERVED_BYTES = 1024
+WAVES_OF_ONE_CHANNEL, WAVES_OF_SEVERAL = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class RingShape(BoxShape):
+    """The shape of a block's work: that of `box` with a ring, and the factors in constant memory."""
+
+    @property
+    def along_weights(self) -> int:
+        """Weights along the row, in whole vectors; those down the column come after them."""
+        return -(-self.mask_columns // VECTOR) * VECTOR
+
+    @property
+    def weights(self) -> int:
+        """All weights in constant memory."""
+        return self.along_weights + -(-self.mask_rows // VECTOR) * VECTOR
+
+
+def ring_shape(problem: Problem) -> RingShape:
+    """Return the shape of a block's work.
+
+    The smallest one has room for every mask up to 63 x 63 on four channels. On several channels float32 gains by wide ones, which
+    read less beside their results (RGB 31 x 31: 206 us), and 8 and 16 bit by many small blocks (uint8 232 instead of 273 us).
+    """
+    size = OF_ONE_CHANNEL
+    if problem.channels > 1:
+        size = OF_SEVERAL_CHANNELS if problem.itemsize == 4 else SMALLEST
+    shape = _shape(problem, *size)
+    return shape if shape.shared_bytes <= SHARED_BYTES else _shape(problem, *SMALLEST)
+
+
+def _shape(problem: Problem, samples: int, warps: int) -> RingShape:
+    return RingShape(
+        *problem.mask_shape,
+        problem.channels,
+        problem.anchor[1] * problem.channels,
+        out_samples=samples,
+        results=RESULTS,
+        rows=ROWS,
+        columns=1,
+        warps=warps,
+        is_ring=True,
+    )
+
+
+def strip_rows(problem: Problem, shape: RingShape) -> int:
+    """Return the rows of results of a block: as many as leave a large device one or two times the blocks that run at once."""
+    across = blocks_along(problem.width * problem.channels, shape.out_samples)
+    at_once = MULTIPROCESSORS * (SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
+    waves = WAVES_OF_ONE_CHANNEL if problem.channels == 1 else WAVES_OF_SEVERAL
+    down = max(1, waves * at_once // across)
+    # Every further strip down filters the mask's rows but one twice.
+    rows = max(problem.mask_shape[0] // 2, blocks_along(problem.height, down))
+    rows = max(rows, blocks_along(problem.height, MAX_GRID_Y))
+    return blocks_along(rows, shape.step_rows) * shape.step_rows
+
+
+def launch_of(problem: Problem, shape: RingShape) -> Launch:
+    """Return the launch: blocks of 32 threads across."""
+    across = blocks_along(problem.width * problem.channels, shape.out_samples)
+    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
+    return Launch(grid, (LANES, shape.warps, 1), shape.shared_bytes, 4 * shape.weights)
+
+
+def work_of(problem: Problem, shape: RingShape) -> Work:
+    """Return the work: a block filters its input rows along themselves, in whole lots, and its results down the columns."""
+    across, height = launch_of(problem, shape).grid[0], strip_rows(problem, shape)
+    tops = range(0, problem.height, height)
+    lots = [shape.lots(min(height, problem.height - top)) for top in tops]
+    cells = across * sum(lots) * shape.lot_rows * shape.pitch
+    lefts = [block * shape.out_samples - shape.before for block in range(across)]
+    bands = [
+        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
+        for top, count in zip(tops, lots, strict=True)
+    ]
+    jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
+    walks = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
+    rows, columns = problem.mask_shape
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
+        shared_loads=jobs * shape.along.read + walks * shape.down.windows.samples,
+        shared_stores=cells + jobs * shape.results,
+        constant_loads=jobs * columns + walks * rows,
+        multiply_adds=jobs * shape.results * columns + walks * shape.rows * rows,
+    )
+
+
+# What the compiler must know: few of them are in use at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int):
+    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
+    wait = waiter(pending=0)
+    filter_along, keep = row_weigher(shape.along, shape.weights), sums_keeper(shape.results)
+    filter_down = column_weigher(shape.down, shape.kept_at, shape.along_weights, shape.weights)
+    store = result_storer(shape.thread_results, result_itemsize)
+    # Vectors of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
+    CHANNELS, BEFORE, OUT_SAMPLES, WARP_ROWS = (
+        shape.channels,
+        shape.before,
+        shape.out_samples,
+        shape.warp_rows,
+    )
+    STEP_ROWS, RING_ROWS = shape.step_rows, shape.ring_rows
+    EARLY_STEPS, EARLY_ROWS, COLUMN_THREADS = shape.early_steps, shape.early_rows, shape.column_threads
+
+    @jit_with_constant(WEIGHTS, shape.weights)
+    def correlate_ring(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
+        # Input rows, and the ring after them.
+        tile = cuda.shared.array(CELLS, float32, ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        first = cuda.blockIdx.y * strip_rows
+        first_sample = cuda.blockIdx.x * OUT_SAMPLES
+        left, top = first_sample - BEFORE, first - anchor_row - EARLY_ROWS
+        load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+        lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
+        # Threads that load vectors at once lie in as many rows as leave them no bank in common.
+        lot_row, across = warp * WARP_ROWS + lane % WARP_ROWS, lane // WARP_ROWS * RESULTS
+        thread = warp * 32 + lane
+        column, own_rows = thread % COLUMN_THREADS, thread // COLUMN_THREADS * ROWS
+        row = first - EARLY_STEPS * STEP_ROWS + own_rows
+        # Where the next filtered row goes, and where this thread's columns begin.
+        there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
+        for lot in range(lots):
+            wait()
+            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still read.
+            cuda.syncthreads()
+            values = filter_along(tile, lot_row * PITCH + across, along)
+            kept = there + lot_row
+            kept = kept - RING_ROWS if kept >= RING_ROWS else kept
+            keep(tile, KEPT_AT + kept * KEPT_PITCH + across, values)
+            cuda.syncthreads()
+            if lot + 1 < lots:
+                top += STEP_ROWS
+                load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+            if lot >= EARLY_STEPS:
+                results = filter_down(tile, begin, column, down, offset)
+                store(out, row, first_sample + column, samples, results)
+                begin += STEP_ROWS
+                begin = begin - RING_ROWS if begin >= RING_ROWS else begin
+            there += STEP_ROWS
+            there = there - RING_ROWS if there >= RING_ROWS else there
+            row += STEP_ROWS
+
+    return correlate_ring
+
+
+def pass_of(problem: Problem, mask: Mask, shape: RingShape) -> Pass:
+    """Return the pass for a mask that is one column times one row."""
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
+    return fused_pass("correlate_ring", function, problem, mask, launch, rows, shape.along_weights)

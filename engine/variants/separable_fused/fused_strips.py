@@ -1,0 +1,192 @@
+"""Rows and columns in one kernel, a strip a warp: what waits for further rows stays in registers.
+
+What `low-rank-2` and `low-rank-3` do with masks of up to `MOST_ROWS` rows. Each warp marches down a strip of 128 samples,
+by itself: no warp waits for another. The rows of the strip, with what the mask hangs over on both sides, are copied to
+shared memory of the warp's own, a group of rows at a time, one to three groups ahead
+(`engine/variants/strips/cuda_strip_loader.py`). A thread filters 4 neighbouring samples of a row along the row and adds them
+at once to the results of all rows that have this one under their mask (`engine/variants/strips/cuda_march.py`): 4 sums for
+each mask row, in registers. The warps of a block march side by side, so that what one strip reads of the next one's samples
+is in L1. Strips are as high as leaves all multiprocessors a warp or more to each scheduler; the rows that the mask hangs over
+below a strip are filtered again by the warp below.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from engine.device.constant_memory import jit_with_constant
+from engine.device.cuda_kernels import float32, image_type, result_type
+from engine.device.kernel_cache import kept_on_disk
+from engine.device.launches import Launch, Operand, Pass
+from engine.device.numba_cuda import SIMULATED, cuda
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
+from engine.variants.ir.cuda_async_copy import closer, waiter
+from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.strips.cuda_march import marcher, none_waiting
+from engine.variants.strips.cuda_strip_loader import strip_columns, strip_loader
+from engine.variants.strips.cuda_strip_storer import strip_storer
+from engine.variants.strips.march_shape import LANES, STRIP_SAMPLES, MarchShape
+from engine.variants.strips.strip_grid import (
+    strip_groups,
+    strip_launch,
+    strip_loads,
+    strip_rows,
+    strips_across,
+)
+
+MOST_ROWS = 33
+"""Mask rows whose sums a thread can keep: 4 registers each, of 255."""
+
+WARPS = 4
+SHARED_BYTES = 48 * 1024
+# What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past 21 KB).
+MOST_CODE_BYTES = 18 * 1024
+
+
+def march_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, rank: int) -> MarchShape:
+    """Return the shape of a warp's work.
+
+    A group has as many rows as the instruction cache takes the multiply-adds of, at most 4. One group is under way: two
+    or three need shared memory that L1 then lacks for what neighbouring strips share (5 x 5: 41.6, 48.7 and 49.4 us, H200).
+    """
+    rows, columns = mask_shape
+    left = anchor_column * channels
+    before = -(-left // VECTOR) * VECTOR
+    along = TileShape(1, columns, channels, before, before - left, 1, 1, 1, 1, 1)
+    row_code_bytes = 16 * VECTOR * rank * (rows + columns)
+    fitting = [count for count in (4, 2) if count * row_code_bytes <= MOST_CODE_BYTES]
+    most_rows = fitting[0] if fitting else 1
+    shapes = [
+        MarchShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows, ahead=1, warps=WARPS)
+        for group_rows in range(most_rows, 0, -1)
+    ]
+    return next((shape for shape in shapes if shape.shared_bytes <= SHARED_BYTES), shapes[-1])
+
+
+def shape_of(problem: Problem, rank: int) -> MarchShape:
+    """Return the shape of a warp's work for a problem."""
+    return march_shape(problem.mask_shape, problem.anchor[1], problem.channels, rank)
+
+
+def most_warps(shape: MarchShape) -> int:
+    """Return about how many warps a large GPU (128 to 144 multiprocessors) has at once, by the registers of a thread."""
+    return 2048 if shape.kept <= 56 else 1536 if shape.kept <= 80 else 1024
+
+
+def strip_height(problem: Problem, shape: MarchShape) -> int:
+    """Return the rows of results of a strip."""
+    return strip_rows(problem, shape, most_warps(shape))
+
+
+def launch_of(problem: Problem, rank: int) -> Launch:
+    """Return the launch: a warp a strip, up to 4 strips side by side a block."""
+    shape = shape_of(problem, rank)
+    return strip_launch(problem, shape, strip_height(problem, shape), 4 * shape.weights)
+
+
+def work_of(problem: Problem, rank: int) -> Work:
+    """Return the work: each strip filters the rows under its own results and those that the mask hangs over."""
+    shape = shape_of(problem, rank)
+    height, threads = strip_height(problem, shape), strips_across(problem) * LANES
+    groups = sum(strip_groups(problem, shape, height))
+    rows = groups * shape.group_rows
+    weights = rank * sum(problem.mask_shape)
+    return filter_work(
+        problem,
+        picture_loads=strip_loads(problem, shape, height),
+        shared_loads=threads * rows * shape.along.window,
+        shared_stores=strips_across(problem) * rows * shape.along.tile_samples,
+        constant_loads=threads * groups * weights,
+        multiply_adds=threads * rows * VECTOR * weights,
+    )
+
+
+# What the compiler must know: few of them are in use at a time.
+@lru_cache(maxsize=64)
+@kept_on_disk
+def kernel(border: Border, shape: MarchShape, itemsize: int, result_itemsize: int):
+    """Return the kernel for a border, a shape of a warp's work, and the bytes of a sample of picture and result."""
+    columns_of = strip_columns(shape.along, border.rule)
+    load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
+    wait, close = waiter(pending=shape.ahead - 1), closer()
+    none_waits, march = none_waiting(shape.kept), marcher(shape)
+    store = strip_storer(shape.group_rows, result_itemsize)
+    CHANNELS, BEFORE = shape.along.channels, shape.along.before
+    # Vectors of 16 bytes need it; the simulator knows no alignment.
+    ALIGNMENT = None if SIMULATED else 16
+    BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
+    ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
+
+    @jit_with_constant(WEIGHTS, shape.weights)
+    def correlate_strips(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
+        tile = cuda.shared.array(BLOCK_CELLS, float32, ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        left = (cuda.blockIdx.x * cuda.blockDim.y + warp) * STRIP_SAMPLES
+        first = cuda.blockIdx.y * strip_rows
+        end = min(first + strip_rows, out.shape[0])
+        groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
+        # The last block may have warps past the picture's width.
+        steps = groups + AHEAD if left < samples else 0
+        ring = warp * RING_CELLS
+        ring_end = ring + RING_CELLS
+        # Places of the next group that is loaded, and of the next one that is filtered.
+        there, here = ring, ring
+        # The first input row of the one, and the first row that the other completes.
+        top, row = first - anchor_row, first - ROWS_BEFORE
+        columns = columns_of(samples, lane, left - BEFORE)
+        waiting = none_waits()
+        for step in range(steps):
+            wait()
+            # The group is there, and no lane reads the one before it any more, whose place the next one takes.
+            if SIMULATED:
+                cuda.syncthreads()
+            else:
+                cuda.syncwarp()
+            if step < groups:
+                load(tile, there, image, samples, top, lane, left - BEFORE, columns, ghost_value)
+            else:
+                close()
+            top += GROUP_ROWS
+            there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
+            if step >= AHEAD:
+                results, waiting = march(tile, here, lane, waiting, along, down)
+                store(out, row, first, end, left + lane * VECTOR, samples, results, offset)
+                row += GROUP_ROWS
+                here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS
+
+    return correlate_strips
+
+
+def pass_of(problem: Problem, columns: NDArray[np.float32], rows: NDArray[np.float32], offset: float) -> Pass:
+    """Return the pass for a mask that is a sum of columns times rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    columns : ndarray of shape (mask rows, rank), float32
+    rows : ndarray of shape (rank, mask columns), float32
+    offset : float
+    """
+    rank = rows.shape[0]
+    shape = shape_of(problem, rank)
+    constant = np.zeros(shape.weights, np.float32)
+    along = constant[: shape.down_at].reshape(rank, shape.along.weight_pitch)
+    along[:, : rows.shape[1]] = rows
+    constant[shape.down_at : shape.down_at + columns.size] = columns.ravel()
+    factor_type = types.Array(types.float32, 2, "C")
+    numbers = (types.int64, types.int64, types.int64, types.float32, types.float32)
+    signature = (image_type(problem), factor_type, factor_type, *numbers, result_type(problem))
+    values = (problem.width, problem.anchor[0], strip_height(problem, shape))
+    constants = (np.float32(problem.ghost_value), np.float32(offset))
+    arguments = (Operand.IMAGE, rows, columns, *values, *constants, Operand.OUT)
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    return Pass(
+        "correlate_strips", function, signature, launch_of(problem, rank), arguments, (WEIGHTS, constant)
+    )

@@ -1,0 +1,1 @@
+"""Strips of columns that a warp streams down: loading, accumulating and storing."""

@@ -1,0 +1,1 @@
+"""The page Course: papers, kernels, tables; page, state and controller."""

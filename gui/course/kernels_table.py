@@ -1,0 +1,130 @@
+"""Which kernel is which: the paper's names, the variants here, and a button a row that loads one."""
+
+from PySide6.QtCore import QEvent, QItemSelectionModel, Qt
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QTableView,
+    QToolButton,
+    QWidget,
+)
+
+from gui.course.course_kernels import Column, CourseKernelsModel
+from gui.course.course_model import CourseModel
+from gui.course.two_lines import TwoLines
+from gui.engine_link.engine_state import EngineState
+from gui.style.icons import icon
+from gui.style.metrics import GRID, HALF_GRID
+from gui.style.theme import theme_notifier
+
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_LOAD_WIDTH = 11 * GRID
+# Of the width that is left: name and place, variant and configuration, what differs.
+_SHARES = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.43}
+
+
+class KernelsTable(QTableView):
+    """A row a kernel; the button, Enter and a double click load its configuration."""
+
+    def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._course = course
+        self.kernels = CourseKernelsModel(course, state, self)
+        self.setModel(self.kernels)
+        self.setItemDelegate(TwoLines(self))
+        self._build()
+        self.doubleClicked.connect(lambda index: self.load(index.row()))
+        self.kernels.modelReset.connect(self._show_kernels)
+        theme_notifier().changed.connect(self.viewport().update)
+        self._show_kernels()
+
+    def load(self, row: int) -> None:
+        """Ask for the configuration of a row, if it can be loaded."""
+        if not self.kernels.reason(row):
+            self._course.ask_to_load(self.kernels.kernel(row))
+
+    def button(self, row: int) -> QToolButton:
+        """Return the button of a row."""
+        button = self.indexWidget(self.kernels.index(row, Column.LOAD)).findChild(QToolButton)
+        assert isinstance(button, QToolButton)
+        return button
+
+    @property
+    def needed_height(self) -> int:
+        """What all rows and the header take, pixels."""
+        return self.horizontalHeader().height() + self.verticalHeader().length() + 2 * self.frameWidth()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _ENTER and self.currentIndex().isValid():
+            self.load(self.currentIndex().row())
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = self.viewport().width() - _LOAD_WIDTH
+        for column, share in _SHARES.items():
+            self.setColumnWidth(column, int(room * share))
+        self.setColumnWidth(Column.LOAD, _LOAD_WIDTH)
+        self.resizeRowsToContents()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self.resizeRowsToContents()
+
+    def _build(self) -> None:
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName("Which kernel is which")
+        self.setAccessibleDescription("Enter loads the kernel of a row.")
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.setWordWrap(True)
+        self.setShowGrid(False)
+        self.setTabKeyNavigation(False)
+        self.verticalHeader().hide()
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        header.setSectionsClickable(False)
+
+    def _show_kernels(self) -> None:
+        before: QWidget = self
+        for row in range(self.kernels.rowCount()):
+            self.setIndexWidget(self.kernels.index(row, Column.LOAD), self._load_button(row))
+            # Made after what stands below, they would come last.
+            self.setTabOrder(before, self.button(row))
+            before = self.button(row)
+        self.resizeRowsToContents()
+        if self.kernels.rowCount():
+            first = self.kernels.index(0, 0)
+            self.selectionModel().setCurrentIndex(
+                first,
+                QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows,
+            )
+        self.scrollToTop()
+
+    def _load_button(self, row: int) -> QWidget:
+        kernel, reason = self.kernels.kernel(row), self.kernels.reason(row)
+        button = QToolButton()
+        button.setText("Load")
+        button.setIcon(icon("load"))
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        button.setAccessibleName(f"Load {kernel.name}")
+        button.setToolTip(
+            reason or f"Take this configuration over: {kernel.here.variant}, and show it on its page (Enter)."
+        )
+        button.setEnabled(not reason)
+        button.clicked.connect(lambda: self.load(row))
+        place = QWidget()
+        line = QHBoxLayout(place)
+        line.setContentsMargins(HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID)
+        line.addWidget(button, 0, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight)
+        return place

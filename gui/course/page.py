@@ -1,0 +1,102 @@
+"""Course: the papers left; which kernel of theirs is which here; their tables with this machine's figures."""
+
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
+
+from gui.course.kernels_table import KernelsTable
+from gui.course.paper_header import PaperHeader
+from gui.course.papers_list import PapersList
+from gui.course.tables_panel import TablesPanel
+from gui.page.contract import Page, PageContext
+from gui.style.metrics import GRID
+
+_PAPERS_WIDTH = 31 * GRID
+# The kernels above take what they need, but leave the tables below more than half of the height.
+_MOST_OF_KERNELS = 0.45
+
+
+class CoursePage(Page):
+    """The papers of the course. Built when it is first shown, so nothing of it delays the window."""
+
+    def __init__(self, context: PageContext) -> None:
+        super().__init__()
+        self._course = context.course
+        self.papers = PapersList(self._course)
+        self.header = PaperHeader(self._course)
+        self.kernels = KernelsTable(self._course, context.state)
+        self.tables = TablesPanel(self._course, context.state)
+        self.tables.copied.connect(context.messages.tell_copied)
+        self._sides = QSplitter(Qt.Orientation.Horizontal)
+        self._halves = QSplitter(Qt.Orientation.Vertical)
+        self._build()
+        self._is_arranged = False
+        self._is_moved = False
+        self._halves.installEventFilter(self)
+        self._halves.splitterMoved.connect(self._note_moved)
+        # Later than header and table, which take the paper at the same signals.
+        self._course.paper_changed.connect(self._share_height)
+        self.kernels.kernels.modelReset.connect(self._share_height)
+        if self._course.paper is None and self._course.papers:
+            self._course.choose(self._course.papers[0].key)
+
+    def restore_default(self) -> None:
+        self._sides.setSizes([_PAPERS_WIDTH, max(1, self.width() - _PAPERS_WIDTH)])
+        self._is_moved = False
+        self._share_height()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # Asked of the splitter itself: the page has its new size before what is in it.
+        if event.type() == QEvent.Type.Resize:
+            self._share_height()
+        return super().eventFilter(watched, event)
+
+    def _share_height(self) -> None:
+        """Give the kernels of the paper what they need, unless the person has moved the border."""
+        if self._is_moved:
+            return
+        height = self._halves.height() - self._halves.handleWidth()
+        needed = self.header.heightForWidth(self._halves.width()) + self.kernels.needed_height
+        of_kernels = min(needed, int(height * _MOST_OF_KERNELS))
+        self._halves.setSizes([of_kernels, max(1, height - of_kernels)])
+
+    def _note_moved(self) -> None:
+        self._is_moved = True
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self._is_arranged:
+            self._is_arranged = True
+            self.restore_default()
+        self.papers.setFocus()
+
+    def _build(self) -> None:
+        upper = QWidget()
+        column = QVBoxLayout(upper)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.header)
+        column.addWidget(self.kernels, 1)
+        self._halves.addWidget(upper)
+        self._halves.addWidget(self.tables)
+        left = QWidget()
+        papers = QVBoxLayout(left)
+        papers.setContentsMargins(0, 0, 0, 0)
+        papers.setSpacing(0)
+        title = QLabel("Papers")
+        title.setContentsMargins(GRID, GRID, GRID, GRID)
+        title.setForegroundRole(title.foregroundRole().PlaceholderText)
+        papers.addWidget(title)
+        papers.addWidget(self.papers, 1)
+        self._sides.addWidget(left)
+        self._sides.addWidget(self._halves)
+        for splitter in (self._sides, self._halves):
+            splitter.setChildrenCollapsible(False)
+        self._sides.setStretchFactor(0, 0)
+        self._sides.setStretchFactor(1, 1)
+        self.setCentralWidget(self._sides)
+
+
+def build(context: PageContext) -> CoursePage:
+    """Make the page."""
+    return CoursePage(context)

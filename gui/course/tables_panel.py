@@ -1,0 +1,212 @@
+"""The paper's tables: which one is shown, its figure, its notes, and what can be done with them."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QSizePolicy,
+    QSplitter,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.course.paper import CourseTable
+from engine.course.runs import NOT_YET
+from gui.course.course_model import CourseModel, PaperTables
+from gui.course.course_table import CourseTableView
+from gui.course.course_table_model import reasons_of
+from gui.course.course_text import to_markdown, to_tabs
+from gui.course.measure_bar import MeasureBar
+from gui.course.notes import Notes
+from gui.engine_link.engine_state import EngineState
+from gui.style.icons import icon
+from gui.style.metrics import GRID, HALF_GRID
+
+_NO_PAPER = "Choose a paper on the left: its tables appear here, with the figures of this machine beside the printed ones."
+_COUNTING = "The paper's tables are being counted."
+_MEASURE_FIRST = "Press Measure on this machine to fill them; what it cannot do then says why."
+_TABLE, _WORDS = 0, 1
+
+
+class TablesPanel(QWidget):
+    """Shows one of the paper's tables at a time.
+
+    Signals
+    -------
+    copied(int)
+        So many rows lie on the clipboard.
+    """
+
+    copied = Signal(int)
+
+    def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._course = course
+        self.choice = QComboBox()
+        self.copy_button = QToolButton()
+        self.save_button = QToolButton()
+        self.measure = MeasureBar(course, state)
+        self.table = CourseTableView()
+        self.figure_place = QWidget()
+        self._figure_column = QVBoxLayout(self.figure_place)
+        self.notes = Notes()
+        self._beside = QSplitter(Qt.Orientation.Horizontal)
+        self._words = QLabel()
+        self._stack = QStackedWidget()
+        self._build()
+        self.choice.currentIndexChanged.connect(self._show_table)
+        course.paper_changed.connect(self._show_paper)
+        course.tables_changed.connect(self._follow)
+        self._show_paper()
+
+    @property
+    def shown(self) -> CourseTable | None:
+        """The table that is shown."""
+        at = self.choice.currentIndex()
+        return self._tables()[at] if 0 <= at < len(self._tables()) else None
+
+    @property
+    def words(self) -> str:
+        """What stands in the place of a table; empty where there is one."""
+        return self._words.text() if self._stack.currentIndex() == _WORDS else ""
+
+    def copy_markdown(self) -> None:
+        """Put the table on the clipboard as Markdown."""
+        if self.shown:
+            self._copy(self.shown, to_markdown)
+
+    def copy_tabs(self) -> None:
+        """Put the table on the clipboard as lines with tabs."""
+        if self.shown:
+            self._copy(self.shown, to_tabs)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_width()
+
+    def _copy(self, table: CourseTable, text_of: Callable[[CourseTable], str]) -> None:
+        QGuiApplication.clipboard().setText(text_of(table))
+        self.copied.emit(len(table.rows))
+
+    def _tables(self) -> tuple[CourseTable, ...]:
+        paper = self._course.paper
+        return self._course.known(paper.key).tables if paper else ()
+
+    def _follow(self, key: str) -> None:
+        paper = self._course.paper
+        if paper and paper.key == key:
+            self._fill_choice(keep=True)
+
+    def _show_paper(self) -> None:
+        self._fill_choice(keep=False)
+
+    def _fill_choice(self, *, keep: bool) -> None:
+        tables = self._tables()
+        at = self.choice.currentIndex() if keep else 0
+        with QSignalBlocker(self.choice):
+            self.choice.clear()
+            for table in tables:
+                self.choice.addItem(table.title)
+            self.choice.setCurrentIndex(min(max(at, 0), len(tables) - 1))
+        for control in (self.choice, self.copy_button, self.save_button):
+            control.setEnabled(bool(tables))
+        self._show_table()
+
+    def _show_table(self) -> None:
+        table, paper = self.shown, self._course.paper
+        known = self._course.known(paper.key) if paper else PaperTables()
+        self._stack.setCurrentIndex(_TABLE if table else _WORDS)
+        self._words.setText(known.problem or _COUNTING if paper else _NO_PAPER)
+        self.table.show_table(table)
+        self.notes.show_notes(_told(table, is_measured=known.is_measured) if table else ())
+        self._show_figure(table)
+
+    def _show_figure(self, table: CourseTable | None) -> None:
+        figure = table.figure if table else None
+        self.figure_place.setVisible(figure is not None)
+        if figure is None:
+            return
+        # pyqtgraph takes 0.2 to 0.5 s to import, and most tables have no figure.
+        from gui.plots.figure_plot import FigurePlot
+
+        plot = self.figure_place.findChild(FigurePlot)
+        if plot is None:
+            plot = FigurePlot()
+            self._figure_column.addWidget(plot)
+        plot.show_figure(figure)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Give the table what its columns need, and the figure the rest, but a third at least."""
+        width = self._beside.width()
+        of_table = min(self.table.width_of_columns + 2 * GRID, width * 2 // 3)
+        self._beside.setSizes([of_table, width - of_table])
+
+    def _build(self) -> None:
+        self.choice.setAccessibleName("Table of the paper")
+        self.choice.setToolTip("The tables of this paper, by the paper's own headings.")
+        self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.choice.setMinimumContentsLength(16)
+        _prepare(self.copy_button, "Copy", "copy", "Copy this table with its notes, to paste it elsewhere.")
+        menu = QMenu(self.copy_button)
+        menu.addAction("As &Markdown", self.copy_markdown)
+        menu.addAction("For a &spreadsheet (tabs)", self.copy_tabs)
+        self.copy_button.setMenu(menu)
+        self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        _prepare(
+            self.save_button,
+            "Save…",
+            "save",
+            "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own.",
+        )
+        self.save_button.clicked.connect(self._course.ask_to_save)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(GRID, HALF_GRID, GRID, 0)
+        bar.setSpacing(HALF_GRID)
+        bar.addWidget(self.choice, 1)
+        bar.addWidget(self.measure)
+        bar.addWidget(self.copy_button)
+        bar.addWidget(self.save_button)
+
+        self._figure_column.setContentsMargins(0, 0, 0, 0)
+        self._beside.addWidget(self.table)
+        self._beside.addWidget(self.figure_place)
+        self._beside.setChildrenCollapsible(False)
+        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._words.setWordWrap(True)
+        self._words.setForegroundRole(self._words.foregroundRole().PlaceholderText)
+        self._stack.addWidget(self._beside)
+        self._stack.addWidget(self._words)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(HALF_GRID)
+        column.addLayout(bar)
+        column.addWidget(self._stack, 1)
+        column.addWidget(self.notes)
+
+
+def _told(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
+    """Return what stands under a table: why cells are empty, what would fill them, and the table's notes."""
+    reasons = reasons_of(table)
+    # Of other cells it is known already why nothing can fill them.
+    can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)
+    remedy = (_MEASURE_FIRST,) if can_fill else ()
+    return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))
+
+
+def _prepare(button: QToolButton, text: str, icon_name: str, tooltip: str) -> None:
+    button.setText(text)
+    button.setIcon(icon(icon_name))
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    button.setAutoRaise(True)
+    button.setToolTip(tooltip)
+    button.setAccessibleName(f"{text.rstrip('…')} tables")
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

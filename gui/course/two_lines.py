@@ -1,0 +1,108 @@
+"""Cells of two lines: what it is, and under it, quietly, more about it. Both are wrapped, so that nothing is cut."""
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+
+from gui.course.course_kernels import REASON_ROLE, SECOND_ROLE, VARIANT_ROLE
+from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.series import series_for
+from gui.style.theme import current_theme
+
+Index = QModelIndex | QPersistentModelIndex
+
+_BAR_WIDTH = 3
+_SHAPE_WIDTH = 2 * GRID + HALF_GRID
+_WRAP = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignLeft) | int(Qt.AlignmentFlag.AlignTop)
+_TALLEST = 10_000
+
+
+class TwoLines(QStyledItemDelegate):
+    """Paints a cell; with a variant its shape stands before the words.
+
+    Parameters
+    ----------
+    view : QAbstractItemView
+    bold : bool
+        Whether the first line is.
+    """
+
+    def __init__(self, view: QAbstractItemView, *, bold: bool = False) -> None:
+        super().__init__(view)
+        self._view = view
+        self._bold = bold
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        # A list asks without a width, a table with that of the column.
+        width = option.rect.width() or self._view.viewport().width()
+        first, second = self._operands(index, QRect(0, 0, width, _TALLEST))
+        bottom = second.bottom() if index.data(SECOND_ROLE) else first.bottom()
+        return QSize(width, bottom + 1 + GRID)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        theme = current_theme()
+        rect: QRect = option.rect
+        greyed = bool(index.data(REASON_ROLE))
+        painter.save()
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, QColor(theme.raised))
+            if index.column() == 0:
+                painter.fillRect(
+                    QRect(rect.left(), rect.top(), _BAR_WIDTH, rect.height()), QColor(theme.accent)
+                )
+        first, second = self._operands(index, rect)
+        variant = index.data(VARIANT_ROLE)
+        if variant:
+            series = series_for(variant)
+            painter.setOpacity(0.5 if greyed else 1.0)
+            painter.setFont(self._font())
+            painter.setPen(QColor(theme.muted if greyed else series.colour))
+            painter.drawText(
+                rect.left() + GRID, first.top() + QFontMetrics(self._font()).ascent(), series.glyph
+            )
+            painter.setOpacity(1.0)
+        painter.setPen(QColor(theme.muted if greyed else theme.text))
+        painter.setFont(self._font())
+        painter.drawText(first, _WRAP, _breakable(index.data()))
+        painter.setPen(QColor(theme.muted))
+        painter.setFont(small_font())
+        painter.drawText(second, _WRAP, _breakable(index.data(SECOND_ROLE)))
+        if option.state & QStyle.StateFlag.State_Selected and self._view.hasFocus():
+            self._draw_focus(painter, rect, index)
+        painter.restore()
+
+    def _draw_focus(self, painter: QPainter, rect: QRect, index: Index) -> None:
+        """Draw a dotted line around a row, over all of its columns: the bar is there without the focus, too."""
+        left = rect.left() + 1 if index.column() == 0 else rect.left() - 2
+        goes_on = index.sibling(index.row(), index.column() + 1).isValid()
+        right = rect.right() + 2 if goes_on else rect.right() - 1
+        painter.setClipRect(rect)
+        painter.setPen(QPen(QColor(current_theme().muted), 1, Qt.PenStyle.DotLine))
+        painter.drawRect(QRect(QPoint(left, rect.top() + 1), QPoint(right - 1, rect.bottom() - 2)))
+
+    def _operands(self, index: Index, rect: QRect) -> tuple[QRect, QRect]:
+        left = GRID + (_SHAPE_WIDTH if index.data(VARIANT_ROLE) else 0)
+        inner = rect.adjusted(left, GRID - 2, -GRID, 0)
+        first = _wrapped(self._font(), inner, index.data())
+        below = QRect(inner.left(), first.bottom() + 1, inner.width(), _TALLEST)
+        return first, _wrapped(small_font(), below, index.data(SECOND_ROLE))
+
+    def _font(self) -> QFont:
+        font = number_font()
+        font.setBold(self._bold)
+        return font
+
+
+def _wrapped(font: QFont, place: QRect, words: str | None) -> QRect:
+    """Return the part of a place that wrapped words take, in its full width."""
+    height = (
+        QFontMetrics(font)
+        .boundingRect(QRect(0, 0, place.width(), _TALLEST), _WRAP, _breakable(words))
+        .height()
+    )
+    return QRect(place.left(), place.top(), place.width(), height)
+
+
+def _breakable(words: str | None) -> str:
+    """Let names such as convolution_1D_tiled_kernel go on in the next line after an underscore."""
+    return (words or "").replace("_", "_\u200b")

@@ -1,1 +1,0 @@
-"""Windows over the window, one a file; opened with open(), never exec(), so that nothing stops meanwhile."""

@@ -1,0 +1,113 @@
+"""The choice of a device; those that cannot be used are greyed, with the reason in the tooltip."""
+
+from typing import Any
+
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from engine.device_info import AUTO, SIMULATOR, DeviceInfo
+from gui.engine_link.engine_state import EngineState
+
+SIMULATOR_NOTE = "Pictures up to 64 x 64; its times mean nothing."
+_SIMULATOR_TEACHES = (
+    "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to 64 x 64, "
+    "such as the sample Impulse. Its times mean nothing and are never shown as speed."
+)
+_AUTO_NOTE = "A CUDA device if one works here, else the CPU."
+
+
+class DeviceBox(QComboBox):
+    """Chooses the device of a page.
+
+    Parameters
+    ----------
+    workspace : object
+        The state of a page: `settings.device`, `change(device=...)` and the signal `settings_changed`.
+    engine_state : EngineState
+    simulator_note, simulator_teaches : str
+        What must not be missed of the simulator, and what its tooltip says.
+    """
+
+    def __init__(
+        self,
+        workspace: Any,
+        engine_state: EngineState,
+        parent: QWidget | None = None,
+        *,
+        simulator_note: str = SIMULATOR_NOTE,
+        simulator_teaches: str = _SIMULATOR_TEACHES,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._simulator_note = simulator_note
+        self._simulator_teaches = simulator_teaches
+        self._engine_state = engine_state
+        self._items = QStandardItemModel(self)
+        self.setModel(self._items)
+        self.setAccessibleName("Device")
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(12)
+        self.activated.connect(self._choose)
+        workspace.settings_changed.connect(self._show_choice)
+        engine_state.ready_changed.connect(self._fill)
+        self._fill()
+
+    @property
+    def note(self) -> str:
+        """A sentence on the chosen device that must not be missed; empty where there is none."""
+        key = self._workspace.settings.device
+        if key == AUTO:
+            return ""
+        device = self._engine_state.device(key)
+        if device is None:
+            return "" if not self._engine_state.devices else f"There is no device {key} here. Choose another."
+        if not device.available:
+            return device.reason
+        return self._simulator_note if key == SIMULATOR else ""
+
+    def _choose(self, position: int) -> None:
+        self._workspace.change(device=self.itemData(position))
+
+    def _fill(self) -> None:
+        with QSignalBlocker(self):
+            self._items.clear()
+            self._items.appendRow(_item("Automatic", AUTO, _AUTO_NOTE))
+            for device in self._engine_state.devices:
+                self._items.appendRow(
+                    _item(_text(device), device.key, self._tooltip(device), device.available)
+                )
+        self._show_choice()
+
+    def _show_choice(self) -> None:
+        key = self._workspace.settings.device
+        position = self.findData(key)
+        with QSignalBlocker(self):
+            if position < 0:
+                # Of a session from another machine, or the engine is not up yet.
+                self._items.appendRow(_item(key, key, f"{key} is not here.", available=False))
+                position = self.findData(key)
+            self.setCurrentIndex(position)
+        tooltip = self.itemData(position, Qt.ItemDataRole.ToolTipRole)
+        self.setToolTip(f"Where it is computed. {tooltip}")
+
+    def _tooltip(self, device: DeviceInfo) -> str:
+        if not device.available:
+            return f"{device.title} cannot be used. {device.reason}"
+        if device.key == SIMULATOR:
+            return self._simulator_teaches
+        return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])
+
+
+def _item(text: str, key: str, tooltip: str, available: bool = True) -> QStandardItem:
+    item = QStandardItem(text)
+    item.setData(key, Qt.ItemDataRole.UserRole)
+    item.setToolTip(tooltip)
+    item.setEnabled(available)
+    return item
+
+
+def _text(device: DeviceInfo) -> str:
+    if not device.available:
+        return f"{device.title} (not available)"
+    return f"{device.title} (no speed)" if device.key == SIMULATOR else device.title

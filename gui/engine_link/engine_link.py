@@ -1,0 +1,138 @@
+"""The one place where the client's threads meet the GUI thread: futures and callbacks become queued signals."""
+
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
+from engine.host.protocol import Progress, Ready, Request, file_of
+from gui.engine_link.block_keeper import BlockKeeper, blocks_of_request
+from gui.engine_link.engine_start import Event, StartedEngine
+from gui.engine_link.engine_state import RESTARTING, EngineState
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ask:
+    """A request on its way, and who wants to hear of it. All three are called on the GUI thread."""
+
+    request: Request
+    replied: Callable[[Any], None]
+    failed: Callable[[EngineError], None]
+    progressed: Callable[[Progress], None] | None = None
+
+
+def is_told_by_the_link(error: EngineError) -> bool:
+    """Whether an ask failed because a host was lost, which the signal `lost` tells, and whose successor may be asked."""
+    return isinstance(error, HostLost) and not isinstance(error, HostLostTwice)
+
+
+class EngineLink(QObject):
+    """Asks the engine, and answers on the GUI thread.
+
+    Signals
+    -------
+    ready(object)
+        A host is up: Ready.
+    lost(object)
+        A host has ended by itself: HostLost. The asks that it held fail after this.
+    noticed(object)
+        Something that the person should know and that nothing failed by: CodeNotKept.
+    save_ended(bool)
+        A file was saved, or (False) could not be. Emitted after whoever asked was told.
+    """
+
+    ready = Signal(object)
+    lost = Signal(object)
+    noticed = Signal(object)
+    save_ended = Signal(bool)
+    _event_arrived = Signal(object)
+    _answer_arrived = Signal(object, object)
+    _progress_arrived = Signal(object, object)
+
+    def __init__(self, engine: StartedEngine, state: EngineState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._client = engine.client
+        self._state = state
+        self._open: dict[Ask, Future[Any]] = {}
+        self.keeper = BlockKeeper(self._client.release)
+        queued = Qt.ConnectionType.QueuedConnection
+        self._event_arrived.connect(self._on_event, queued)
+        self._answer_arrived.connect(self._on_answer, queued)
+        self._progress_arrived.connect(self._on_progress, queued)
+        engine.listen(self._event_arrived.emit)
+
+    @property
+    def uses_cuda(self) -> bool:
+        """False after three faults in ten minutes, until `try_cuda_again`."""
+        return self._client.use_cuda
+
+    @property
+    def files_being_saved(self) -> tuple[str, ...]:
+        """Names of the files, and of the folders of files, that the engine has yet to write."""
+        return tuple(Path(path).name for path in (file_of(ask.request) for ask in self._open) if path)
+
+    def ask(self, ask: Ask) -> Ask:
+        """Send a request; the picture that it reads is kept until it is answered."""
+        self.keeper.hold(blocks_of_request(ask.request))
+        if ask.progressed is None:
+            future = self._client.submit(ask.request)
+        else:
+            future = self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
+        self.follow(ask, future)
+        return ask
+
+    def follow(self, ask: Ask, future: Future[Any]) -> None:
+        """Answer an ask by a future that exists already."""
+        self._open[ask] = future
+        future.add_done_callback(lambda done: self._answer_arrived.emit(ask, done))
+
+    def cancel(self, ask: Ask) -> None:
+        """Stop an ask; it fails with Cancelled, if it has not been answered meanwhile."""
+        future = self._open.get(ask)
+        if future is not None:
+            self._client.cancel(future)
+
+    def try_cuda_again(self) -> None:
+        """Forget the faults and use the GPU again."""
+        self._state.set_status(RESTARTING)
+        self._client.try_cuda_again()
+
+    def shutdown(self) -> None:
+        """End the engine's processes; nothing is answered any more."""
+        self._open.clear()
+        self._client.shutdown()
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, Ready):
+            self._state.set_ready(event)
+            self.ready.emit(event)
+        elif isinstance(event, CodeNotKept):
+            self.noticed.emit(event)
+        else:
+            self._state.set_status(f"lost: {event.why}")
+            self.lost.emit(event)
+
+    def _on_progress(self, ask: Ask, step: Progress) -> None:
+        if ask in self._open and ask.progressed is not None:
+            ask.progressed(step)
+
+    def _on_answer(self, ask: Ask, future: Future[Any]) -> None:
+        if self._open.pop(ask, None) is None:
+            return
+        is_done = False
+        try:
+            reply = future.result()
+        except CancelledError:
+            ask.failed(Cancelled("The request", "a newer one took its place"))
+        except EngineError as error:
+            ask.failed(error)
+        else:
+            is_done = True
+            ask.replied(reply)
+        if file_of(ask.request):
+            self.save_ended.emit(is_done)
+        self.keeper.drop(blocks_of_request(ask.request))

@@ -1,0 +1,160 @@
+"""What the engine's process is, can do and is doing, as the window knows it. No widgets and no client in here.
+
+Panels read this and connect to its signals; only controllers call the methods that change it.
+"""
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.device_info import DeviceInfo
+from engine.host.protocol import Availability, Filtered, Progress, Ready, VariantInfo
+
+STARTING = "starting"
+READY = "ready"
+RESTARTING = "restarting"
+
+# Work that takes longer than this is shown with its progress.
+SLOW_MS = 500
+
+
+class EngineState(QObject):
+    """The engine's side of what is shown.
+
+    Signals
+    -------
+    ready_changed()
+        `status`, `variants` or `devices` changed.
+    availability_changed()
+        Other variants can do the job now, or for other reasons they cannot.
+    progress_changed()
+        `busy`, `slow`, `running`, `cancelling`, `stage` or `fraction` changed.
+    running_changed()
+        `running` or `cancelling` changed.
+    filtered(object)
+        A Filtered whose picture is to be shown arrived (of a preview or of a run). Views take it before they return:
+        the memory of the one before is given back after the signal.
+    result_aged()
+        `result_is_earlier` changed: what is shown was made with other settings than those of now, or no longer.
+    """
+
+    ready_changed = Signal()
+    availability_changed = Signal()
+    progress_changed = Signal()
+    running_changed = Signal()
+    filtered = Signal(object)
+    result_aged = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.status = STARTING
+        self.variants: tuple[VariantInfo, ...] = ()
+        self.devices: tuple[DeviceInfo, ...] = ()
+        self.availability: dict[str, Availability] = {}
+        self.running = False
+        self.cancelling = False
+        self.stage = ""
+        self.fraction = 0.0
+        self.last_result: Filtered | None = None
+        self.result_is_earlier = False
+        self._tasks: dict[object, Progress] = {}
+        self._slow = False
+        self._slow_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
+        self._slow_timer.timeout.connect(self._became_slow)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the engine works on something that was asked for."""
+        return bool(self._tasks)
+
+    @property
+    def slow(self) -> bool:
+        """Whether it has been busy for so long that progress is to be shown."""
+        return self._slow
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a host is up."""
+        return self.status == READY
+
+    def variant(self, key: str) -> VariantInfo | None:
+        """Return what is known of a variant."""
+        return next((variant for variant in self.variants if variant.key == key), None)
+
+    def device(self, key: str) -> DeviceInfo | None:
+        """Return what is known of a device."""
+        return next((device for device in self.devices if device.key == key), None)
+
+    def used_device(self, wanted: str) -> DeviceInfo | None:
+        """Return what is known of the device that a CUDA kernel, or auto, runs on when `wanted` is chosen."""
+        if wanted != "auto":
+            return self.device(wanted)
+        return next((d for d in self.devices if d.is_usable_gpu), None) or self.device("cpu")
+
+    def set_ready(self, ready: Ready) -> None:
+        """Take note that a host is up."""
+        self.status, self.variants, self.devices = READY, ready.variants, ready.devices
+        self.ready_changed.emit()
+
+    def set_status(self, status: str) -> None:
+        """Say what the host is: "starting", "ready", "restarting", "lost: ..."."""
+        if status != self.status:
+            self.status = status
+            self.ready_changed.emit()
+
+    def set_availability(self, availability: tuple[Availability, ...]) -> None:
+        """Say which variants can do the job."""
+        new = {entry.variant: entry for entry in availability}
+        if new != self.availability:
+            self.availability = new
+            self.availability_changed.emit()
+
+    def set_running(self, running: bool, cancelling: bool = False) -> None:
+        """Say whether runs go on (previews are not runs), and whether they have been asked to stop."""
+        if (running, cancelling) != (self.running, self.cancelling):
+            self.running, self.cancelling = running, cancelling
+            self.running_changed.emit()
+            self.progress_changed.emit()
+
+    def set_task(self, task: object, stage: str, fraction: float = 0.0) -> None:
+        """Begin a task or say how far it is; the newest one is shown."""
+        # A fast kernel reports each of its thousands of samples; nothing is shown anew for those.
+        if task in self._tasks and (stage, fraction) == (self.stage, self.fraction):
+            return
+        self._tasks.pop(task, None)
+        self._tasks[task] = Progress(stage, fraction, 0.0)
+        self._show_newest_task()
+
+    def end_task(self, task: object) -> None:
+        """End a task, whatever came of it."""
+        if self._tasks.pop(task, None) is not None:
+            self._show_newest_task()
+
+    def show_filtered(self, filtered: Filtered) -> None:
+        """Show a filtered picture."""
+        self.last_result = filtered
+        self.filtered.emit(filtered)
+        self.set_result_earlier(False)
+
+    def forget_filtered(self) -> None:
+        """Forget the result: the picture is another one, and its result has yet to come."""
+        self.last_result = None
+        self.set_result_earlier(False)
+
+    def set_result_earlier(self, earlier: bool) -> None:
+        """Say whether the result that is shown belongs to settings that no longer hold, and no newer one came."""
+        if earlier != self.result_is_earlier:
+            self.result_is_earlier = earlier
+            self.result_aged.emit()
+
+    def _show_newest_task(self) -> None:
+        newest = next(reversed(self._tasks.values()), None)
+        self.stage, self.fraction = (newest.stage, newest.fraction) if newest else ("", 0.0)
+        if newest is None:
+            self._slow = False
+            self._slow_timer.stop()
+        elif not self._slow and not self._slow_timer.isActive():
+            self._slow_timer.start()
+        self.progress_changed.emit()
+
+    def _became_slow(self) -> None:
+        self._slow = True
+        self.progress_changed.emit()

@@ -1,0 +1,1 @@
+"""The page Explore: page, workspace, preview, runs, sessions."""

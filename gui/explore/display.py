@@ -1,0 +1,38 @@
+"""What is on the screen now, and the shared memory that it lies in: held while it is shown, given back after."""
+
+from engine.host.protocol import Filtered, FilterJob, PictureHandle, blocks_of
+from gui.engine_link.block_keeper import BlockKeeper
+from gui.engine_link.engine_state import EngineState
+from gui.explore.workspace import Workspace
+
+
+class Display:
+    """Puts pictures and results into the state. Views let go of the old one in the signal for the new one."""
+
+    def __init__(self, workspace: Workspace, state: EngineState, keeper: BlockKeeper) -> None:
+        self._workspace = workspace
+        self._state = state
+        self._keeper = keeper
+        self._job: FilterJob | None = None
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether there is a result, and the job has changed since it was shown."""
+        return self._state.last_result is not None and self._job != self._workspace.job()
+
+    def show_picture(self, picture: PictureHandle) -> None:
+        """Make this the picture that is worked on; the result of the one before goes."""
+        old_picture, old_result = self._workspace.picture, self._state.last_result
+        self._keeper.hold(blocks_of(picture))
+        self._state.forget_filtered()
+        self._workspace.set_picture(picture)
+        self._keeper.drop(blocks_of(old_picture))
+        self._keeper.drop(blocks_of(old_result))
+
+    def show_filtered(self, filtered: Filtered) -> None:
+        """Show a result of the job as it is now."""
+        old = self._state.last_result
+        self._keeper.hold(blocks_of(filtered))
+        self._job = self._workspace.job()
+        self._state.show_filtered(filtered)
+        self._keeper.drop(blocks_of(old))

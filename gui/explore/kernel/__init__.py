@@ -1,0 +1,1 @@
+"""The kernel panel: variants, block, layout, result type, breakdown of the time."""

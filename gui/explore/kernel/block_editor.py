@@ -1,0 +1,248 @@
+"""Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
+
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.device_info import AUTO
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal, refuse_block
+from engine.host.protocol import Availability, VariantInfo
+from gui.engine_link.engine_state import EngineState
+from gui.explore.workspace import Workspace
+from gui.style.icons import icon
+from gui.style.metrics import HALF_GRID
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.whole_number_box import WholeNumberBox
+
+PRESETS = tuple(
+    Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))
+)
+
+_THREADS_A_WARP = 32
+_LARGEST = 99_999
+_DEFAULT = -_LARGEST - 1
+_FIRST_STEP = Block(16, 16)
+
+
+class BlockEditor(QWidget):
+    """Edits `Settings.block`; None there means the default of the kernel.
+
+    What a device allows is the engine's to say: its refusal arrives as Availability and is shown here.
+    """
+
+    def __init__(
+        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._engine_state = engine_state
+        self.width_box = _SideBox(
+            "Block width", "threads across, along a row. 32 across make one warp read one line."
+        )
+        self.height_box = _SideBox("Block height", "threads down. Width × height is the number of threads.")
+        self.menu_button = QToolButton()
+        self.count = QLabel()
+        self.refusal = QLabel()
+        self.offer = QPushButton()
+        self._offered: Block | None = None
+        self._not_taken = ""
+        self._build()
+
+        for box in (self.width_box, self.height_box):
+            box.valueChanged.connect(self._take)
+            box.refused.connect(self._say_not_taken)
+            box.typing.connect(lambda: self._say_not_taken(""))
+        self.offer.clicked.connect(self._accept_offer)
+        workspace.settings_changed.connect(self._show_settings)
+        engine_state.availability_changed.connect(self.refresh)
+        engine_state.ready_changed.connect(self.refresh)
+        theme_notifier().changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the state: numbers, threads and warps, the refusal."""
+        block = self._workspace.settings.block
+        default = self._default_block()
+        why_not = self._why_no_block()
+        shown = block or default
+        nothing = "own" if why_not and self._is_cuda() else "–" if why_not else "default"
+        for box, side in (
+            (self.width_box, shown.x if shown else _DEFAULT),
+            (self.height_box, shown.y if shown else _DEFAULT),
+        ):
+            wanted = _DEFAULT if why_not else side
+            # Setting the same would throw away what is being typed.
+            if (box.specialValueText(), box.value()) != (nothing, wanted):
+                with QSignalBlocker(box):
+                    box.setSpecialValueText(nothing)
+                    box.setValue(wanted)
+            box.setEnabled(not why_not)
+            box.setToolTip(why_not or box.teaches)
+        self.menu_button.setEnabled(not why_not)
+        self.count.setText(self._why_no_block_short() or _count_text(block, default))
+        self.count.setToolTip(why_not)
+        self._show_refusal()
+
+    def _build(self) -> None:
+        self.menu_button.setText("Sizes")
+        self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
+        self.menu_button.setAccessibleName("Common block sizes")
+        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        # Fusion draws the arrow over the text without this.
+        self.menu_button.setMinimumWidth(self.menu_button.sizeHint().width() + 3 * HALF_GRID)
+        menu = QMenu(self.menu_button)
+        menu.aboutToShow.connect(lambda: self._fill(menu))
+        self.menu_button.setMenu(menu)
+        for label in (self.count, self.refusal):
+            label.setWordWrap(True)
+        self.count.setForegroundRole(self.count.foregroundRole().PlaceholderText)
+        self.offer.setIcon(icon("good"))
+
+        sides = QHBoxLayout()
+        sides.setSpacing(HALF_GRID)
+        sides.addWidget(self.width_box, 1)
+        sides.addWidget(QLabel("x"))
+        sides.addWidget(self.height_box, 1)
+        sides.addWidget(self.menu_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(HALF_GRID)
+        layout.addLayout(sides)
+        for widget in (self.count, self.refusal, self.offer):
+            layout.addWidget(widget)
+
+    def _fill(self, menu: QMenu) -> None:
+        menu.clear()
+        block, default = self._workspace.settings.block, self._default_block()
+        choices: list[tuple[str, Block | None]] = [
+            (f"Default ({_sides(default)})" if default else "Default", None)
+        ]
+        choices += [(f"{_sides(preset)}\t{preset.threads} threads", preset) for preset in PRESETS]
+        for text, choice in choices:
+            action = menu.addAction(text)
+            action.setCheckable(True)
+            action.setChecked(choice == block)
+            action.triggered.connect(lambda _checked, chosen=choice: self._workspace.change(block=chosen))
+            if choice is None:
+                menu.addSeparator()
+
+    def _take(self) -> None:
+        x, y = self.width_box.value(), self.height_box.value()
+        # A side still at "default" while the other was typed.
+        known = self._default_block() or _FIRST_STEP
+        self._workspace.change(block=Block(known.x if x == _DEFAULT else x, known.y if y == _DEFAULT else y))
+
+    def _accept_offer(self) -> None:
+        if self._offered is not None:
+            self._workspace.change(block=self._offered)
+
+    def _show_settings(self) -> None:
+        self._not_taken = ""
+        self.refresh()
+
+    def _say_not_taken(self, sentence: str) -> None:
+        """Say why what was typed is no side of a block; the block stays as it is."""
+        self._not_taken = sentence
+        self._show_refusal()
+
+    def _show_refusal(self) -> None:
+        refused = None if self._not_taken else self._refused()
+        reason = refused.reason if refused else self._not_taken
+        self._offered = refused.nearest_block if refused else None
+        self.refusal.setText(reason)
+        self.refusal.setVisible(bool(reason))
+        self.refusal.setStyleSheet(f"color: {current_theme().error}")
+        self.offer.setVisible(self._offered is not None)
+        if self._offered is not None:
+            self.offer.setText(f"Use {_sides(self._offered)}")
+            self.offer.setToolTip(
+                f"The nearest block that this kernel can use here: {_count_text(self._offered)}."
+            )
+
+    def _refused(self) -> Availability | Refusal | None:
+        """Return the refusal of the chosen kernel's block; for auto that of the first kernel that refuses it."""
+        settings = self._workspace.settings
+        known = self._engine_state.availability
+        entries = known.values() if settings.variant == AUTO else filter(None, [known.get(settings.variant)])
+        for entry in entries:
+            # An answer that offers the very block that is set is about the block before.
+            if entry.nearest_block and entry.nearest_block != settings.block:
+                return entry
+        if settings.block is None or self._why_no_block():
+            return None
+        # What is no block at all is told at once, also where no kernel that has blocks can run.
+        return refuse_block(settings.block, self._limits())
+
+    def _limits(self) -> Limits:
+        """Return what the GPU allows; where there is none, what every NVIDIA GPU allows."""
+        devices = self._engine_state.devices
+        return next((d.limits for d in devices if d.kind == "cuda" and d.times_mean_speed), Limits())
+
+    def _chosen(self) -> VariantInfo | None:
+        return self._engine_state.variant(self._workspace.settings.variant)
+
+    def _default_block(self) -> Block | None:
+        chosen = self._chosen()
+        return chosen.default_block if chosen and chosen.uses_block else None
+
+    def _why_no_block(self) -> str:
+        chosen = self._chosen()
+        if chosen is not None and not chosen.uses_block:
+            if self._is_cuda():
+                return f"{chosen.title} chooses its block itself, by the mask and the picture."
+            return f"{chosen.title} has no blocks of threads."
+        return ""
+
+    def _why_no_block_short(self) -> str:
+        if not self._why_no_block():
+            return ""
+        return "chosen by the kernel" if self._is_cuda() else "no blocks on the CPU"
+
+    def _is_cuda(self) -> bool:
+        chosen = self._chosen()
+        return chosen is not None and chosen.kind == "cuda"
+
+
+class _SideBox(WholeNumberBox):
+    """One side of a block; the arrows double and halve, the keyboard types anything."""
+
+    def __init__(self, name: str, teaches: str) -> None:
+        super().__init__(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16")
+        self.setAccessibleName(f"{name}, threads")
+        self.teaches = f"{name}: {teaches} The arrow keys double and halve it."
+        self.setSpecialValueText("default")
+        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("default") + 6 * HALF_GRID)
+
+    def stepBy(self, steps: int) -> None:
+        value = self.value()
+        if value == _DEFAULT:
+            self.setValue(_FIRST_STEP.x)
+        elif steps > 0:
+            self.setValue(max(1, value * 2))
+        else:
+            self.setValue(max(1, value // 2))
+
+
+def _sides(block: Block) -> str:
+    return f"{block.x} x {block.y}"
+
+
+def _count_text(block: Block | None, default: Block | None = None) -> str:
+    shown = block or default
+    if shown is None:
+        return "each kernel's own default"
+    if shown.x < 1 or shown.y < 1:
+        return "no threads"
+    warps = -(-shown.threads // _THREADS_A_WARP)
+    text = f"{shown.threads:,} thread{'s' * (shown.threads != 1)}, {warps:,} warp{'s' * (warps != 1)}"
+    if idle := warps * _THREADS_A_WARP - shown.threads:
+        text += f", {idle} lane{'s' * (idle != 1)} idle"
+    return text if block else f"{text} (default)"

@@ -1,0 +1,121 @@
+"""Where the time of the last run went: two stacked bars, what is paid once and what each filtering costs.
+
+One bar for both would show compilation only: it takes some 10,000 times as long as a kernel.
+"""
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from engine.results.measurement import RunResult, Timing
+from gui.explore.results.comparison import kernel_speed_ms, layout_suffix
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.results_tooltip import result_tooltip
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.quantities import digits_text, ms_text
+
+_BAR_HEIGHT = GRID
+_LINE = 2 * GRID
+_BAR_BLOCK = _LINE + _BAR_HEIGHT + _LINE
+_VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A share of a bar: its name and its duration, ms."""
+
+    name: str
+    duration_ms: float
+
+
+def parts_once(timing: Timing) -> tuple[Part, ...]:
+    """Return what is paid once."""
+    return Part("compile", timing.compile_ms), Part("allocate", timing.allocate_ms)
+
+
+def parts_each_time(timing: Timing) -> tuple[Part, ...]:
+    """Return what each filtering costs, in the order in which it happens; the CPU copies nothing."""
+    parts = (("H2D", timing.host_to_device), ("kernel", timing.kernel), ("D2H", timing.device_to_host))
+    return tuple(Part(name, spread.median_ms) for name, spread in parts if spread is not None)
+
+
+class BreakdownBar(QWidget):
+    """compile | allocate and host to device | kernel | device to host of the newest timed run; hidden before it."""
+
+    def __init__(self, results: ResultsModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._results = results
+        self._result: RunResult | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Where the time of the last run went")
+        results.rowsInserted.connect(self._refresh)
+        results.modelReset.connect(self._refresh)
+        theme_notifier().changed.connect(self.update)
+        self._refresh()
+
+    def sizeHint(self) -> QSize:
+        return QSize(30 * GRID, _LINE + 2 * _BAR_BLOCK + HALF_GRID)
+
+    @property
+    def title(self) -> str:
+        """Which run it is about."""
+        if self._result is None:
+            return ""
+        block = f", {self._result.block}" if self._result.block else ""
+        # A later one may have failed, or was simulated.
+        is_newest = self._result is self._results.results()[-1]
+        which = "Last run" if is_newest else "Last run with a speed"
+        return f"{which}: {self._result.variant}{block}{layout_suffix(self._result)}"
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._result is None or self._result.timing is None:
+            return
+        theme = current_theme()
+        timing = self._result.timing
+        painter = QPainter(self)
+        painter.setFont(number_font())
+        painter.setPen(QColor(theme.text))
+        painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, self.title)
+        self._draw(painter, _LINE, "Once", parts_once(timing))
+        self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
+        painter.end()
+
+    def _draw(self, painter: QPainter, top: int, title: str, parts: tuple[Part, ...]) -> None:
+        theme = current_theme()
+        total_ms = sum(part.duration_ms for part in parts)
+        line = QRect(0, top, self.width(), _LINE)
+        painter.setPen(QColor(theme.muted))
+        painter.drawText(line, _VCENTER, f"{title}, ms")
+        painter.drawText(line, _VCENTER | int(Qt.AlignmentFlag.AlignRight), digits_text(total_ms, 3))
+        left, legend_left = 0.0, 0
+        legend_top = top + _LINE + _BAR_HEIGHT
+        for part in parts:
+            width = self.width() * part.duration_ms / total_ms if total_ms else 0.0
+            colour = QColor(_colour(part.name, theme))
+            # A gap of one pixel parts the shares; each is at least one pixel wide.
+            painter.fillRect(QRectF(left, top + _LINE, max(1.0, width - 1.0), _BAR_HEIGHT), colour)
+            left += width
+            painter.fillRect(QRectF(legend_left, legend_top + (_LINE - GRID) / 2, GRID, GRID), colour)
+            text = f"{part.name} {digits_text(part.duration_ms, 3)}"
+            place = QRect(legend_left + GRID + 4, legend_top, self.width(), _LINE)
+            painter.drawText(place, _VCENTER, text)
+            legend_left = place.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
+
+    def _refresh(self) -> None:
+        timed = (r for r in reversed(self._results.results()) if kernel_speed_ms(r) is not None)
+        self._result = next(timed, None)
+        self.setVisible(self._result is not None)
+        if self._result is not None and self._result.timing is not None:
+            parts = (*parts_once(self._result.timing), *parts_each_time(self._result.timing))
+            words = ", ".join(f"{part.name} {ms_text(part.duration_ms)}" for part in parts)
+            self.setAccessibleDescription(f"{self._result.variant}: {words}")
+            self.setToolTip(result_tooltip(self._result))
+        self.update()
+
+
+def _colour(part: str, theme: Theme) -> str:
+    """Return the colour of a share: work in the accent, copies and preparations in two greys."""
+    return {"kernel": theme.accent, "compile": theme.muted, "allocate": theme.line}.get(part, theme.muted)

@@ -1,0 +1,183 @@
+"""How the filter is computed: kernel, block, device, and what speed-ups are measured against."""
+
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.engine_link.device_box import DeviceBox
+from gui.engine_link.engine_state import EngineState
+from gui.explore.kernel.block_editor import BlockEditor
+from gui.explore.kernel.breakdown_bar import BreakdownBar
+from gui.explore.kernel.kernel_list import KernelList
+from gui.explore.kernel.layout_switch import LayoutSwitch
+from gui.explore.kernel.result_type_box import ResultTypeBox
+from gui.explore.kernel.variants_model import VariantsModel
+from gui.explore.kernel.work_line import WorkLine
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.elided_label import ElidedLabel
+
+_BASELINE_TEACHES = (
+    "The kernel that speed-ups are measured against, on the same problem. Courses take cpu-serial: one thread, "
+    "the textbook loops."
+)
+# What a kernel needs is mostly two lines, and never more than a low window has room for.
+_FEWEST_NOTE_LINES, _MOST_NOTE_LINES = 2, 5
+_DEVICE_NOTE_LINES = 2
+
+
+class KernelPanel(QWidget):
+    """The kernel and launch settings of the workspace, and where the time of the last run went."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        results: ResultsModel,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._engine_state = engine_state
+        self._hovered = ""
+        self.variants = VariantsModel(workspace, engine_state, results, self)
+        self.kernels = KernelList(self.variants, workspace)
+        self.note = ElidedLabel(_FEWEST_NOTE_LINES, most=_MOST_NOTE_LINES, small=True)
+        self.block = BlockEditor(workspace, engine_state)
+        self.layout_switch = LayoutSwitch(workspace, engine_state)
+        self.result_type = ResultTypeBox(workspace)
+        self.device = DeviceBox(workspace, engine_state)
+        self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
+        self.baseline = QComboBox()
+        self.breakdown = BreakdownBar(results)
+        self.work = WorkLine(results)
+        self._scroll = QScrollArea()
+        self._column = QVBoxLayout()
+        self._build()
+
+        self.kernels.hovered.connect(self._hover)
+        self.baseline.activated.connect(lambda at: workspace.change(baseline=self.baseline.itemData(at)))
+        self.variants.dataChanged.connect(self._refresh)
+        self.variants.modelReset.connect(self._refresh)
+        workspace.settings_changed.connect(self._refresh)
+        engine_state.ready_changed.connect(self._refresh)
+        self._refresh()
+
+    def sizeHint(self) -> QSize:
+        return QSize(36 * GRID, 72 * GRID)
+
+    def _build(self) -> None:
+        self.baseline.setAccessibleName("Baseline of speed-ups")
+        self.baseline.setToolTip(_BASELINE_TEACHES)
+        form = QFormLayout()
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(GRID)
+        form.setVerticalSpacing(HALF_GRID)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow(_label("&Block", self.block.width_box), self.block)
+        # Side by side: in a low window each line is a kernel less in the list.
+        memory = QHBoxLayout()
+        memory.setSpacing(GRID)
+        memory.addWidget(self.result_type, 1)
+        memory.addWidget(self.layout_switch)
+        form.addRow(_label("Resul&ts", self.result_type), memory)
+        form.addRow(_label("&Device", self.device), self.device)
+        form.addRow(self.device_note)
+        form.addRow(_label("Base&line", self.baseline), self.baseline)
+
+        content = QWidget()
+        content.installEventFilter(self)
+        column = self._column
+        content.setLayout(column)
+        column.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
+        column.setSpacing(GRID)
+        column.addWidget(self.kernels)
+        column.addWidget(self.note)
+        column.addLayout(form)
+        last_run = QVBoxLayout()
+        last_run.setSpacing(HALF_GRID // 2)
+        last_run.addWidget(self.breakdown)
+        last_run.addWidget(self.work)
+        column.addLayout(last_run)
+        column.addStretch(1)
+        # A low window first shortens the list, then scrolls the panel instead of growing.
+        scroll = self._scroll
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(scroll)
+        # Nothing is cut at the side: the scroll area only scrolls up and down.
+        self.setMinimumWidth(
+            content.minimumSizeHint().width() + scroll.verticalScrollBar().sizeHint().width()
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_height()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # Something on the panel appeared, went or takes another number of lines.
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._share_height()
+        return super().eventFilter(watched, event)
+
+    def _share_height(self) -> None:
+        """Give the list what the rest of the panel leaves."""
+        room = self._scroll.maximumViewportSize()
+        wanted = self._column.totalHeightForWidth(room.width())
+        self.kernels.set_room(room.height() - (wanted - self.kernels.sizeHint().height()))
+
+    def _hover(self, key: str) -> None:
+        self._hovered = key
+        self._refresh_note()
+
+    def _refresh(self) -> None:
+        self._refresh_note()
+        self._refresh_baselines()
+        self.device_note.setText(self.device.note)
+        self.device_note.setVisible(bool(self.device.note))
+
+    def _refresh_note(self) -> None:
+        """Tell of the kernel under the mouse, else of the chosen one; a refused block is told beside the block."""
+        row = self.variants.row(self._hovered or self._workspace.settings.variant)
+        if row is None or not self._engine_state.variants:
+            self.note.setText("The kernels are listed once the engine is up.")
+            return
+        told = row.reason if row.reason and (self._hovered or not row.selectable) else row.idea
+        # The height is the chosen kernel's: nothing moves under a mouse that passes over the list.
+        show = self.note.show_meanwhile if self._hovered else self.note.setText
+        show(told if told == row.reason else " ".join(filter(None, (told, row.remark))))
+        self.note.setToolTip("\n\n".join(filter(None, (told, row.remark))))
+
+    def _refresh_baselines(self) -> None:
+        keys = [variant.key for variant in self._engine_state.variants]
+        chosen = self._workspace.settings.baseline
+        if chosen not in keys:
+            keys.append(chosen)
+        with QSignalBlocker(self.baseline):
+            if keys != [self.baseline.itemData(at) for at in range(self.baseline.count())]:
+                self.baseline.clear()
+                for key in keys:
+                    self.baseline.addItem(key, key)
+            self.baseline.setCurrentIndex(keys.index(chosen))
+
+
+def _label(text: str, control: QWidget) -> QLabel:
+    """Return the label of a control, whose keys bring the focus there."""
+    label = QLabel(text)
+    label.setBuddy(control)
+    return label

@@ -1,0 +1,78 @@
+"""What is worth knowing about the mask, in two lines; or why an edit was refused."""
+
+from PySide6.QtCore import QThreadPool, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
+
+from engine.mask.analysis import describe
+from engine.mask.mask import Mask
+from gui.explore.workspace import Workspace
+from gui.style.theme import current_theme
+from gui.widgets.elided_label import ElidedLabel
+
+_LINES = 2
+_MOST_LINES = 7
+# Larger masks are described in another thread: the rank of 63 x 63 takes 2 to 190 ms, as busy as the cores are.
+_LARGEST_AT_ONCE = 15 * 15
+
+
+class MaskFacts(ElidedLabel):
+    """Two lines of facts, with the whole of them in the tooltip. A refusal is shown whole."""
+
+    _described = Signal(object, object)
+
+    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+        super().__init__(_LINES, small=True)
+        self.setParent(parent)
+        self._workspace = workspace
+        self._is_refusal = False
+        self.setAccessibleName("About the mask")
+        self._described.connect(self._show)
+        workspace.mask_changed.connect(self.show_facts)
+        self.show_facts()
+
+    @property
+    def colour(self) -> QColor:
+        theme = current_theme()
+        return QColor(theme.error if self._is_refusal else theme.muted)
+
+    def show_facts(self) -> None:
+        """Describe the mask."""
+        mask = self._workspace.mask
+        self._is_refusal = False
+        if mask.taps <= _LARGEST_AT_ONCE:
+            self._show(mask, describe(mask))
+            return
+        self._show(mask, (f"The weights add up to {mask.total:.6g}.",))
+        QThreadPool.globalInstance().start(lambda: self._describe(mask))
+
+    def show_refusal(self, sentence: str) -> None:
+        """Say why an edit was not made, until the mask changes or something else is typed."""
+        self._is_refusal = True
+        self.setText(sentence)
+        self.set_lines(min(_MOST_LINES, max(_LINES, self.lines_of(sentence))))
+
+    def forget_refusal(self) -> None:
+        """Tell of the mask again."""
+        if self._is_refusal:
+            self.show_facts()
+
+    def _describe(self, mask: Mask) -> None:
+        sentences = describe(mask)
+        # The window may have been closed meanwhile.
+        if isValid(self):
+            self._described.emit(mask, sentences)
+
+    def _show(self, mask: Mask, sentences: tuple[str, ...]) -> None:
+        if mask is not self._workspace.mask or self._is_refusal:
+            return
+        self.setText(" ".join(map(_head, sentences[:3])))
+        self.setToolTip("\n".join(sentences))
+        self.set_lines(_LINES)
+
+
+def _head(sentence: str) -> str:
+    """Return what a sentence says before it explains."""
+    head, colon, _ = sentence.partition(":")
+    return f"{head}." if colon else head

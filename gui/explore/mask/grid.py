@@ -1,0 +1,213 @@
+"""The table in which the mask is edited: typing, pasting, arrow keys; cells shrink to fit, then the table scrolls."""
+
+import numpy as np
+from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
+
+from engine.mask.mask import Mask
+from gui.explore.mask.cell_delegate import CellDelegate, fitting_font
+from gui.explore.mask.mask_model import MaskModel
+from gui.explore.mask.weight_text import short_texts
+from gui.style.metrics import GRID
+
+# 15 x 15 at the width of a small screen.
+_SMALLEST = QSize(17, 14)
+_LARGEST = QSize(11 * GRID, 9 * GRID)
+# A mask that must be scrolled anyway gets cells in which numbers can be read.
+_SCROLLED = QSize(5 * GRID, 3 * GRID)
+_MOST_MEASURED = 100
+_PASTE_WHOLE = QKeySequence("Ctrl+Shift+V")
+
+
+class MaskGrid(QTableView):
+    """The mask's cells.
+
+    What Ctrl+V does with the clipboard is decided in `gui.explore.mask.mask_paste`; Ctrl+Shift+V always replaces the mask.
+    """
+
+    def __init__(self, model: MaskModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._cell = _LARGEST
+        self._fitted: tuple[Mask | None, QSize] = None, QSize()
+        self.setModel(model)
+        self._delegate = CellDelegate(self)
+        self._delegate.left_by_arrow.connect(self._move_by)
+        self.setItemDelegate(self._delegate)
+        self.horizontalHeader().hide()
+        self.verticalHeader().hide()
+        self.horizontalHeader().setMinimumSectionSize(1)
+        self.verticalHeader().setMinimumSectionSize(1)
+        self.setShowGrid(False)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ContiguousSelection)
+        self.setEditTriggers(
+            QAbstractItemView.EditTrigger.AnyKeyPressed
+            | QAbstractItemView.EditTrigger.DoubleClicked
+            | QAbstractItemView.EditTrigger.EditKeyPressed
+        )
+        self.setAccessibleName("Mask")
+        self.setAccessibleDescription(
+            "Weights of the mask. Type a number or a fraction; arrow keys move, Delete sets 0, Ctrl+V pastes."
+        )
+        model.modelAboutToBeReset.connect(self._remember_current)
+        model.modelReset.connect(self._return_to_current)
+        model.dataChanged.connect(self._fit_font)
+        self._current: tuple[int, int] | None = None
+        self._put_current(*model.mask.anchor)
+
+    def sizeHint(self) -> QSize:
+        return QSize(40 * GRID, 28 * GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(12 * GRID, 12 * GRID)
+
+    def selected_cells(self) -> list[tuple[int, int]]:
+        """Return the selected cells, the current one first; without a selection the current one."""
+        current = self.currentIndex()
+        cells = {(index.row(), index.column()) for index in self.selectedIndexes()}
+        first = [(current.row(), current.column())] if current.isValid() else []
+        return first + sorted(cells.difference(first))
+
+    def copy(self) -> None:
+        """Copy the selected cells, as spreadsheets write them."""
+        QGuiApplication.clipboard().setText(self._model.copied_text(self.selected_cells()))
+
+    def paste(self) -> None:
+        """Paste at the current cell, or a whole mask."""
+        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells())
+
+    def paste_whole(self) -> None:
+        """Take the clipboard for a whole mask."""
+        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells(), whole=True)
+
+    def clear_cells(self) -> None:
+        """Set the selected cells to 0."""
+        self._model.clear_cells(self.selected_cells())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self.copy()
+        elif event.matches(QKeySequence.StandardKey.Cut):
+            self.copy()
+            self.clear_cells()
+        elif QKeySequence(event.keyCombination()) == _PASTE_WHOLE:
+            self.paste_whole()
+        elif event.matches(QKeySequence.StandardKey.Paste):
+            self.paste()
+        elif event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.clear_cells()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            # The Enter that ends an edit comes through here too.
+            if self.state() != QAbstractItemView.State.EditingState:
+                self.edit(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        # Tab goes from cell to cell, and out of the table at its ends: nobody is caught in it.
+        current = self.currentIndex()
+        last = (self._model.rowCount() - 1, self._model.columnCount() - 1)
+        if not current.isValid() or (current.row(), current.column()) == (last if forward else (0, 0)):
+            self.setTabKeyNavigation(False)
+            moved = super().focusNextPrevChild(forward)
+            self.setTabKeyNavigation(True)
+            return moved
+        return super().focusNextPrevChild(forward)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        # The menu key means the current cell, wherever the mouse is.
+        by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse
+        index = self.indexAt(event.pos()) if by_mouse else self.currentIndex()
+        if index.isValid():
+            place = event.pos() if by_mouse else self.visualRect(index).center()
+            self.context_menu(index).popup(self.viewport().mapToGlobal(place))
+
+    def event(self, event: QEvent) -> bool:
+        # A scroll area's resizeEvent tells of its viewport, whose size also follows from the margins set below: only
+        # the table's own events tell for certain how much room there is.
+        handled = super().event(event)
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
+            self._fit_cells()
+            self.scrollTo(self.currentIndex())
+        return handled
+
+    def _fit_cells(self) -> None:
+        """Share the room among the cells, not below a size that can be hit; the table is no higher than its cells."""
+        rows, columns = self._model.rowCount(), self._model.columnCount()
+        room = self.contentsRect()
+        if rows * _SMALLEST.height() > room.height():
+            room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
+        width = min(room.width() // columns, _LARGEST.width())
+        if width < _SMALLEST.width():
+            width = _SCROLLED.width()
+        highest = (
+            _SCROLLED.height() if width == _SCROLLED.width() else min(_LARGEST.height(), max(width, 3 * GRID))
+        )
+        # A scroll bar under the cells would hide most of a single row.
+        bar = self.horizontalScrollBar().sizeHint().height() if columns * width > room.width() else 0
+        self.setMaximumHeight(rows * highest + bar + self.height() - room.height())
+        room.setHeight(room.height() - bar)
+        height = min(room.height() // rows, highest)
+        if height < _SMALLEST.height():
+            height = _SCROLLED.height() if width == _SCROLLED.width() else _SMALLEST.height()
+        self.horizontalHeader().setDefaultSectionSize(width)
+        self.verticalHeader().setDefaultSectionSize(height)
+        side, above = max(0, room.width() - columns * width) // 2, max(0, room.height() - rows * height) // 2
+        self.setViewportMargins(side, above, side, above)
+        self._cell = QSize(width, height)
+        self._fit_font()
+
+    def _fit_font(self) -> None:
+        mask = self._model.mask
+        if self._fitted[0] is mask and self._fitted[1] == self._cell:
+            return
+        self._fitted = mask, self._cell
+        weights = np.unique(mask.weights)
+        # All 3,969 of a large mask take 50 ms.
+        some = weights[:: 1 + len(weights) // _MOST_MEASURED].tolist()
+        self._delegate.font = fitting_font([short_texts(weight) for weight in some], self._cell)
+
+    def context_menu(self, index: QModelIndex) -> QMenu:
+        """Return what can be done with a cell."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        anchor = QAction("Put the anchor here", menu)
+        anchor.setToolTip("The anchor is the cell that lies on the pixel whose result is computed.")
+        anchor.setEnabled(self._model.mask.anchor != (index.row(), index.column()))
+        anchor.triggered.connect(lambda: self._model.put_anchor(index.row(), index.column()))
+        menu.addAction(anchor)
+        menu.addSeparator()
+        for text, keys, action in (
+            ("Copy", "Ctrl+C", self.copy),
+            ("Paste", "Ctrl+V", self.paste),
+            ("Paste as whole mask", "Ctrl+Shift+V", self.paste_whole),
+            ("Set to 0", "Del", self.clear_cells),
+        ):
+            # The keys are told, not bound: the table itself takes them.
+            menu.addAction(f"{text}\t{keys}").triggered.connect(action)
+        return menu
+
+    def _move_by(self, down: int, right: int) -> None:
+        row, column = self.currentIndex().row() + down, self.currentIndex().column() + right
+        self._put_current(row, column)
+        self.setFocus()
+
+    def _remember_current(self) -> None:
+        current = self.currentIndex()
+        place = (current.row(), current.column()) if current.isValid() else None
+        # On the anchor it stays on the anchor, wherever that goes.
+        self._current = None if place == self._model.mask.anchor else place
+
+    def _return_to_current(self) -> None:
+        self._fit_cells()
+        row, column = self._current or self._model.mask.anchor
+        self._put_current(row, column)
+        self.scrollTo(self.currentIndex(), QAbstractItemView.ScrollHint.PositionAtCenter)
+
+    def _put_current(self, row: int, column: int) -> None:
+        row = min(max(row, 0), self._model.rowCount() - 1)
+        column = min(max(column, 0), self._model.columnCount() - 1)
+        self.setCurrentIndex(self._model.index(row, column))

@@ -1,0 +1,190 @@
+"""The mask as a table: every edit is a step that can be undone, and what is no number is refused in words."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QColor
+
+from engine.errors import MaskError
+from engine.mask.mask import MAX_LINE, Mask
+from engine.mask.text import format_mask
+from gui.explore.mask.mask_colours import cell_background, readable_text
+from gui.explore.mask.mask_paste import pasted
+from gui.explore.mask.weight_text import read_weight, short_texts, typed_text
+from gui.explore.workspace import Workspace
+from gui.style.theme import current_theme, theme_notifier
+
+Index = QModelIndex | QPersistentModelIndex
+Cell = tuple[int, int]
+
+_NOWHERE = QModelIndex()
+
+
+class MaskRole(IntEnum):
+    """What the model tells beside Qt's own roles."""
+
+    SHORT_TEXTS = Qt.ItemDataRole.UserRole + 1
+    IS_ANCHOR = Qt.ItemDataRole.UserRole + 2
+
+
+class MaskModel(QAbstractTableModel):
+    """The cells of the workspace's mask, as typed.
+
+    Signals
+    -------
+    edit_refused(str)
+        An edit was not made; one sentence says why and what to do. The old mask stays.
+    """
+
+    edit_refused = Signal(str)
+
+    def __init__(self, workspace: Workspace, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._mask = workspace.mask
+        self._colours: dict[float, tuple[QColor, QColor]] = {}
+        workspace.mask_changed.connect(self._take_mask)
+        workspace.settings_changed.connect(self._repaint)
+        theme_notifier().changed.connect(self._repaint)
+
+    @property
+    def mask(self) -> Mask:
+        """The mask that the table shows."""
+        return self._mask
+
+    def clear_cells(self, cells: Iterable[Cell]) -> None:
+        """Set cells to 0, as one step."""
+        self.fill_cells(cells, 0.0)
+
+    def fill_cells(self, cells: Iterable[Cell], weight: float) -> None:
+        """Set cells to one weight, as one step."""
+        weights = self._mask.weights.copy()
+        for row, column in cells:
+            weights[row, column] = weight
+        text = "Clear cells" if weight == 0.0 else "Fill cells"
+        self._workspace.set_mask(Mask(weights, self._mask.anchor, self._mask.offset), text)
+
+    def paste(self, text: str, cells: list[Cell], *, whole: bool = False) -> None:
+        """Paste text into the table; `mask_paste.pasted` says what becomes of it."""
+        try:
+            mask, step = pasted(self._mask, text, cells, whole=whole)
+        except MaskError as error:
+            self.edit_refused.emit(str(error))
+            return
+        self._workspace.set_mask(mask, step)
+
+    def copied_text(self, cells: list[Cell]) -> str:
+        """Return the rectangle around the cells as spreadsheets write it; without cells the whole mask."""
+        if not cells:
+            return format_mask(self._mask, "tabs")
+        rows, columns = zip(*cells, strict=True)
+        block = self._mask.weights[min(rows) : max(rows) + 1, min(columns) : max(columns) + 1]
+        return format_mask(Mask(block), "tabs")
+
+    def put_anchor(self, row: int, column: int) -> None:
+        """Let this cell lie on the pixel."""
+        self._workspace.set_mask(
+            self._mask.with_anchor((row, column)), f"Anchor on row {row + 1}, column {column + 1}"
+        )
+
+    def rowCount(self, parent: Index = _NOWHERE) -> int:
+        return 0 if parent.isValid() else self._mask.rows
+
+    def columnCount(self, parent: Index = _NOWHERE) -> int:
+        return 0 if parent.isValid() else self._mask.columns
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        return (
+            super().flags(index) | Qt.ItemFlag.ItemIsEditable if index.isValid() else Qt.ItemFlag.NoItemFlags
+        )
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        row, column = index.row(), index.column()
+        weight = float(self._mask.weights[row, column])
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return short_texts(weight)[0]
+            case Qt.ItemDataRole.EditRole:
+                return typed_text(weight)
+            case Qt.ItemDataRole.TextAlignmentRole:
+                return Qt.AlignmentFlag.AlignCenter
+            case Qt.ItemDataRole.BackgroundRole:
+                return self._colours_of(weight)[0]
+            case Qt.ItemDataRole.ForegroundRole:
+                return self._colours_of(weight)[1]
+            case Qt.ItemDataRole.ToolTipRole:
+                return self._tooltip(row, column, weight)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return f"Row {row + 1}, column {column + 1}: {typed_text(weight)}"
+            case MaskRole.SHORT_TEXTS:
+                return short_texts(weight)
+            case MaskRole.IS_ANCHOR:
+                return self._mask.anchor == (row, column)
+        return None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if not index.isValid() or role != Qt.ItemDataRole.EditRole:
+            return False
+        row, column = index.row(), index.column()
+        # Leaving the editor untouched is no edit, and keeps digits that the text does not show.
+        if str(value) == typed_text(float(self._mask.weights[row, column])):
+            return True
+        try:
+            mask = self._mask.with_weight(row, column, read_weight(str(value)))
+        except MaskError as error:
+            self.edit_refused.emit(str(error))
+            return False
+        step = f"Weight in row {row + 1}, column {column + 1}"
+        self._workspace.set_mask(mask, step, merge_key=row * MAX_LINE + column)
+        return True
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
+
+    def _colours_of(self, weight: float) -> tuple[QColor, QColor]:
+        """Return background and text of cells with a weight; painting asks for them again and again."""
+        colours = self._colours.get(weight)
+        if colours is None:
+            theme = current_theme()
+            background = cell_background(weight, float(np.abs(self._mask.weights).max()), theme)
+            colours = self._colours[weight] = background, readable_text(background, theme)
+        return colours
+
+    def _tooltip(self, row: int, column: int, weight: float) -> str:
+        down, right = row - self._mask.anchor[0], column - self._mask.anchor[1]
+        if self._workspace.settings.flip:
+            down, right = -down, -right
+        where = _direction(down, right)
+        pixel = f"the pixel {where}" if where else "the pixel itself (the anchor)"
+        return f"Row {row + 1}, column {column + 1}: {typed_text(weight)}\nMultiplies {pixel}."
+
+    def _take_mask(self, mask: Mask) -> None:
+        self._colours.clear()
+        if mask.shape == self._mask.shape:
+            self._mask = mask
+            self._repaint()
+            return
+        self.beginResetModel()
+        self._mask = mask
+        self.endResetModel()
+
+    def _repaint(self) -> None:
+        self._colours.clear()
+        last = self.index(self._mask.rows - 1, self._mask.columns - 1)
+        self.dataChanged.emit(self.index(0, 0), last)
+
+
+def _direction(down: int, right: int) -> str:
+    parts = []
+    if down:
+        parts.append(f"{abs(down)} {'below' if down > 0 else 'above'}")
+    if right:
+        parts.append(f"{abs(right)} to the {'right' if right > 0 else 'left'}")
+    return " and ".join(parts)

@@ -1,0 +1,70 @@
+"""A field for one number, as cells take it: 2, -0.5, 1e-3 or 1/9."""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QLineEdit, QWidget
+
+from engine.errors import MaskError
+from gui.explore.mask.weight_text import read_number, typed_text
+from gui.style.metrics import GRID, number_font
+
+
+class NumberField(QLineEdit):
+    """Takes a number when Enter is pressed or the field is left; what is no number is refused, and the old one returns.
+
+    Parameters
+    ----------
+    name : str
+        For screen readers.
+    what : str
+        Begins a refusal; empty: that this was not changed.
+
+    Signals
+    -------
+    entered(float)
+        Another number than the one shown before.
+    refused(str)
+        Why the text was not taken.
+    typing()
+        The person writes something else.
+    """
+
+    entered = Signal(float)
+    refused = Signal(str)
+    typing = Signal()
+
+    def __init__(self, name: str, what: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._what = what or f"{name} was not changed"
+        self._shown = ""
+        self.setAccessibleName(name)
+        self.setFont(number_font())
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setMinimumWidth(7 * GRID)
+        self.editingFinished.connect(self._take)
+        self.textEdited.connect(self.typing)
+
+    def show_number(self, number: float | None) -> None:
+        """Show a number, or an empty field."""
+        self._shown = "" if number is None else typed_text(number)
+        self.setText(self._shown)
+        self.setCursorPosition(0)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.text() != self._shown:
+            self.setText(self._shown)
+        else:
+            super().keyPressEvent(event)
+
+    def _take(self) -> None:
+        text = self.text()
+        if text == self._shown:
+            return
+        # The old text returns first: losing the focus while the refusal is shown must not refuse once more.
+        self.setText(self._shown)
+        try:
+            number = read_number(text, self._what)
+        except MaskError as error:
+            self.refused.emit(str(error))
+            return
+        self.entered.emit(number)

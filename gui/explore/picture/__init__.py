@@ -1,0 +1,1 @@
+"""The picture view: canvas, zoom, split, pixel values, levels."""

@@ -1,0 +1,217 @@
+"""The pane that paints original and result, and turns mouse and keys into zooming and panning."""
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QEnterEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from gui.explore.picture.layers import Layer, arranged, paint_layer, pane_width
+from gui.explore.picture.levels import PictureLevels
+from gui.explore.picture.pixel_values import PixelValues
+from gui.explore.picture.split_handle import SplitHandle
+from gui.explore.picture.view_mode import ViewMode
+from gui.explore.picture.view_state import ViewState
+from gui.explore.picture.view_transform import Size
+from gui.style.theme import current_theme, theme_notifier
+
+_NOTCH = 120.0
+_PAN_STEP = 64
+
+
+class PictureCanvas(QWidget):
+    """Original and result at one place and zoom.
+
+    Signals
+    -------
+    pixel_hovered(object)
+        (row, column) under the cursor, or None.
+    """
+
+    pixel_hovered = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.view = ViewState(self)
+        self.handle = SplitHandle(self)
+        self._mode = ViewMode.SPLIT
+        self._result_name = "result"
+        self._original: PictureLevels | None = None
+        self._result: PictureLevels | None = None
+        self._values: PixelValues | None = None
+        self._dragged_from: QPointF | None = None
+        self.setMinimumSize(240, 160)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setCursor(Qt.CursorShape.CrossCursor)
+        self.setAccessibleName("Picture")
+        self.view.changed.connect(self.update)
+        self.handle.moved.connect(self.update)
+        theme_notifier().changed.connect(self.update)
+        self._place_handle()
+
+    @property
+    def mode(self) -> ViewMode:
+        return self._mode
+
+    def set_mode(self, mode: ViewMode) -> None:
+        """Share the pane in another way; the place and the zoom stay."""
+        self._mode = mode
+        self._tell_pane_size()
+        self._place_handle()
+        self.update()
+
+    def set_picture(self, original: PictureLevels | None, values: PixelValues | None) -> None:
+        """Show another picture, without a result yet."""
+        self._original, self._result, self._values = original, None, values
+        if original is not None:
+            self.view.set_picture_size(original.size)
+        self._place_handle()
+        self.update()
+
+    def set_result(self, result: PictureLevels | None) -> None:
+        """Show another result of the same picture, at the same place."""
+        self._result = result
+        self._place_handle()
+        self.update()
+
+    @property
+    def result_name(self) -> str:
+        """What the result is called on the picture."""
+        return self._result_name
+
+    def name_result(self, name: str) -> None:
+        """Call the result something else: one that is no longer of these settings says so."""
+        self._result_name = name
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 480)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(theme.base))
+        # Everything is placed in device pixels, so that 100 % is sharp on every screen.
+        painter.scale(1.0 / self.devicePixelRatioF(), 1.0 / self.devicePixelRatioF())
+        for layer in self._layers():
+            paint_layer(painter, layer, self.view.transform, self.font(), self.devicePixelRatioF())
+        if self.hasFocus() and self._original is not None:
+            painter.resetTransform()
+            painter.setPen(QPen(QColor(theme.accent), 2))
+            painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._tell_pane_size()
+        self._place_handle()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta().y() or event.angleDelta().x()
+        if turned and self._original is not None:
+            at = self._in_pane(event.position())
+            self.view.zoom_by(turned / _NOTCH, at.x(), at.y())
+            self._tell_hovered(event.position())
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if (
+            event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
+            and self._original is not None
+        ):
+            self._dragged_from = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._dragged_from is not None:
+            way = (event.position() - self._dragged_from) * self.devicePixelRatioF()
+            self._dragged_from = event.position()
+            self.view.pan(way.x(), way.y())
+        self._tell_hovered(event.position())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._dragged_from = None
+        self.setCursor(Qt.CursorShape.CrossCursor)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self._original is None:
+            return
+        if self.view.is_fitted:
+            at = self._in_pane(event.position())
+            self.view.zoom_to(1.0, at.x(), at.y())
+        else:
+            self.view.fit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self.pixel_hovered.emit(None)
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        self._tell_hovered(event.position())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = _PAN_STEP * self.devicePixelRatioF()
+        match Qt.Key(event.key()):
+            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
+                self.view.zoom_by(1)
+            case Qt.Key.Key_Minus:
+                self.view.zoom_by(-1)
+            case Qt.Key.Key_Home | Qt.Key.Key_0:
+                self.view.fit()
+            case Qt.Key.Key_1:
+                self.view.show_actual()
+            case Qt.Key.Key_Left:
+                self.view.pan(step, 0)
+            case Qt.Key.Key_Right:
+                self.view.pan(-step, 0)
+            case Qt.Key.Key_Up:
+                self.view.pan(0, step)
+            case Qt.Key.Key_Down:
+                self.view.pan(0, -step)
+            case _:
+                super().keyPressEvent(event)
+
+    def _layers(self) -> list[Layer]:
+        """Return what is painted where."""
+        if self._original is None or self._values is None:
+            return []
+        whole = QRectF(0, 0, self._device_width(), self._device_height())
+        values = self._values
+        original = Layer(self._original, "original", whole, whole, values.original_texts)
+        result = Layer(self._result, self._result_name, whole, whole, values.result_texts, is_right=True)
+        return arranged(self._mode, whole, self.handle.fraction, original, result)
+
+    def _in_pane(self, position: QPointF) -> QPointF:
+        """Return a place of the widget in device pixels of the pane that it lies in."""
+        x, y = position.x() * self.devicePixelRatioF(), position.y() * self.devicePixelRatioF()
+        if self._mode == ViewMode.SIDE_BY_SIDE and x >= self._device_width() - self._pane_width():
+            x -= self._device_width() - self._pane_width()
+        return QPointF(x, y)
+
+    def _tell_hovered(self, position: QPointF) -> None:
+        at = self._in_pane(position)
+        inside = self._original is not None and self.rect().contains(position.toPoint())
+        self.pixel_hovered.emit(self.view.pixel_at(at.x(), at.y()) if inside else None)
+
+    def _tell_pane_size(self) -> None:
+        self.view.set_pane_size(Size(self._pane_width(), self._device_height()))
+
+    def _place_handle(self) -> None:
+        self.handle.setVisible(self._mode == ViewMode.SPLIT and self._result is not None)
+        self.handle.place()
+
+    def _device_width(self) -> int:
+        return max(1, round(self.width() * self.devicePixelRatioF()))
+
+    def _device_height(self) -> int:
+        return max(1, round(self.height() * self.devicePixelRatioF()))
+
+    def _pane_width(self) -> int:
+        return pane_width(self._mode, self._device_width())

@@ -1,0 +1,108 @@
+"""A picture in shared memory as Qt images: the level that suits the zoom, and the part of it that can be seen.
+
+Nothing is copied: the images look into the shared memory, so the arrays are kept as long as the images.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap
+
+from engine.host.protocol import ScreenLevels
+from engine.host.shared import attach
+from gui.explore.picture.view_transform import Size, ViewTransform
+from gui.style.theme import current_theme
+
+_CHECKER_SIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """One level: the image, the array that it looks into, and how many of its pixels a picture's pixel takes."""
+
+    image: QImage
+    pixels: np.ndarray
+    columns_per_pixel: float
+    rows_per_pixel: float
+
+
+class PictureLevels:
+    """A picture ready to be painted at any zoom."""
+
+    def __init__(self, screen: ScreenLevels) -> None:
+        first = screen.levels[0].shape
+        self.size = Size(first[1], first[0])
+        self._opaque = screen.opaque
+        self._levels = [
+            _level(attach(array), index, self.size, screen.opaque)
+            for index, array in enumerate(screen.levels)
+        ]
+
+    @property
+    def full_image(self) -> QImage:
+        """The picture as it is on the screen, in full size."""
+        return self._levels[0].image
+
+    def paint(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
+        """Paint the part of the picture that lies in `seen` (device pixels of the pane)."""
+        target = QRectF(
+            transform.left, transform.top, self.size.width * transform.zoom, self.size.height * transform.zoom
+        ).intersected(seen)
+        if target.isEmpty():
+            return
+        if not self._opaque:
+            painter.fillRect(target, _checkerboard())
+        level = self._levels[self.level_for(transform.zoom)]
+        source, target = _whole_pixels(level, transform, target)
+        # Above 100 % a pixel is a square; below, the nearest larger level is averaged down by less than two.
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, transform.zoom < 1.0)
+        painter.drawImage(target, level.image, source)
+
+    def level_for(self, zoom: float) -> int:
+        """Return the index of the smallest level that is not smaller than the picture on the screen."""
+        if zoom >= 1.0:
+            return 0
+        return min(math.floor(-math.log2(zoom) + 1e-9), len(self._levels) - 1)
+
+
+def _level(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Level:
+    rows, columns = pixels.shape[:2]
+    image_format = QImage.Format.Format_RGB32 if opaque else QImage.Format.Format_ARGB32_Premultiplied
+    # Without the length of a row Qt would expect rows padded to whole words and shear the picture.
+    image = QImage(pixels.data.cast("B"), columns, rows, pixels.strides[0], image_format)
+    halvings = float(2**index)
+    # The last column of an odd width is half a pixel of the next level, where that level has it.
+    return _Level(
+        image, pixels, min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height)
+    )
+
+
+def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:
+    """Return the whole pixels of a level that cover what is seen, and where they lie in the pane."""
+    left, top = transform.to_picture(seen.left(), seen.top())
+    right, bottom = transform.to_picture(seen.right(), seen.bottom())
+    first_column = max(0, math.floor(left * level.columns_per_pixel) - 1)
+    first_row = max(0, math.floor(top * level.rows_per_pixel) - 1)
+    last_column = min(level.image.width(), math.ceil(right * level.columns_per_pixel) + 1)
+    last_row = min(level.image.height(), math.ceil(bottom * level.rows_per_pixel) + 1)
+    source = QRectF(first_column, first_row, last_column - first_column, last_row - first_row)
+    x, y = transform.to_pane(first_column / level.columns_per_pixel, first_row / level.rows_per_pixel)
+    return source, QRectF(
+        x,
+        y,
+        source.width() * transform.zoom / level.columns_per_pixel,
+        source.height() * transform.zoom / level.rows_per_pixel,
+    )
+
+
+def _checkerboard() -> QBrush:
+    theme = current_theme()
+    tile = QPixmap(2 * _CHECKER_SIDE, 2 * _CHECKER_SIDE)
+    tile.fill(QColor(theme.checker_light))
+    painter = QPainter(tile)
+    painter.fillRect(0, 0, _CHECKER_SIDE, _CHECKER_SIDE, QColor(theme.checker_dark))
+    painter.fillRect(_CHECKER_SIDE, _CHECKER_SIDE, _CHECKER_SIDE, _CHECKER_SIDE, QColor(theme.checker_dark))
+    painter.end()
+    return QBrush(tile)

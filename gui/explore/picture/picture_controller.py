@@ -1,0 +1,130 @@
+"""Pictures: open a file or a sample, save the result."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import Cancelled, EngineError
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, blocks_of
+from gui.engine_link.engine_link import Ask, EngineLink
+from gui.engine_link.engine_state import EngineState
+from gui.explore.display import Display
+from gui.explore.workspace import Workspace
+from gui.page.messages import Message, Messages, Severity
+
+OPEN_SOURCE = "open"
+SAVE_SOURCE = "save"
+
+Then = Callable[[bool], None]
+
+
+class PictureController(QObject):
+    """Opens and saves by the engine; the newest picture that was asked for wins.
+
+    Signals
+    -------
+    opened(object)
+        The PictureHandle that is shown now.
+    open_failed(object)
+        The EngineError.
+    """
+
+    opened = Signal(object)
+    open_failed = Signal(object)
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: EngineState,
+        link: EngineLink,
+        messages: Messages,
+        display: Display,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._workspace = workspace
+        self._state = state
+        self._link = link
+        self._messages = messages
+        self._display = display
+        self._newest: Ask | None = None
+
+    def open_path(self, path: Path, then: Then | None = None) -> None:
+        """Open a picture file; `then` is called with True after it is shown, with False if it cannot be."""
+        self._link.ask(self.asked(OpenPicture(path=str(path)), then))
+
+    def open_sample(self, key: str, then: Then | None = None) -> None:
+        """Open a picture that comes with the program."""
+        self._link.ask(self.asked(OpenPicture(sample=key), then))
+
+    def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:
+        """Return the ask for a picture, which from now on is the newest."""
+        ask = Ask(
+            request,
+            lambda picture: self._replied(ask, picture, then),
+            lambda error: self._failed(ask, error, then),
+            lambda step: self._state.set_task(OPEN_SOURCE, step.stage, step.fraction),
+        )
+        self._newest = ask
+        name = Path(request.path).name or request.sample
+        self._state.set_task(OPEN_SOURCE, f"opening {name}")
+        return ask
+
+    def can_save_result(self) -> bool:
+        """Whether there is a result of the settings as they are; says in words why not."""
+        result = self._state.last_result
+        if self._workspace.picture is None or result is None or result.values is None:
+            what, why, remedy = "There is no result to save yet", "", "Wait for the preview."
+        elif self._display.is_earlier:
+            what = "There is no result of these settings to save"
+            why = "The picture that is shown is an earlier result"
+            remedy = "Wait for the preview, or choose a kernel and a device that can run."
+        else:
+            return True
+        self._messages.show(Message(SAVE_SOURCE, Severity.WARNING, what, why, remedy))
+        return False
+
+    def save_result(self, path: Path, depth: str = "keep") -> None:
+        """Save the result that is shown; one of settings that no longer hold is refused."""
+        picture, result = self._workspace.picture, self._state.last_result
+        # Asked first: the words are said there.
+        if not self.can_save_result() or picture is None or result is None or result.values is None:
+            return
+        self._messages.clear(SAVE_SOURCE)
+        self._state.set_task(SAVE_SOURCE, f"saving {path.name}")
+        request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
+        self._link.ask(Ask(request, self._saved, self._save_failed))
+
+    def _replied(self, ask: Ask, picture: PictureHandle, then: Then | None) -> None:
+        if ask is not self._newest:
+            self._link.keeper.discard(blocks_of(picture))
+            return
+        self._state.end_task(OPEN_SOURCE)
+        self._messages.clear(OPEN_SOURCE)
+        if picture.notes:
+            self._messages.show(Message(OPEN_SOURCE, Severity.INFO, picture.title, " ".join(picture.notes)))
+        self._display.show_picture(picture)
+        self.opened.emit(picture)
+        if then is not None:
+            then(True)
+
+    def _failed(self, ask: Ask, error: EngineError, then: Then | None) -> None:
+        if ask is not self._newest:
+            return
+        self._state.end_task(OPEN_SOURCE)
+        if not isinstance(error, Cancelled):
+            self._messages.show_error(OPEN_SOURCE, error)
+        self.open_failed.emit(error)
+        if then is not None:
+            then(False)
+
+    def _saved(self, saved: Saved) -> None:
+        self._state.end_task(SAVE_SOURCE)
+        severity = Severity.WARNING if saved.notes else Severity.INFO
+        self._messages.show(Message(SAVE_SOURCE, severity, f"Saved as {saved.path}", " ".join(saved.notes)))
+
+    def _save_failed(self, error: EngineError) -> None:
+        self._state.end_task(SAVE_SOURCE)
+        if not isinstance(error, Cancelled):
+            self._messages.show_error(SAVE_SOURCE, error)

@@ -1,0 +1,224 @@
+"""What the person has chosen: picture, mask, border, kernel, block, device. No widgets in here.
+
+Panels show this state and change it through its setters; controllers turn it into requests. Each setter emits its
+signal only when the value really changed.
+"""
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QUndoCommand, QUndoStack
+
+from engine.device_info import AUTO
+from engine.errors import MaskError
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.host.protocol import FilterJob, PictureHandle
+from engine.mask.mask import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything of the workspace that is neither the picture nor the mask's cells.
+
+    Parameters
+    ----------
+    border, cval
+        The rule for ghost cells and the value of a constant border.
+    flip : bool
+        Convolution (the mask is turned by 180 degrees) instead of correlation.
+    normalise : bool
+        Divide the mask by its sum.
+    variant, device : str
+        Keys, or "auto".
+    block : Block, optional
+        None: the variant's default.
+    range_mode : str
+        How results outside the picture's range are shown.
+    baseline : str
+        Variant that speed-ups are measured against.
+    layout : Layout
+        Of the rows on a CUDA device.
+    result_type : str
+        What the kernel writes: "float32", or "same": samples of the picture's type.
+    """
+
+    border: Border = Border.ZERO
+    cval: float = 0.0
+    flip: bool = False
+    normalise: bool = False
+    variant: str = AUTO
+    device: str = AUTO
+    block: Block | None = None
+    range_mode: str = "clip"
+    baseline: str = "cpu-serial"
+    layout: Layout = Layout.PITCHED
+    result_type: str = "float32"
+
+
+class _MaskEdit(QUndoCommand):
+    """One edit of the mask; edits of the same cell in a row become one step."""
+
+    def __init__(self, workspace: "Workspace", before: Mask, after: Mask, text: str, merge_key: int) -> None:
+        super().__init__(text)
+        self._workspace = workspace
+        self._before = before
+        self._after = after
+        self._merge_key = merge_key
+
+    def id(self) -> int:
+        return self._merge_key
+
+    def mergeWith(self, other: QUndoCommand) -> bool:
+        if not isinstance(other, _MaskEdit):
+            return False
+        self._after = other._after
+        return True
+
+    def redo(self) -> None:
+        self._workspace._show_mask(self._after)
+
+    def undo(self) -> None:
+        self._workspace._show_mask(self._before)
+
+
+class _Loading(QUndoCommand):
+    """A mask with the settings that belong to it, as one step."""
+
+    def __init__(self, workspace: "Workspace", mask: Mask, settings: dict[str, object], text: str) -> None:
+        super().__init__(text)
+        self._workspace = workspace
+        before = {name: getattr(workspace.settings, name) for name in settings}
+        self._before = workspace.mask, before
+        self._after = mask, settings
+
+    def redo(self) -> None:
+        self._show(*self._after)
+
+    def undo(self) -> None:
+        self._show(*self._before)
+
+    def _show(self, mask: Mask, settings: dict[str, object]) -> None:
+        if mask != self._workspace.mask:
+            self._workspace._show_mask(mask)
+        self._workspace.change(**settings)
+
+
+class Workspace(QObject):
+    """The state of the Explore page.
+
+    Signals
+    -------
+    picture_changed(object)
+        The new PictureHandle.
+    mask_changed(object)
+        The new Mask, as typed (neither flipped nor normalised).
+    settings_changed(object)
+        The new Settings; something but picture and mask changed.
+    job_changed()
+        Anything that a result depends on changed; emitted after the more specific signal.
+    """
+
+    picture_changed = Signal(object)
+    mask_changed = Signal(object)
+    settings_changed = Signal(object)
+    job_changed = Signal()
+
+    def __init__(self, mask: Mask, settings: Settings | None = None, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.undo_stack = QUndoStack(self)
+        self._picture: PictureHandle | None = None
+        self._mask = mask
+        self._settings = settings or Settings()
+
+    @property
+    def picture(self) -> PictureHandle | None:
+        return self._picture
+
+    @property
+    def mask(self) -> Mask:
+        """The mask as typed."""
+        return self._mask
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
+
+    def set_picture(self, picture: PictureHandle) -> None:
+        if picture != self._picture:
+            self._picture = picture
+            self.picture_changed.emit(picture)
+            self.job_changed.emit()
+
+    def set_mask(self, mask: Mask, text: str = "Edit mask", merge_key: int = -1) -> None:
+        """Change the mask as one step that can be undone.
+
+        Edits with the same `merge_key` (not -1) in a row become one step.
+        """
+        if mask != self._mask:
+            self.undo_stack.push(_MaskEdit(self, self._mask, mask, text, merge_key))
+
+    def load(self, mask: Mask, text: str, **fields: object) -> None:
+        """Change the mask and fields of the settings together, as one step that can be undone."""
+        if mask != self._mask or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
+            self.undo_stack.push(_Loading(self, mask, fields, text))
+
+    def change(self, **fields: object) -> None:
+        """Change fields of the settings: `workspace.change(border=Border.WRAP)`."""
+        settings = replace(self._settings, **fields)  # type: ignore[arg-type]
+        if settings != self._settings:
+            self._settings = settings
+            self.settings_changed.emit(settings)
+            self.job_changed.emit()
+
+    @property
+    def can_normalise(self) -> bool:
+        """Whether the mask has a sum to divide by."""
+        try:
+            self._mask.normalised()
+        except MaskError:
+            return False
+        return True
+
+    @property
+    def result_dtype(self) -> str:
+        """Sample type of the results: that of the picture where it is asked for."""
+        if self._picture is None or self._settings.result_type == "float32":
+            return "float32"
+        return self._picture.pixels.dtype
+
+    @property
+    def range_mode(self) -> str:
+        """How results outside the picture's range are shown and saved: a kernel that writes 8 or 16 bit has clipped them."""
+        return self._settings.range_mode if self.result_dtype == "float32" else "clip"
+
+    def applied_mask(self) -> Mask:
+        """Return the mask as it is applied: normalised (where it has a sum) and flipped, as the settings say."""
+        mask = self._mask
+        if self._settings.normalise and self.can_normalise:
+            mask = mask.normalised()
+        return mask.flipped() if self._settings.flip else mask
+
+    def job(self) -> FilterJob | None:
+        """Return the job that the state describes, or None while there is no picture."""
+        if self._picture is None:
+            return None
+        settings = self._settings
+        return FilterJob(
+            picture=self._picture,
+            mask=self.applied_mask(),
+            border=settings.border,
+            cval=settings.cval,
+            variant=settings.variant,
+            block=settings.block,
+            device=settings.device,
+            range_mode=self.range_mode,
+            layout=settings.layout,
+            result_type=settings.result_type,
+        )
+
+    def _show_mask(self, mask: Mask) -> None:
+        self._mask = mask
+        self.mask_changed.emit(mask)
+        self.job_changed.emit()

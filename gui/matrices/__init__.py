@@ -1,0 +1,1 @@
+"""The page Matrices: products of matrices; page, state and controller."""

@@ -1,0 +1,157 @@
+"""The state of the page Matrices: the product that the person has chosen, and what is known of each way to multiply it."""
+
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.device_info import AUTO, SIMULATOR
+from engine.results.product import MatmulResult
+from engine.tasks.product.problem import MatrixProduct
+
+# Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
+LARGEST_SIDE = 8192
+# The largest that the simulator takes is 64; these are done within seconds.
+SMALL_SIDE, SMALL_TILES = 16, (2, 4, 8)
+_FIRST = MatrixProduct(1024, 1024, 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class MatmulSettings:
+    """What is to be multiplied, and how.
+
+    Parameters
+    ----------
+    product : MatrixProduct
+    square : bool
+        All three sides follow the first.
+    tiles : tuple of int
+    device : str
+        Key, or "auto".
+    """
+
+    product: MatrixProduct = _FIRST
+    square: bool = True
+    tiles: tuple[int, ...] = (4, 8, 16, 32)
+    device: str = AUTO
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedProduct:
+    """What a course paper's kernel is here: the key of a way to multiply, and its tile."""
+
+    variant: str
+    tile: int
+
+
+_Cell = tuple[str, int | None]
+
+
+class MatmulState(QObject):
+    """Settings, and a row for each way to multiply with each tile.
+
+    Signals
+    -------
+    settings_changed(object)
+        The new MatmulSettings.
+    rows_changed()
+        `rows` are others.
+    running_changed()
+        `running` changed.
+    loaded_changed()
+        `loaded` changed.
+    count_wanted()
+        Somebody looks at the rows: they are to be counted.
+    settling(object)
+        Editors are to take what was typed but not entered; one that cannot appends why to this list.
+    """
+
+    settings_changed = Signal(object)
+    rows_changed = Signal()
+    running_changed = Signal()
+    loaded_changed = Signal()
+    count_wanted = Signal()
+    settling = Signal(object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.running = False
+        self.loaded: LoadedProduct | None = None
+        self.last: MatmulResult | None = None
+        self._settings = MatmulSettings()
+        self._counted: tuple[MatmulResult, ...] = ()
+        self._measured: dict[_Cell, MatmulResult] = {}
+
+    @property
+    def settings(self) -> MatmulSettings:
+        return self._settings
+
+    @property
+    def rows(self) -> tuple[MatmulResult, ...]:
+        """What is known of each cell: measured where it was, else counted."""
+        return tuple(self._measured.get(_cell(row), row) for row in self._counted)
+
+    @property
+    def runnable(self) -> tuple[MatmulResult, ...]:
+        """The counted rows of the cells that can run here."""
+        return tuple(row for row in self._counted if not row.failure)
+
+    def change(self, **fields: object) -> None:
+        """Change fields of the settings: `state.change(tiles=(8, 16))`."""
+        settings = replace(self._settings, **fields)  # type: ignore[arg-type]
+        if settings.square:
+            side = settings.product.rows
+            settings = replace(settings, product=MatrixProduct(side, side, side))
+        if settings == self._settings:
+            return
+        before, self._settings = self._settings, settings
+        self._mark(None)
+        if (settings.product, settings.device) != (before.product, before.device):
+            # Counted anew in a moment; what was measured is about another product or device.
+            self._counted, self._measured = (), {}
+            self.rows_changed.emit()
+        self.settings_changed.emit(settings)
+
+    def load(self, loaded: LoadedProduct) -> None:
+        """Choose exactly the tile of a course paper's kernel, and mark that kernel until something else is chosen."""
+        self.change(tiles=(loaded.tile,))
+        self._mark(loaded)
+
+    def settle(self) -> bool:
+        """Have what was typed but not entered taken: nobody wants a run without it. False where it was refused."""
+        refusals: list[str] = []
+        self.settling.emit(refusals)
+        return not refusals
+
+    def try_small(self) -> None:
+        """Choose a product that the simulator does within seconds."""
+        self.change(
+            product=MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE), tiles=SMALL_TILES, device=SIMULATOR
+        )
+
+    def set_counted(self, rows: tuple[MatmulResult, ...]) -> None:
+        """Take what can be counted of every cell."""
+        if rows != self._counted:
+            self._counted = rows
+            self.rows_changed.emit()
+
+    def set_running(self, running: bool) -> None:
+        """Say whether its cells are being run: the settings stay as they are meanwhile."""
+        if running != self.running:
+            self.running = running
+            self.running_changed.emit()
+
+    def add(self, result: MatmulResult) -> None:
+        """Take a cell that has run; it stands in the table if it is still about the product that is chosen."""
+        self.last = result
+        if result.product == self._settings.product:
+            self._measured[_cell(result)] = result
+            self.rows_changed.emit()
+
+    def _mark(self, loaded: LoadedProduct | None) -> None:
+        if loaded != self.loaded:
+            self.loaded = loaded
+            self.loaded_changed.emit()
+
+
+def _cell(result: MatmulResult) -> _Cell:
+    return result.variant, result.tile

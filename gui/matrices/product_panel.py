@@ -1,0 +1,195 @@
+"""What is multiplied: the sizes of A and B, the tiles, the device; and the button that runs it."""
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.image.budget import bytes_text
+from engine.tasks.product.problem import MatrixProduct
+from gui.engine_link.device_box import DeviceBox
+from gui.engine_link.engine_state import EngineState
+from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
+from gui.matrices.tiles_field import TilesField
+from gui.page.actions import Actions
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.whole_number_box import WholeNumberBox
+
+_SIMULATOR_NOTE = "Matrices up to 64 x 64; its times mean nothing."
+_SIMULATOR_TEACHES = (
+    "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to 64 x 64; small "
+    "tiles are slow there. Its times mean nothing and are never shown as speed."
+)
+_NOTE_LINES = 2
+
+
+class ProductPanel(QWidget):
+    """Edits `MatmulSettings`."""
+
+    def __init__(
+        self,
+        matmul: MatmulState,
+        engine_state: EngineState,
+        actions: Actions,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._matmul = matmul
+        self.rows = _SideBox("Rows", "Rows of A and of the product C.")
+        self.inner = _SideBox("Inner size", "Columns of A and rows of B: they must be equal.")
+        self.columns = _SideBox("Columns", "Columns of B and of the product C.")
+        self.square = QCheckBox("Square: all three alike")
+        self.refusal = QLabel()
+        self.facts = QLabel()
+        self.tiles = TilesField(matmul)
+        self.device = DeviceBox(
+            matmul, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
+        )
+        self.device_note = ElidedLabel(most=_NOTE_LINES, small=True)
+        self.run_button = _button(actions, "multiply")
+        self.run_button.setObjectName("primary")
+        self.run_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.cancel_button = _button(actions, "cancel")
+        self._build()
+        for box in (self.rows, self.inner, self.columns):
+            box.valueChanged.connect(self._take)
+            box.refused.connect(self._refuse)
+            box.typing.connect(lambda: self._refuse(""))
+        self.square.toggled.connect(lambda on: matmul.change(square=on))
+        matmul.settling.connect(self._settle)
+        matmul.settings_changed.connect(self._show)
+        matmul.running_changed.connect(self._show)
+        engine_state.ready_changed.connect(self._show)
+        theme_notifier().changed.connect(self._paint)
+        self._refuse("")
+        self._paint()
+        self._show()
+
+    def sizeHint(self) -> QSize:
+        return QSize(36 * GRID, 60 * GRID)
+
+    def _build(self) -> None:
+        self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")
+        self.refusal.setWordWrap(True)
+        self.facts.setWordWrap(True)
+        self.facts.setFont(number_font())
+        self.facts.setForegroundRole(self.facts.foregroundRole().PlaceholderText)
+        form = QFormLayout()
+        form.setContentsMargins(0, 0, 0, 0)
+        form.setHorizontalSpacing(GRID)
+        form.setVerticalSpacing(GRID)
+        form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        form.addRow("Rows", self.rows)
+        form.addRow("Inner", self.inner)
+        form.addRow("Columns", self.columns)
+        form.addRow("", self.square)
+        form.addRow(self.refusal)
+        form.addRow(self.facts)
+        form.addRow("Tiles", self.tiles)
+        form.addRow("Device", self.device)
+        form.addRow(self.device_note)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(GRID)
+        buttons.addWidget(self.run_button, 1)
+        buttons.addWidget(self.cancel_button)
+
+        content = QWidget()
+        column = QVBoxLayout(content)
+        column.setContentsMargins(GRID, GRID, GRID, GRID)
+        column.setSpacing(2 * GRID)
+        column.addLayout(form)
+        column.addLayout(buttons)
+        column.addStretch(1)
+        # A low window scrolls the panel instead of growing.
+        scroll = QScrollArea()
+        scroll.setWidget(content)
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QFrame.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(scroll)
+
+    def _settle(self, refusals: list[str]) -> None:
+        self._refuse("")
+        for box in (self.rows, self.inner, self.columns):
+            box.interpretText()
+        if self.refusal.text():
+            refusals.append(self.refusal.text())
+
+    def _refuse(self, sentence: str) -> None:
+        """Say why what was typed is no side; the matrices stay as they are."""
+        self.refusal.setText(sentence)
+        self.refusal.setVisible(bool(sentence))
+
+    def _paint(self) -> None:
+        self.refusal.setStyleSheet(f"color: {current_theme().error}")
+
+    def _take(self) -> None:
+        self._refuse("")
+        sides = self.rows.value(), self.inner.value(), self.columns.value()
+        self._matmul.change(product=MatrixProduct(*sides))
+
+    def _show(self) -> None:
+        settings, is_idle = self._matmul.settings, not self._matmul.running
+        product = settings.product
+        for box, side in (
+            (self.rows, product.rows),
+            (self.inner, product.inner),
+            (self.columns, product.columns),
+        ):
+            # Setting the same value would throw away what is being typed.
+            if box.value() != side:
+                with QSignalBlocker(box):
+                    box.setValue(side)
+            box.setEnabled(is_idle and (box is self.rows or not settings.square))
+        with QSignalBlocker(self.square):
+            self.square.setChecked(settings.square)
+        for control in (self.square, self.tiles, self.device):
+            control.setEnabled(is_idle)
+        self.facts.setText(_facts(product))
+        self.device_note.setText(self.device.note)
+        self.device_note.setVisible(bool(self.device.note))
+
+
+class _SideBox(WholeNumberBox):
+    """One side of the matrices; the arrows double and halve, the keyboard types anything."""
+
+    def __init__(self, name: str, teaches: str) -> None:
+        wanted = f"a whole number from 1 to {LARGEST_SIDE}"
+        super().__init__(f"{name} of the matrices", 1, LARGEST_SIDE, wanted)
+        self.setToolTip(
+            f"{teaches} 1 to {LARGEST_SIDE}; it need not be a multiple of the tile. The arrows double and halve it."
+        )
+
+    def stepBy(self, steps: int) -> None:
+        self.setValue(self.value() * 2 if steps > 0 else max(1, self.value() // 2))
+
+
+def _facts(product: MatrixProduct) -> str:
+    a, b = f"A {product.rows} x {product.inner}", f"B {product.inner} x {product.columns}"
+    return f"{a} · {b}\n{product.flops:,} operations · {bytes_text(product.bytes)}"
+
+
+def _button(actions: Actions, name: str) -> QToolButton:
+    button = QToolButton(autoRaise=name != "multiply")
+    button.setDefaultAction(actions[name])
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    button.setAccessibleName(actions[name].iconText())
+    policy = button.sizePolicy()
+    policy.setHorizontalPolicy(policy.Policy.Expanding if name == "multiply" else policy.Policy.Preferred)
+    button.setSizePolicy(policy)
+    button.setMinimumHeight(3 * GRID + HALF_GRID)
+    return button

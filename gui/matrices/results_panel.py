@@ -1,0 +1,148 @@
+"""The table of products, and in a line above it what cannot run here, why, and what to try instead."""
+
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QStackedWidget,
+    QTableView,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.matrices.cells import MatmulCells
+from gui.matrices.matmul_columns import COLUMNS, Key, clipboard_text, short_reason
+from gui.matrices.matmul_model import MatmulModel
+from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
+from gui.style.icons import icon
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.table_look import dress_table
+
+_EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
+_TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
+
+# The longest text that a column should show whole.
+_TYPICAL = {
+    Key.VARIANT: "●   matmul-naive  ",
+    Key.TILE: "Tile ",
+    Key.KERNEL: "Kernel, ms",
+    Key.GFLOPS: "12,345.6",
+    Key.CGMA: "CGMA ",
+    Key.LECTURE: "At 86.4 GB/s",
+    Key.LIMIT: "Allowed here",
+    Key.REACHED: "Reached",
+    Key.ERROR: "Max error",
+    Key.BOUND: "1.2e-07",
+    Key.STATUS: "verified",
+}
+
+
+class MatmulResultsPanel(QWidget):
+    """Every way to multiply with every tile: counted, and measured where it has run.
+
+    Signals
+    -------
+    copied(int)
+        So many rows lie on the clipboard.
+    """
+
+    copied = Signal(int)
+
+    def __init__(self, matmul: MatmulState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._matmul = matmul
+        self.model = MatmulModel(matmul, self)
+        self.table = self._make_table()
+        self.reasons = ElidedLabel(small=True)
+        self.try_small = QPushButton(_TRY_SMALL)
+        self.copy_button = QToolButton()
+        self._stack = QStackedWidget()
+        self._build()
+        self.copy_button.clicked.connect(self.copy)
+        self.try_small.clicked.connect(matmul.try_small)
+        matmul.rows_changed.connect(self._refresh)
+        matmul.running_changed.connect(self._refresh)
+        matmul.loaded_changed.connect(self._select_loaded)
+        self.model.modelReset.connect(self._select_loaded)
+        self._refresh()
+        self._select_loaded()
+
+    def sizeHint(self) -> QSize:
+        return QSize(120 * GRID, 36 * GRID)
+
+    def copy(self) -> None:
+        """Put the table on the clipboard, as lines with tabs."""
+        QGuiApplication.clipboard().setText(clipboard_text(self._matmul.rows))
+        self.copied.emit(len(self._matmul.rows))
+
+    def _select_loaded(self) -> None:
+        """Mark the rows of the kernel that a paper brought."""
+        loaded = self._matmul.loaded
+        rows = [
+            at
+            for at, row in enumerate(self.model.rows())
+            if loaded is not None and row.variant == loaded.variant and row.tile == loaded.tile
+        ]
+        chosen = QItemSelection()
+        for at in rows:
+            chosen.select(self.model.index(at, 0), self.model.index(at, self.model.columnCount() - 1))
+        self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        if rows:
+            self.table.scrollTo(self.model.index(rows[0], 0))
+
+    def _refresh(self) -> None:
+        rows = self._matmul.rows
+        self.copy_button.setEnabled(bool(rows))
+        self._stack.setCurrentIndex(1 if rows else 0)
+        reasons: dict[str, dict[str, None]] = {}
+        for row in rows:
+            if row.failure:
+                reasons.setdefault(short_reason(row.failure), {})[row.variant] = None
+        self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
+        self.reasons.setVisible(bool(reasons))
+        kernels = [row for row in rows if row.tile is not None]
+        none_runs = bool(kernels) and all(row.failure for row in kernels)
+        self.try_small.setVisible(none_runs and not self._matmul.running)
+
+    def _build(self) -> None:
+        empty = QLabel(_EMPTY)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        empty.setWordWrap(True)
+        empty.setForegroundRole(empty.foregroundRole().PlaceholderText)
+        self._stack.addWidget(empty)
+        self._stack.addWidget(self.table)
+        self.try_small.setToolTip(
+            "The simulator runs the very kernels in Python, to check them without a GPU. It takes sides up to 64; its "
+            "times mean nothing."
+        )
+        self.copy_button.setText("Copy")
+        self.copy_button.setIcon(icon("copy"))
+        self.copy_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.copy_button.setAutoRaise(True)
+        self.copy_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.copy_button.setToolTip("Copy the table, to paste it into a spreadsheet.")
+        self.copy_button.setAccessibleName("Copy the products")
+        line = QHBoxLayout()
+        line.setSpacing(GRID)
+        # Empty, the reasons are hidden; the buttons stay on the right.
+        line.addWidget(self.reasons, 1, Qt.AlignmentFlag.AlignVCenter)
+        line.addStretch()
+        line.addWidget(self.try_small)
+        line.addWidget(self.copy_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
+        column.setSpacing(HALF_GRID)
+        column.addLayout(line)
+        column.addWidget(self._stack, 1)
+
+    def _make_table(self) -> QTableView:
+        table = QTableView()
+        table.setModel(self.model)
+        table.setItemDelegate(MatmulCells(table))
+        dress_table(table, "Products of matrices", [_TYPICAL[column.key] for column in COLUMNS])
+        table.horizontalHeader().setStretchLastSection(True)
+        return table

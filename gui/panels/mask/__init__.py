@@ -1,1 +1,0 @@
-"""The parts of the mask panel: the table of cells, its size, presets, border and scale."""

@@ -1,1 +1,0 @@
-"""Panels of the page Matrices: the product, the results, and what the lecture says."""

@@ -1,0 +1,52 @@
+"""A logarithmic axis whose ticks are words: 20 µs, 5 ms, 100×."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import pyqtgraph as pg
+from PySide6.QtCore import QRectF
+
+from gui.style.metrics import GRID
+
+_MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
+_MOST_TICKS = 7
+# Half of the longest word of a tick, which may be written to the left of where the axis begins.
+_WORD_ROOM = 3 * GRID
+
+
+class LogAxis(pg.AxisItem):
+    """An axis whose coordinates are log10 of a value, with ticks at round values and a word for each."""
+
+    def __init__(self, text: Callable[[float], str], side: str = "bottom") -> None:
+        super().__init__(side)
+        self._text = text
+        # Otherwise pyqtgraph writes a factor such as (x0.001) beside the axis.
+        self.enableAutoSIPrefix(False)
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
+        return [(1.0, log_ticks(minVal, maxVal, min(_MOST_TICKS, max(2, int(size / (7 * GRID))))))]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        return [self._text(10**value) for value in values]
+
+    def boundingRect(self) -> QRectF:
+        # Otherwise the first tick has no word where half of it would lie outside; with a grid, pyqtgraph's own style
+        # `hideOverlappingLabels` changes nothing.
+        rect: QRectF = super().boundingRect()
+        return rect.adjusted(-_WORD_ROOM, 0, 0, 0) if self.orientation == "bottom" else rect
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Return log10 of round values between 10**low and 10**high, at most `most` of them."""
+    decades = range(math.floor(low), math.ceil(high) + 1)
+    denser: list[float] = []
+    for mantissas in _MANTISSAS:
+        ticks = [decade + math.log10(mantissa) for decade in decades for mantissa in mantissas]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        # One tick alone is no scale.
+        if len(inside) <= min(1, most - 1) and denser:
+            return denser[:: math.ceil(len(denser) / most)]
+        if len(inside) <= most:
+            return inside
+        denser = inside
+    return inside[:: math.ceil(len(inside) / most)]

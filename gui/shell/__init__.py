@@ -1,0 +1,1 @@
+"""The window around the pages: start, actions, menus, message bar, status line, preferences."""

@@ -1,0 +1,152 @@
+"""The command line of the window and of `screenshot`. No Qt in here; the engine's commands have parsers of their own."""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from typing import NoReturn
+
+from engine.files.standard_streams import tell
+
+COMMANDS = """commands:
+  filter IN OUT --mask MASK     filter a picture file
+  batch IN... --out FOLDER --mask MASK
+                                filter many picture files
+  bench --out results.json      measure variants, sizes, masks and blocks
+  devices                       what runs here, and why a device cannot
+  variants                      the ladder of kernels
+  masks                         the presets
+  matmul --size 1024            multiply matrices, naively and with tiles
+  course [PAPER]                the course papers and their tables
+  screenshot OUT.png [IMAGE]    a picture of the window
+  `python main.py COMMAND --help` tells more of each.
+
+exit status: 0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"""
+
+_SCREENSHOT_EXAMPLES = """examples:
+  python main.py screenshot window.png photo.jpg --mask gaussian:9:1.5 --run
+  python main.py screenshot course.png --page course --theme dark --size 1280x800
+
+exit status: 0 done, 2 bad use or bad input, 3 no such device"""
+
+THEMES = ("light", "dark", "system")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowOptions:
+    """What the window is started with."""
+
+    image: str = ""
+    session: str = ""
+    theme: str = ""
+    measure_startup: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenshotOptions:
+    """What `screenshot` is to show, and where it is to go."""
+
+    out: str
+    image: str = ""
+    session: str = ""
+    mask: str = ""
+    variant: str = ""
+    width: int = 1600
+    height: int = 1000
+    theme: str = "light"
+    run: bool = False
+    device: str = ""
+    border: str = ""
+    flip: bool = False
+    page: str = ""
+
+
+def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
+    """Return what the arguments ask for; with bad use, end the program with status 2 and one line on stderr."""
+    if arguments and arguments[0] == "screenshot":
+        parser = _screenshot_parser()
+        # Intermixed: IMAGE may stand anywhere, not only right after OUT.png.
+        given = parser.parse_intermixed_args(arguments[1:])
+        if not given.out.lower().endswith(".png"):
+            parser.error(f"{given.out} does not end in .png, and a screenshot is written as PNG")
+        width, height = given.size
+        return ScreenshotOptions(
+            given.out,
+            given.image or "",
+            given.session or "",
+            given.mask or "",
+            given.variant or "",
+            width,
+            height,
+            given.theme,
+            given.run,
+            given.device or "",
+            given.border or "",
+            given.flip,
+            given.page or "",
+        )
+    given = _window_parser().parse_args(arguments)
+    return WindowOptions(given.image or "", given.session or "", given.theme or "", given.measure_startup)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        line = " ".join(message.split())
+        tell(f"{self.prog}: {line}. `{self.prog} --help` tells what can be written.")
+        sys.exit(2)
+
+
+def _window_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python main.py",
+        description="A desktop laboratory for image filters. Without a command it opens the window.",
+        epilog=COMMANDS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("image", nargs="?", metavar="IMAGE", help="picture to open (without it, a sample)")
+    parser.add_argument("--session", metavar="FILE", help="take up a saved session")
+    parser.add_argument("--theme", choices=THEMES, help="colours, this time only")
+    parser.add_argument(
+        "--measure-startup",
+        action="store_true",
+        help="open the window, print first_paint_ms and first_result_ms as one line of JSON, and quit",
+    )
+    return parser
+
+
+def _screenshot_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="python main.py screenshot",
+        description="Save a picture of the window as PNG. No screen is needed.",
+        epilog=_SCREENSHOT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("out", metavar="OUT.png", help="file to write")
+    parser.add_argument("image", nargs="?", metavar="IMAGE", help="picture to open (without it, a sample)")
+    parser.add_argument(
+        "--mask", help="preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'"
+    )
+    parser.add_argument("--variant", metavar="KEY", help="variant to choose (`variants` lists them)")
+    parser.add_argument("--device", metavar="KEY", help="device to choose (`devices` lists them)")
+    parser.add_argument("--border", metavar="NAME", help="zero, constant, replicate, reflect, mirror or wrap")
+    parser.add_argument("--flip", action="store_true", help="convolution: turn the mask by 180 degrees")
+    parser.add_argument("--session", metavar="FILE", help="take up a saved session")
+    parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="1600x1000", help="pixels")
+    parser.add_argument("--theme", choices=THEMES[:2], default="light")
+    parser.add_argument("--page", metavar="KEY", help="page to show instead of explore, such as course")
+    parser.add_argument(
+        "--run", action="store_true", help="run every variant that can, so that the plots are filled"
+    )
+    return parser
+
+
+def _size(text: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", text)
+    size = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not (640 <= size[0] <= 8192 and 480 <= size[1] <= 8192):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a size from 640x480 to 8192x8192, such as 1600x1000"
+        )
+    return size

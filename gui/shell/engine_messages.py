@@ -1,0 +1,54 @@
+"""What the engine's process tells in words: its end, its successor, a GPU that is out, code that cannot be kept."""
+
+from PySide6.QtCore import QObject
+
+from engine.errors import CodeNotKept, HostLost
+from gui.engine_link.engine_link import EngineLink
+from gui.page.messages import Message, Messages, Severity
+
+SOURCE = "engine"
+CODE_SOURCE = "compiled code"
+RETRY = "Try the GPU again"
+
+
+class EngineMessages(QObject):
+    """Tells of lost hosts, and offers the GPU again after it was given up."""
+
+    def __init__(self, link: EngineLink, messages: Messages, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._link = link
+        self._messages = messages
+        self._told: set[str] = set()
+        link.noticed.connect(self._noticed)
+        link.lost.connect(self._lost)
+        link.ready.connect(self._ready)
+        messages.action_chosen.connect(lambda source: self.try_gpu_again() if source == SOURCE else None)
+
+    def try_gpu_again(self) -> None:
+        """Use the GPU again."""
+        self._messages.clear(SOURCE)
+        self._link.try_cuda_again()
+
+    def _lost(self, error: HostLost) -> None:
+        self._messages.show_error(SOURCE, error, "" if self._link.uses_cuda else RETRY)
+
+    def _noticed(self, warning: CodeNotKept) -> None:
+        # Each successor of a host notices it anew.
+        if str(warning) not in self._told:
+            self._told.add(str(warning))
+            self._messages.show(
+                Message(CODE_SOURCE, Severity.INFO, warning.what, warning.why, warning.remedy)
+            )
+
+    def _ready(self) -> None:
+        message = self._messages.of(SOURCE)
+        if message is None or message.severity is not Severity.ERROR:
+            return
+        remedy = "A new one is running; your work is kept. Run again."
+        if not self._link.uses_cuda:
+            remedy = (
+                "A new one is running on the CPU alone, after three faults in ten minutes; your work is kept."
+            )
+        self._messages.show(
+            Message(SOURCE, Severity.WARNING, message.what, message.why, remedy, message.action)
+        )

@@ -1,0 +1,80 @@
+"""The words of the Help menu."""
+
+import tomllib
+from html import escape
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from PySide6.QtGui import QAction, QKeySequence
+
+from gui.shell.crash_log import log_path
+
+_PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+
+HOW_TO = """
+<h3>The main job</h3>
+<ol>
+<li><b>Open</b> a picture (Ctrl+O), drop one on the window, or take a sample from the arrow beside Open.</li>
+<li>Edit the <b>mask</b> on the left: choose a preset, type in the cells, or paste numbers from a text.
+The picture follows each edit.</li>
+<li>Choose the <b>border</b> (what the mask sees outside the picture), and whether the mask is <b>flipped</b>:
+unflipped is correlation, flipped is convolution proper.</li>
+<li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is grey,
+with the reason under its name; its tooltip says what would do.</li>
+<li><b>Run</b> (Ctrl+R): the result is compared with a float64 oracle first, then warmed up, then measured. What is not
+verified has no speed. <b>Run all</b> (Ctrl+Shift+R) does so for every variant that can.</li>
+<li>Read the plots and the table, and <b>save</b> the picture (Ctrl+S) or the results (Ctrl+E).</li>
+</ol>
+<p><b>Course material</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
+and their tables with the figures of this machine beside the printed ones.</p>
+<p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles, then
+<b>Multiply</b> (F5). Loads and CGMA are counted at once, also without a GPU.</p>
+<h3>Words</h3>
+<p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the mask that lies on
+the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart. <b>Block</b>: the threads that share
+memory. <b>Halo</b>: the cells around an output tile that its outputs also need. <b>Ghost cells</b>: cells outside the
+picture. <b>Kernel time</b>: the filtering alone. <b>End to end</b>: from the picture in the computer's memory to the
+result there, with both copies.</p>
+"""
+
+
+def shortcuts_html(actions: list[QAction]) -> str:
+    """Return a table of every action that has keys."""
+    rows = [
+        f"<tr><td>{escape(action.shortcut().toString(QKeySequence.SequenceFormat.NativeText))}</td>"
+        f"<td style='padding-left: 24px'>{escape(action.text().replace('&', '').rstrip('…'))}</td></tr>"
+        for action in actions
+        if not action.shortcut().isEmpty()
+    ]
+    rows.append("<tr><td>Alt+1 …</td><td style='padding-left: 24px'>Switch pages</td></tr>")
+    return f"<table cellspacing='6'>{''.join(rows)}</table>"
+
+
+def about_html() -> str:
+    """Return what this program is, with its version and where its log is."""
+    return (
+        f"<h3>Haloscope {escape(_version())}</h3>"
+        "<p>A desktop laboratory for image filters: the picture, the proof that it is right, the time it took, and the"
+        " reason for the time.</p>"
+        f"<p>Python packages: {escape(', '.join(_packages()))}.</p>"
+        f"<p>If something goes wrong, details are in {escape(str(log_path()))}.</p>"
+    )
+
+
+def _version() -> str:
+    """Return the version that the program's own pyproject.toml names; it runs from its folder, not installed."""
+    try:
+        return str(tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]["version"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _packages() -> list[str]:
+    names = ("PySide6-Essentials", "numpy", "numba", "numba-cuda", "pyqtgraph", "pillow", "tifffile")
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return found

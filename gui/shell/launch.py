@@ -1,0 +1,126 @@
+"""From the command line to the window: the engine's process is started first, Qt is imported while it starts."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+from engine.errors import DeviceUnavailable, EngineError
+from engine.files.output_checks import check_other_file, check_place
+from engine.files.standard_streams import tell
+from engine.host.client import EngineClient
+from engine.host.protocol import OpenPicture
+from gui.engine_link.engine_start import FirstPicture, StartedEngine
+from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
+from gui.shell.crash_log import log_path, note_error
+from gui.shell.interrupt import Interrupts
+
+_IMPORTED_AT = time.perf_counter()
+FIRST_SAMPLE = "astronaut"
+UNEXPECTED, BAD_INPUT, NO_DEVICE = 1, 2, 3
+
+
+def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
+    """Open the window or make a screenshot; return the exit status."""
+    options = parse(argv)
+    try:
+        _check_files(options)
+    except EngineError as error:
+        return _complain(error)
+    if isinstance(options, ScreenshotOptions) and sys.platform == "linux":
+        # Without a screen too; the platform's own plugin would need one.
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    elif not _has_screen():
+        return _complain(
+            EngineError(
+                "The window cannot be opened",
+                "there is no screen (neither DISPLAY nor WAYLAND_DISPLAY is set)",
+                "Start it on a desktop, or use a command: `python main.py --help` lists them.",
+            )
+        )
+    interrupts = interrupts or Interrupts()
+    engine = StartedEngine(EngineClient, lambda client: interrupts.before_leaving(client.shutdown))
+    first = None if options.session and not options.image else _open_first(engine, options)
+    try:
+        return interrupts.exit_status(_show(options, engine, first, interrupts))
+    except EngineError as error:
+        return _complain(error)
+    except ImportError as error:
+        # Qt's libraries need some of the system's, which a bare Linux lacks.
+        if ".so" not in str(error):
+            raise
+        remedy = "Install the system libraries that the README names for Linux."
+        return _complain(EngineError("Qt cannot be loaded", str(error), remedy))
+    except Exception as error:  # noqa: BLE001 - the process's boundary: there is no window that could tell of it
+        note_error(error)
+        why = f"{type(error).__name__}: {error}"
+        _complain(EngineError("Something went wrong", why, f"The details are in {log_path()}."))
+        return UNEXPECTED
+    finally:
+        engine.client.shutdown()
+
+
+def _check_files(options: WindowOptions | ScreenshotOptions) -> None:
+    """Refuse what cannot be opened or written before anything is started.
+
+    Raises
+    ------
+    EngineError
+    """
+    for path in (options.image, options.session):
+        if path and not os.path.exists(path):
+            raise EngineError(
+                f"{path} cannot be opened",
+                "there is no such file or folder",
+                "Give a picture, or a command (`python main.py --help` lists them).",
+            )
+    if isinstance(options, ScreenshotOptions):
+        check_place(options.out)
+        if options.image:
+            check_other_file(options.out, options.image)
+
+
+def _show(
+    options: WindowOptions | ScreenshotOptions,
+    engine: StartedEngine,
+    first: FirstPicture | None,
+    interrupts: Interrupts,
+) -> int:
+    if isinstance(options, ScreenshotOptions):
+        from gui.shell.screenshot import take_screenshot
+
+        return take_screenshot(options, engine, first, interrupts)
+    from gui.shell.app import run_window
+
+    return run_window(options, engine, first, process_age_ms, interrupts)
+
+
+def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOptions) -> FirstPicture:
+    if options.image:
+        request = OpenPicture(path=str(Path(options.image).resolve()))
+    else:
+        request = OpenPicture(sample=FIRST_SAMPLE)
+    return FirstPicture(request, engine.client.submit(request))
+
+
+def _has_screen() -> bool:
+    """Tell whether there is a screen; Qt would abort the program without one."""
+    asked_for = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    return sys.platform != "linux" or any(os.environ.get(name) for name in asked_for)
+
+
+def _complain(error: EngineError) -> int:
+    tell(str(error))
+    return NO_DEVICE if isinstance(error, DeviceUnavailable) else BAD_INPUT
+
+
+def process_age_ms() -> tuple[float, str]:
+    """Return how long this process has lived, milliseconds, and since which moment that was counted."""
+    try:
+        with open("/proc/self/stat", encoding="ascii") as file:
+            # The name in brackets may hold blanks; the start time is the 20th word after it.
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        started_s = ticks / os.sysconf("SC_CLK_TCK")
+        return (time.clock_gettime(time.CLOCK_BOOTTIME) - started_s) * 1000.0, "process start"
+    except (OSError, ValueError, IndexError, AttributeError):
+        return (time.perf_counter() - _IMPORTED_AT) * 1000.0, "import of the window's first module"

@@ -1,0 +1,49 @@
+"""The thin bar on the left that switches pages."""
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QKeySequence
+from PySide6.QtWidgets import QButtonGroup, QFrame, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from gui.page.contract import PageEntry
+from gui.style.icons import icon
+from gui.style.metrics import GRID, HALF_GRID
+
+
+class PageBar(QFrame):
+    """One button a page, icon over word.
+
+    Signals
+    -------
+    chosen(int)
+        Position of the page.
+    """
+
+    chosen = Signal(int)
+
+    def __init__(self, pages: tuple[PageEntry, ...], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._group = QButtonGroup(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(HALF_GRID, GRID, HALF_GRID, GRID)
+        column.setSpacing(HALF_GRID)
+        for number, page in enumerate(pages):
+            button = QToolButton(autoRaise=True)
+            button.setCheckable(True)
+            button.setText(page.title)
+            button.setIcon(icon(page.icon))
+            button.setIconSize(QSize(3 * GRID, 3 * GRID))
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+            button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            keys = QKeySequence(f"Alt+{number + 1}")
+            button.setToolTip(f"{page.tip} ({keys.toString(QKeySequence.SequenceFormat.NativeText)})")
+            button.setAccessibleName(f"Page {page.title}")
+            button.setShortcut(keys)
+            self._group.addButton(button, number)
+            column.addWidget(button)
+        column.addStretch(1)
+        self._group.idClicked.connect(self.chosen)
+        self.show_chosen(0)
+
+    def show_chosen(self, number: int) -> None:
+        """Mark the page that is shown."""
+        self._group.button(number).setChecked(True)

@@ -1,0 +1,109 @@
+"""What is kept from one session of the window to the next: theme, window, layout of each page. Own JSON, no QSettings.
+
+A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the program.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from engine.errors import EngineError
+from engine.files.atomic_write import atomic_write
+from gui.strict_json import read_strict_json
+
+VERSION = 1
+LARGEST_BYTES = 1 << 20
+THEMES = ("light", "dark", "system")
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What is kept.
+
+    Parameters
+    ----------
+    theme : str
+        "light", "dark" or "system".
+    geometry : str
+        Qt's description of the window's place, as hexadecimal text; empty for the default.
+    layouts : dict of str to str
+        Qt's description of the docks, by page key, as hexadecimal text.
+    last_folder : str
+        Where the file dialogs begin.
+    """
+
+    theme: str = "system"
+    geometry: str = ""
+    layouts: dict[str, str] = field(default_factory=dict)
+    last_folder: str = ""
+
+
+def default_path() -> Path:
+    """Return where the preferences are kept on this system."""
+    return Path(platformdirs.user_config_dir("haloscope", appauthor=False)) / "preferences.json"
+
+
+def load_preferences(path: Path) -> tuple[Preferences, str]:
+    """Return the preferences, and a notice for the person (empty if there is nothing to say)."""
+    if not path.exists():
+        return Preferences(), ""
+    try:
+        return _checked(read_strict_json(path, LARGEST_BYTES)), ""
+    except EngineError as error:
+        kept = path.with_suffix(".json.bak")
+        with suppress(OSError):
+            os.replace(path, kept)
+        return Preferences(), f"{error.why}. The defaults are used; the old file is kept as {kept}."
+
+
+def save_preferences(path: Path, preferences: Preferences) -> None:
+    """Write the preferences; the folder is made if need be.
+
+    Raises
+    ------
+    FileWriteError
+        The file cannot be written there.
+    """
+    with suppress(OSError):  # atomic_write says what is wrong with the folder
+        path.parent.mkdir(parents=True, exist_ok=True)
+    document = {
+        "version": VERSION,
+        "theme": preferences.theme,
+        "geometry": preferences.geometry,
+        "layouts": preferences.layouts,
+        "last_folder": preferences.last_folder,
+    }
+    atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
+
+
+def _checked(document: dict[str, Any]) -> Preferences:
+    if document.get("version") != VERSION:
+        raise _bad(f"its version is {document.get('version')!r} and not {VERSION}")
+    theme = document.get("theme", "system")
+    if theme not in THEMES:
+        raise _bad(f"its theme is {theme!r} and not one of {', '.join(THEMES)}")
+    layouts = document.get("layouts", {})
+    if not isinstance(layouts, dict):
+        raise _bad("its layouts are not a table")
+    for text in (document.get("geometry", ""), *layouts.values()):
+        _check_hexadecimal(text)
+    folder = document.get("last_folder", "")
+    if not isinstance(folder, str):
+        raise _bad("its folder is not a text")
+    return Preferences(theme, document.get("geometry", ""), layouts, folder)
+
+
+def _check_hexadecimal(text: object) -> None:
+    try:
+        bytes.fromhex(text if isinstance(text, str) else "?")
+    except ValueError:
+        raise _bad("a layout in it is damaged") from None
+
+
+def _bad(why: str) -> EngineError:
+    return EngineError("The preferences cannot be used", f"The preferences could not be read: {why}", "")

@@ -1,0 +1,65 @@
+"""Measures how soon the window is there and how soon it shows a result, as a person would see it."""
+
+import json
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QTimer
+from PySide6.QtWidgets import QApplication, QWidget
+
+from engine.files.standard_streams import say, tell
+from gui.shell.app import Haloscope
+
+LONGEST_WAIT_MS = 60_000
+FAILED = 4
+
+Age = Callable[[], tuple[float, str]]
+
+
+class _PaintWatch(QObject):
+    """Calls back once, after the next paint of a widget is on the screen."""
+
+    def __init__(self, widget: QWidget, then: Callable[[], None]) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._then = then
+        widget.installEventFilter(self)
+        widget.update()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            self._widget.removeEventFilter(self)
+            QTimer.singleShot(0, self._then)
+        return False
+
+
+def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
+    """Show the window, write one line of JSON on stdout, close, and return the exit status."""
+    times: dict[str, float | str | None] = {
+        "first_paint_ms": None,
+        "first_result_ms": None,
+        "counted_from": age()[1],
+        "uncertainty_ms": 10.0 if age()[1] == "process start" else 1.0,
+    }
+
+    def note(name: str) -> None:
+        if times[name] is None:
+            times[name] = round(age()[0], 1)
+
+    def first_result() -> None:
+        note("first_result_ms")
+        app.quit()
+
+    haloscope.window.painted.connect(lambda: QTimer.singleShot(0, lambda: note("first_paint_ms")))
+    surface = haloscope.window.first_page.surface
+    haloscope.state.filtered.connect(lambda _: _PaintWatch(surface, first_result))
+    haloscope.pictures.open_failed.connect(app.quit)
+    haloscope.previews.failed.connect(app.quit)
+    QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
+    haloscope.window.show()
+    app.exec()
+    status = say(json.dumps(times))
+    if times["first_result_ms"] is None:
+        message = haloscope.window.message_bar.text or "The engine did not answer within a minute."
+        tell(f"No result was shown: {message}")
+        return FAILED
+    return status

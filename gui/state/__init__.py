@@ -1,1 +1,0 @@
-"""What the window knows: observable objects, item models and files. No widgets in here."""

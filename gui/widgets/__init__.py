@@ -1,0 +1,1 @@
+"""Small widgets and formats that every page uses."""

@@ -1,0 +1,308 @@
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.ndimage
+
+import engine
+import engine.api.filtering
+from engine.device import devices as device_module
+from engine.device_info import DeviceInfo
+from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName, UnsupportedVariant
+from engine.geometry.border import Border
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import rounding_bound
+from engine.variants.registry import VARIANTS
+from tests.engine.commands.wrong_variant import make_every_variant_wrong
+
+ROOT = Path(engine.__file__).parents[1]
+RANDOM = np.random.default_rng(3)
+IMAGE = RANDOM.normal(size=(13, 11)).astype(np.float32)
+
+SCIPY_MODES = {
+    "zero": "constant",
+    "constant": "constant",
+    "replicate": "nearest",
+    "reflect": "reflect",
+    "mirror": "mirror",
+    "wrap": "grid-wrap",
+}
+
+
+def assert_agrees(values, image, mask, border=Border.ZERO, cval=0.0):
+    wanted = oracle.correlate(image, mask, border, cval)
+    bound = rounding_bound(oracle.magnitudes(image, mask, border, cval), mask.taps)
+    assert (values.dtype, values.shape) == (np.float32, image.shape)
+    assert np.all(np.abs(values - wanted) <= bound)
+
+
+def test_that_importing_the_package_loads_nothing_heavy():
+    code = (
+        "import sys, engine; from engine import *; "
+        "print(sorted({'numba', 'PySide6', 'PIL', 'tifffile', 'imagecodecs', 'scipy', 'cuda'} & set(sys.modules)))"
+    )
+    light = "import sys, engine; print(sorted({'numba', 'numpy', 'PySide6', 'PIL'} & set(sys.modules)))"
+    for program in (
+        light,
+        code.replace("from engine import *; ", "engine.Mask; engine.open_image; engine.Picture; "),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
+        )
+        assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_that_every_public_name_exists_and_is_documented():
+    assert sorted(engine.__all__) == sorted(engine._HOME)
+    for name in engine.__all__:
+        assert getattr(engine, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'sharpen'"):
+        engine.sharpen  # noqa: B018 - the access is the test
+
+
+def test_that_no_public_name_is_also_the_name_of_a_module():
+    modules = {path.stem for path in (ROOT / "engine").iterdir()}
+    assert not modules & set(engine.__all__)
+
+
+def test_that_the_example_of_correlate_is_true():
+    tests = doctest.DocTestFinder(recurse=False).find(engine.api.filtering.correlate, "correlate")
+    runner = doctest.DocTestRunner()
+    results = [runner.run(test) for test in tests]
+    assert [(result.failed, result.attempted) for result in results] == [(0, 2)]
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (1, 9), (9, 1), (7, 5), (7, 5, 1), (7, 5, 2), (7, 5, 3), (7, 5, 4)]
+)
+def test_that_the_result_has_the_pictures_shape(shape):
+    image = RANDOM.integers(0, 256, shape, np.uint8)
+    mask = engine.Mask([[1, -2, 3], [0, 5, 1]])
+    assert_agrees(engine.correlate(image, mask, border="mirror", device="cpu"), image, mask, Border.MIRROR)
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        IMAGE > 0,
+        (IMAGE * 100).astype(np.uint8),
+        (IMAGE * 1000).astype(np.uint16),
+        (IMAGE * 1000).astype(np.int16),
+        (IMAGE * 1000).astype(np.int64),
+        IMAGE.astype(np.float16),
+        IMAGE,
+        IMAGE.astype(">f4"),
+        (IMAGE * 1000).astype(">u2"),
+        np.asfortranarray(IMAGE),
+        np.repeat(IMAGE, 2, axis=1)[::-1, ::2],
+    ],
+    ids=["bool", "u1", "u2", "i2", "i8", "f2", "f4", "big f4", "big u2", "Fortran", "mirrored view"],
+)
+def test_that_every_real_type_and_layout_is_filtered(image):
+    mask = engine.Mask([[0.5, 1, -3]])
+    before = image.copy()
+    assert_agrees(engine.correlate(image, mask, device="cpu"), image, mask)
+    assert np.array_equal(image, before)
+
+
+def test_that_float64_is_rounded_to_float32_before():
+    image = IMAGE.astype(np.float64) + 1e-9
+    values = engine.correlate(image, [[1.0]], device="cpu")
+    assert np.array_equal(values, image.astype(np.float32))
+
+
+def test_that_lists_and_pictures_are_taken_and_alpha_is_not_filtered():
+    assert engine.correlate([[1, 2], [3, 4]], [[2]], device="cpu").tolist() == [[2, 4], [6, 8]]
+    pixels = np.array([[1, 2]], np.uint8)
+    picture = engine.Picture(pixels, alpha=np.array([[9, 9]], np.uint8))
+    assert engine.correlate(picture, "identity", device="cpu").tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("border", SCIPY_MODES)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2), (4, 3), (1, 6), (5, 2)])
+def test_that_scipy_agrees_on_correlation_and_convolution(shape, border):
+    weights = RANDOM.normal(size=shape).astype(np.float32)
+    mask = engine.Mask(weights)
+    options = {"border": border, "cval": 2.5 if border == "constant" else 0.0, "device": "cpu"}
+    how = {"mode": SCIPY_MODES[border], "cval": options["cval"]}
+    image, weights = IMAGE.astype(np.float64), weights.astype(np.float64)
+    for ours, theirs, used in (
+        (engine.correlate, scipy.ndimage.correlate, mask),
+        (engine.convolve, scipy.ndimage.convolve, mask.flipped()),
+    ):
+        bound = rounding_bound(oracle.magnitudes(IMAGE, used, Border(border), options["cval"]), mask.taps)
+        assert np.all(np.abs(ours(IMAGE, mask, **options) - theirs(image, weights, **how)) <= bound)
+
+
+@pytest.mark.parametrize("anchor", [None, (0, 0), (1, 2), (0, 3)])
+def test_that_convolution_is_correlation_with_the_flipped_mask_and_anchor(anchor):
+    weights = RANDOM.normal(size=(2, 4))
+    turned = None if anchor is None else (1 - anchor[0], 3 - anchor[1])
+    flipped = engine.Mask(weights[::-1, ::-1], turned if turned else (0, 1))
+    convolved = engine.convolve(IMAGE, weights, anchor=anchor, border="wrap", device="cpu")
+    assert np.array_equal(convolved, engine.correlate(IMAGE, flipped, border="wrap", device="cpu"))
+    applied = engine.apply(
+        IMAGE, weights, anchor=anchor, border="wrap", device="cpu", flip=True, budget_s=0.0
+    )
+    assert np.array_equal(convolved, applied.values)
+
+
+def test_that_the_anchor_says_which_cell_lies_on_the_pixel():
+    image = np.array([[1, 2, 3, 4]], np.uint8)
+    values = [engine.correlate(image, "1 0 0", anchor=(0, a), device="cpu").tolist() for a in range(3)]
+    assert values == [[[1, 2, 3, 4]], [[0, 1, 2, 3]], [[0, 0, 1, 2]]]
+    mask = engine.Mask([[1, 0, 0]], anchor=(0, 2))
+    assert engine.correlate(image, mask, device="cpu").tolist() == [[0, 0, 1, 2]]
+    assert engine.correlate(image, mask, anchor=(0, 0), device="cpu").tolist() == [[1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [engine.Block(16, 8), (16, 8), [np.int64(16), 8], "16x8", " 16 X 8 "],
+    ids=lambda block: str(block),
+)
+def test_that_a_block_may_be_written_in_every_form(block):
+    request = engine.api.filtering.Request(
+        IMAGE, [[1]], "zero", 0.0, None, "tiled", block, "simulator", flip=False
+    )
+    assert request.choice.block == engine.Block(16, 8)
+
+
+def test_that_apply_returns_proof_and_times():
+    applied = engine.apply(IMAGE, "gaussian:3:1", variant="cpu-serial", budget_s=0.01)
+    result = applied.result
+    assert (result.variant, result.device, result.block, result.chosen_because) == (
+        "cpu-serial",
+        "cpu",
+        None,
+        "",
+    )
+    assert result.verification.passed
+    assert result.verification.checked_pixels == IMAGE.size
+    assert result.kernel_ms > 0
+    assert np.array_equal(
+        applied.values, engine.correlate(IMAGE, "gaussian:3:1", variant="cpu-serial", device="cpu")
+    )
+
+
+def test_that_auto_says_what_it_chose_and_why():
+    result = engine.apply(IMAGE, [[1]], device="cpu", budget_s=0.0).result
+    assert result.variant in {"cpu-parallel", "cpu-separable", "cpu-box"}
+    assert "ms here" in result.chosen_because
+
+
+def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
+    make_every_variant_wrong(monkeypatch)
+    with pytest.raises(EngineError, match="row 0, column 0, channel 0") as caught:
+        engine.apply(IMAGE, [[1]], variant="cpu-serial")
+    assert type(caught.value).__name__ == "VerificationFailed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "says"),
+    [
+        ({"image": np.zeros((2, 2, 2, 2))}, BadValue, "4 axes"),
+        ({"image": np.zeros((0, 3))}, BadValue, "no pixels"),
+        ({"image": np.zeros((3, 3, 5))}, BadValue, "5 channels"),
+        ({"image": np.zeros((3, 3), complex)}, BadValue, "only real numbers"),
+        ({"image": [[1, 2], [3]]}, BadValue, "its rows differ in length"),
+        ({"mask": np.ones((64, 3))}, MaskError, "1 to 63"),
+        ({"mask": [[np.nan]]}, MaskError, "row 1"),
+        ({"mask": "no-such-preset"}, MaskError, "there is no such file"),
+        ({"anchor": (1, 3)}, MaskError, "Take a row from 0 to 0"),
+        ({"border": "sideways"}, UnknownName, "Choose one of zero"),
+        ({"border": "constant", "cval": np.inf}, BadValue, "finite"),
+        ({"border": "constant", "cval": 1e39}, BadValue, "finite"),
+        ({"cval": "dark"}, BadValue, "it is not a number"),
+        ({"variant": "tield"}, UnknownName, "Did you mean tiled"),
+        ({"variant": "tiled"}, UnsupportedVariant, "it is written for CUDA devices"),
+        ({"block": (0, 8)}, UnsupportedVariant, "The nearest legal block is 1 x 8"),
+        ({"block": (64, 32)}, UnsupportedVariant, "The nearest legal block is 64 x 16"),
+        ({"block": 16}, BadValue, "Write it as 16x16"),
+        ({"block": (16.5, 8)}, BadValue, "Write it as 16x16"),
+        ({"block": "big"}, BadValue, "Write it as 16x16"),
+        ({"device": "gpu"}, DeviceUnavailable, "there is no such device here"),
+        ({"device": "gpu", "variant": "cpu-serial"}, DeviceUnavailable, "there is no such device here"),
+    ],
+    ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
+)
+def test_that_what_cannot_be_done_is_refused_in_words(changes, error, says):
+    arguments = {"image": IMAGE, "mask": [[1, 2, 3]], "device": "cpu"} | changes
+    with pytest.raises(error, match=says) as caught:
+        engine.correlate(arguments.pop("image"), arguments.pop("mask"), **arguments)
+    assert all((caught.value.what, caught.value.why, caught.value.remedy))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"variant": "tiled"},
+            "variant 'tiled' needs a CUDA device: There is no driver. Choose a CPU variant",
+        ),
+        ({"device": "cuda:0"}, "device 'cuda:0': There is no driver"),
+        ({"device": "cuda:0", "variant": "cpu-serial"}, "device 'cuda:0': There is no driver"),
+    ],
+)
+def test_that_without_a_driver_nothing_is_computed_elsewhere_instead(monkeypatch, options, says):
+    known = {device.key: device for device in device_module.devices()}
+    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.", True)
+    monkeypatch.setattr(device_module, "devices", lambda: (known["cpu"], missing, known["simulator"]))
+    with pytest.raises(DeviceUnavailable, match=says):
+        engine.correlate(IMAGE, [[1]], **options)
+    assert engine.correlate(IMAGE, [[1]]).shape == IMAGE.shape
+
+
+def test_that_devices_and_variants_are_listed():
+    keys = [device.key for device in engine.list_devices()]
+    assert (keys[0], keys[-1]) == ("cpu", "simulator")
+    assert engine.api.filtering.list_variants() == VARIANTS
+
+
+def test_that_a_device_by_its_number_is_refused_and_never_read_as_auto():
+    with pytest.raises(EngineError, match="Write 'cpu', 'cuda:0' or 'auto'"):
+        engine.correlate([[1.0]], [[1.0]], device=0)
+
+
+def test_that_a_file_name_is_refused_with_the_way_to_open_it():
+    with pytest.raises(EngineError, match=r"engine\.open_image"):
+        engine.correlate("camera.png", [[1.0]])
+
+
+def test_that_none_in_place_of_a_picture_or_of_a_variant_is_named():
+    with pytest.raises(BadValue, match=r"^None: a picture is an array"):
+        engine.correlate(None, [[1]], device="cpu")
+    with pytest.raises(UnknownName, match=r"^variant 'None': no variant is called that"):
+        engine.correlate(np.eye(3), [[1]], device="cpu", variant=None)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: engine.open_image(None), "None is no path"),
+        (lambda: engine.open_image(b"in.png"), "is no path"),
+        (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is no path"),
+        (lambda: engine.correlate(np.ma.masked_less(np.ones((3, 4)), 2), "box:3"), "A masked array"),
+        (lambda: engine.preset(None), "preset None"),
+        (lambda: engine.parse_mask(5), "it is no text but of type int"),
+        (lambda: engine.correlate(np.zeros((3, 4)), "box:3", cval=10**400), "it is not a number"),
+        (lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=None), "it is no number of seconds"),
+        (lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=-1), "it is no number of seconds"),
+        (
+            lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=float("nan")),
+            "it is no number of seconds",
+        ),
+    ],
+)
+def test_that_values_of_another_kind_are_refused_in_words(call, words: str) -> None:
+    with pytest.raises(engine.EngineError, match=re.escape(words)):
+        call()
+
+
+def test_that_weights_are_written_like_a_mask_of_them() -> None:
+    assert engine.format_mask([[1, 2], [3, 4]]) == engine.format_mask(engine.Mask([[1, 2], [3, 4]]))

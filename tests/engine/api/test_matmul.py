@@ -1,0 +1,77 @@
+"""`engine.matmul`, as scripts use it."""
+
+import numpy as np
+import pytest
+
+import engine
+from engine.errors import BadValue, DeviceUnavailable, UnknownName
+from engine.run.product_cells import cells_of
+from engine.simulator import product as simulation
+from engine.tasks.product.operands import random_matrices
+from engine.tasks.product.problem import MatrixProduct
+from engine.variants.matmul.registry import matmul_variant
+
+RANDOM = np.random.default_rng(8)
+A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
+
+
+def test_that_numpy_and_the_cpu_multiply() -> None:
+    assert np.array_equal(engine.matmul(A, B, variant="numpy"), A @ B)
+    assert np.array_equal(engine.matmul(A, B, device="cpu"), A @ B)
+    assert engine.matmul(A, B, variant="numpy").dtype == np.float32
+
+
+@pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled", "auto"])
+def test_that_the_simulator_multiplies(variant: str) -> None:
+    assert np.array_equal(engine.matmul(A, B, variant=variant, tile=4, device="simulator"), A @ B)
+
+
+@pytest.mark.parametrize(
+    ("b", "options", "error", "says"),
+    [
+        (A, {}, BadValue, "A has 5 columns and B has 7 rows"),
+        (B, {"tile": 33}, BadValue, "nearest legal tile is 32"),
+        (B, {"tile": 2.5}, BadValue, "not a whole number from 2 to 32"),
+        (B, {"variant": "tiled"}, UnknownName, "Did you mean matmul-tiled"),
+        (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
+        (B, {"device": 3}, BadValue, "a device is called by its key"),
+        (B[0], {}, BadValue, "matrix B has 1 axis:"),
+        (np.ones((5, 65)), {"device": "simulator"}, BadValue, "sides up to 64"),
+    ],
+)
+def test_that_what_cannot_be_is_refused_in_words(
+    b: np.ndarray,
+    options: dict[str, object],
+    error: type[Exception],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(simulation, "ask_child", None)  # nothing is started
+    with pytest.raises(error, match=says):
+        engine.matmul(A, b, **options)  # type: ignore[arg-type]
+
+
+def test_that_a_tile_is_looked_at_on_every_device() -> None:
+    with pytest.raises(BadValue):
+        engine.matmul(A, B, variant="numpy", tile=99)
+
+
+def test_that_the_simulator_proves_and_does_not_time() -> None:
+    product = MatrixProduct(6, 5, 4)
+    outcome = simulation.multiply_in_simulator(
+        matmul_variant("matmul-tiled"), 3, *random_matrices(product, 2)
+    )
+    result = outcome.result
+    assert (result.device, result.tile, result.product) == ("simulator", 3, product)
+    assert result.is_proven
+    assert result.timing is None
+
+
+def test_that_a_way_without_a_tile_is_one_cell() -> None:
+    cells = cells_of(
+        [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)], [matmul_variant("matmul-tiled"), matmul_variant("numpy")], [4, 8]
+    )  # fmt: skip
+    assert [(cell.product.rows, cell.variant.key, cell.tile) for cell in cells] == [
+        (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
+        (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
+    ]  # fmt: skip

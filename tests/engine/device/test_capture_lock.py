@@ -1,0 +1,164 @@
+"""Nobody waits for a whole device while another thread captures launches: without a device, with a made-up driver."""
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.device import constant_memory
+from engine.device.backend import Buffers
+from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.constant_memory import MOST_LOADED, with_constant
+from engine.device.cuda import CudaBackend, simulator_info
+from engine.device.cuda_graph import LaunchGraph
+from engine.device.cuda_kernels import float32
+from engine.device.cuda_pool import Pool
+from engine.device.cuda_rows import fill_bytes
+from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.uploads import uploaded
+
+pytestmark = pytest.mark.skipif(bool(SIMULATED or missing), reason="needs numba-cuda, not simulated")
+SIGNATURE = (float32[:, ::1],)
+
+
+def is_alone() -> bool:
+    """Return whether another thread would have to wait for the whole device."""
+    taken: list[bool] = []
+
+    def take() -> None:
+        taken.append(WHOLE_DEVICE.acquire(blocking=False))
+        if taken[0]:
+            WHOLE_DEVICE.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return not taken[0]
+
+
+class Witness:
+    """Stands for calls that concern the whole device: what was called, and whether by the one thread that may."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, bool]] = []
+
+    def of(self, name: str, answer: Any = None) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.calls.append((name, is_alone()))
+            return answer
+
+        return call
+
+
+@pytest.fixture
+def witness(monkeypatch: pytest.MonkeyPatch) -> Witness:
+    """Return what sees the calls of a made-up driver."""
+    from cuda.bindings import driver
+
+    found, done = Witness(), driver.CUresult.CUDA_SUCCESS
+    answers = {
+        "cuStreamBeginCapture": (done,),
+        "cuStreamEndCapture": (done, "graph"),
+        "cuGraphInstantiate": (done, "executable"),
+        "cuGraphDestroy": (done,),
+        "cuMemsetD8": (done,),
+        "cuCtxSynchronize": (done,),
+    }
+    for name, answer in answers.items():
+        monkeypatch.setattr(driver, name, found.of(name, answer))
+    monkeypatch.setattr(cuda, "defer_cleanup", nullcontext)
+    monkeypatch.setattr(cuda, "synchronize", found.of("synchronize"))
+    assert not is_alone()
+    return found
+
+
+class Kernel:
+    """Stands for a dispatcher."""
+
+
+def test_that_constants_are_written_by_one_thread_at_a_time(
+    witness: Witness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
+    monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
+    monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: SimpleNamespace())
+    monkeypatch.setattr(constant_memory, "_write", witness.of("write"))
+    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(id=0))
+    kernel = Kernel()
+    for number in range(MOST_LOADED + 2):
+        with_constant(kernel, SIGNATURE, "weights", np.full((2, 2), number, np.float32))
+    names = [name for name, _ in witness.calls]
+    # The first ones are new copies; one that is written anew has to be waited for.
+    assert names == [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
+    assert all(alone for _, alone in witness.calls)
+    assert not is_alone()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_that_launches_are_captured_by_one_thread_at_a_time(witness: Witness, fails: bool) -> None:
+    def launch(image: Any, out: Any, stream: Any) -> None:
+        witness.of("launch")()
+        if fails:
+            raise ValueError("no launch")
+
+    prepared, buffers = SimpleNamespace(launch=launch), Buffers(None, None, np.zeros(1))
+    with pytest.raises(ValueError, match="no launch") if fails else nullcontext():
+        LaunchGraph(prepared, buffers, SimpleNamespace(handle=0), 2)
+    launches = 1 if fails else 2
+    assert witness.calls[: launches + 2] == [
+        ("cuStreamBeginCapture", True),
+        *[("launch", True)] * launches,
+        ("cuStreamEndCapture", True),
+    ]
+    assert not is_alone()
+
+
+def test_that_arrays_are_filled_by_one_thread_at_a_time(witness: Witness) -> None:
+    array = SimpleNamespace(
+        __cuda_array_interface__={"data": (4096, False)}, size=3, dtype=np.dtype(np.float32)
+    )
+    fill_bytes(array, 255)
+    assert witness.calls == [("cuMemsetD8", True), ("cuCtxSynchronize", True)]
+
+
+def test_that_masks_are_uploaded_by_one_thread_at_a_time(
+    witness: Witness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array = SimpleNamespace(shape=(3, 3), dtype=np.dtype(np.float32), copy_to_device=witness.of("upload"))
+    pool = Pool(lambda shape, dtype: array, 1000)
+    monkeypatch.setattr("engine.device.uploads.device_pool", lambda: pool)
+    uploaded(np.ones((3, 3), np.float32))
+    assert witness.calls == [("upload", True)]
+
+
+def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(
+    witness: Witness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = SimpleNamespace(synchronize=witness.of("synchronize"))
+    monkeypatch.setattr(CudaBackend, "activate", lambda self: None)
+    monkeypatch.setattr(cuda, "stream", lambda: stream)
+    device = CudaBackend(simulator_info())
+    array = SimpleNamespace(
+        shape=(2, 2, 1), copy_to_device=witness.of("copy"), copy_to_host=witness.of("copy")
+    )
+    image = np.ones((2, 2, 1), np.float32)
+    buffers = Buffers(array, array, image)
+    device.upload(image, buffers)
+    device.run(SimpleNamespace(launch=witness.of("launch")), buffers)
+    device.download(buffers)
+    device.upload_matrices(image, image, Buffers((array, array), array, image))
+    assert [name for name, _ in witness.calls].count("synchronize") == 4
+    assert all(alone for _, alone in witness.calls)
+    assert not is_alone()
+
+
+def test_that_a_capture_may_come_to_what_concerns_the_whole_device() -> None:
+    # Else its own thread would wait for itself for ever.
+    with WHOLE_DEVICE, WHOLE_DEVICE:
+        assert is_alone()

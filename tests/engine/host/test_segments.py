@@ -1,0 +1,56 @@
+"""Which blocks vanish when they are given back."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from engine.host import shared
+from engine.host.link import HostLink
+from engine.host.options import HostOptions
+from engine.host.protocol import SharedArray
+from engine.host.segments import HandedSegments
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    (array,) = shared.create(((4,), "uint8"))
+    shared.attach(array)[...] = 7
+    yield array.name
+    shared.unlink(array.name)
+
+
+def exists(name: str) -> bool:
+    shared.forget(name)
+    try:
+        values = shared.attach(SharedArray(name, (4,), "uint8"))
+    except FileNotFoundError:
+        return False
+    return bool(np.array_equal(values, [7] * 4))
+
+
+def host() -> HostLink:
+    return HostLink(HostOptions(), lambda link, message: None, lambda link, reason: None)
+
+
+def test_that_a_block_of_a_living_host_stays_and_is_its_own_again(name: str) -> None:
+    blocks, maker = HandedSegments(), host()
+    blocks.hand_over((name,), maker)
+    assert blocks.give_back((name,), [maker]) == (name,)
+    assert exists(name)
+
+
+def test_that_a_block_of_a_host_that_ended_is_removed(name: str) -> None:
+    blocks, maker = HandedSegments(), host()
+    blocks.hand_over((name,), maker)
+    assert blocks.give_back((name,), [host()]) == (name,)
+    assert not exists(name)
+
+
+def test_that_a_name_that_was_not_handed_over_or_is_given_back_twice_is_left_alone(name: str) -> None:
+    blocks, maker = HandedSegments(), host()
+    assert blocks.give_back((name,), [maker]) == ()
+    blocks.hand_over((name,), maker)
+    blocks.give_back((name,), [maker])
+    assert blocks.give_back((name,), [maker]) == ()
+    assert exists(name)

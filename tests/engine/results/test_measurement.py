@@ -1,0 +1,99 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.device_info import Environment
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.results.measurement import RunResult, Spread, Timing, speed_up
+from engine.tasks.filtering.problem import Problem
+from engine.verify.verification import Verification
+
+PROOF = Verification(True, 1e-7, 3e-7, 63, 63, False)
+
+
+def result_of(kernel_ms: float, **changes: object) -> RunResult:
+    timing = Timing(Spread((kernel_ms,)), Spread((2 * kernel_ms,)), 12.0, 0.5)
+    made = RunResult(
+        "tiled", "Tiled", "cuda:0", Problem(7, 9, border=Border.WRAP), "box", Block(8, 4), Environment("a GPU"),
+        timing, PROOF,
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30))
+def test_that_a_spread_says_what_numpy_says(samples: list[float]) -> None:
+    spread = Spread(tuple(samples))
+    assert spread.median_ms == pytest.approx(np.median(samples), rel=4e-16)
+    assert spread.minimum_ms == min(samples)
+    assert spread.p20_ms == pytest.approx(np.quantile(samples, 0.2), rel=1e-15)
+    assert spread.p80_ms == pytest.approx(np.quantile(samples, 0.8), rel=1e-15)
+
+
+def test_that_a_speed_up_never_is_between_two_layouts() -> None:
+    cpu, pitched, packed = (result_of(4.0, layout=layout) for layout in ("", "pitched", "packed"))
+    faster = result_of(2.0, layout="packed")
+    assert [speed_up(baseline, faster) for baseline in (cpu, pitched, packed)] == [2.0, None, 2.0]
+    assert [speed_up(faster, result) for result in (cpu, pitched, packed)] == [0.5, None, 0.5]
+
+
+def test_that_only_a_verified_run_has_a_speed() -> None:
+    assert result_of(3.0).kernel_ms == 3.0
+    assert result_of(3.0, verification=None).kernel_ms is None
+    assert result_of(3.0, verification=replace(PROOF, passed=False, reason="off")).kernel_ms is None
+    assert result_of(3.0, timing=None).kernel_ms is None
+
+
+def test_that_the_speed_up_is_baseline_over_result() -> None:
+    assert speed_up(result_of(6.0), result_of(1.5)) == 4.0
+    assert speed_up(result_of(1.5), result_of(1.5)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("baseline", "result"),
+    [
+        (None, result_of(1.0)),
+        (result_of(1.0, timing=None), result_of(1.0)),
+        (result_of(1.0), result_of(1.0, timing=None, failure="no")),
+        (result_of(1.0, verification=None), result_of(1.0)),
+        (result_of(1.0), result_of(1.0, verification=replace(PROOF, passed=False))),
+    ],
+    ids=["no baseline", "baseline failed", "result failed", "baseline unverified", "result unverified"],
+)
+def test_that_there_is_no_speed_up_without_two_speeds(baseline: RunResult | None, result: RunResult) -> None:
+    assert speed_up(baseline, result) is None
+
+
+def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians() -> None:
+    spread = Spread((3.0, 1.0, 2.0))
+    timing = Timing(spread, spread, 12.0, 0.5, host_to_device=spread)
+    data = json.loads(json.dumps(result_of(1.0, timing=timing).as_json(), allow_nan=False))
+    assert data["timing"]["kernel"] == {
+        "samples_ms": [3.0, 1.0, 2.0], "median_ms": 2.0, "p20_ms": 1.4, "p80_ms": 2.6, "minimum_ms": 1.0,
+    }  # fmt: skip
+    assert data["timing"]["host_to_device"]["median_ms"] == 2.0
+    assert data["timing"]["device_to_host"] is None
+    assert data["problem"]["border"] == "wrap"
+    assert data["problem"]["mask_shape"] == [3, 3]
+    assert data["block"] == {"x": 8, "y": 4}
+    assert data["environment"]["device"] == "a GPU"
+    assert data["status"] == PROOF.sentence
+
+
+def test_that_a_failure_is_told_in_place_of_a_time() -> None:
+    failed = result_of(1.0, timing=None, verification=None, failure="It failed: why. Do this.")
+    data = json.loads(json.dumps(failed.as_json(), allow_nan=False))
+    assert data["timing"] is None
+    assert data["status"] == data["failure"] == "It failed: why. Do this."
+    assert result_of(1.0, timing=None, verification=None).status == "not verified"
+
+
+def test_that_a_proof_says_how_much_of_the_picture_it_covers() -> None:
+    assert replace(PROOF, exact=True).sentence == "verified on every pixel, equal to the float64 oracle"
+    part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
+    assert part.sentence == "verified on 1,000 of 4,000 pixels, max error 1e-07, rounding bound 3e-07"
+    assert replace(PROOF, passed=False, reason="row 3 is off").sentence == "row 3 is off"

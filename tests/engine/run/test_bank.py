@@ -1,0 +1,109 @@
+"""A bank's run, on the CPU with a stand-in for the variant that applies all masks at once."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.device.devices import backend
+from engine.errors import Cancelled
+from engine.geometry.border import Border
+from engine.mask.bank import Bank
+from engine.mask.mask import Mask
+from engine.run.bank import measure_bank, together
+from engine.run.plan import NO_SAMPLES
+from engine.run.resolve import describe_problem
+from engine.run.sampling import Step
+from engine.tasks.filtering import oracle
+from engine.variants.auto.planner import Choice
+from engine.variants.contract import Variant
+from engine.variants.registry import variant
+from engine.verify.verification import Verification
+
+SERIAL = variant("cpu-serial")
+BANK = Bank(tuple(Mask([[1, number, 3]], offset=number) for number in range(3)))
+IMAGE = np.random.default_rng(2).integers(0, 256, (5, 4, 2), np.uint8)
+PROBLEM = describe_problem(IMAGE, BANK.masks[0], Border.REFLECT, 0.0)
+
+
+@dataclass
+class Faulty:
+    """Writes every result, and one wrong sample into that of `wrong`."""
+
+    wrong: int | None
+
+    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+        for number, mask in enumerate(BANK.masks):
+            part = out[number * 5 : (number + 1) * 5]
+            part[...] = oracle.correlate(image, mask, Border.REFLECT, 0.0)
+            if number == self.wrong:
+                part[4, 3, 1] += 1
+
+
+def stand_in(wrong: int | None) -> Variant:
+    return replace(SERIAL, prepare=lambda problem, mask, block: Faulty(wrong))
+
+
+def run(wrong: int | None):
+    choice = Choice(stand_in(wrong), SERIAL.default_block)
+    return measure_bank(choice, PROBLEM, BANK, IMAGE, backend("cpu"), NO_SAMPLES)
+
+
+def test_that_every_result_is_returned_verified_and_the_launch_timed() -> None:
+    outcome = run(None)
+    assert outcome.values is not None
+    assert outcome.values.shape == (3, 5, 4, 2)
+    for mask, values in zip(BANK.masks, outcome.values, strict=True):
+        assert np.array_equal(values, oracle.correlate(IMAGE, mask, Border.REFLECT, 0.0))
+    assert outcome.result.status == "verified on every pixel, equal to the float64 oracle"
+    assert outcome.result.verification is not None
+    assert outcome.result.verification.checked_pixels == 3 * 5 * 4
+    assert outcome.result.mask_name == "bank of 3, 1 x 3"
+    assert outcome.result.kernel_ms is not None
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_that_one_wrong_sample_of_one_result_is_found(wrong: int) -> None:
+    result = run(wrong).result
+    assert f"mask {wrong + 1} of 3: not verified: row 4, column 3, channel 1 is" in result.status
+    assert result.kernel_ms is None
+    assert result.timing is None
+
+
+def test_that_verifications_together_tell_of_the_worst_by_its_own_bound() -> None:
+    near = Verification(True, 5.0, 100.0, 10, 20, False)
+    far = Verification(True, 0.9, 1.0, 10, 20, False)
+    equal = Verification(True, 0.0, 0.0, 20, 20, True)
+    assert together([near, far, equal]) == Verification(True, 0.9, 1.0, 40, 60, False)
+    assert together([equal, equal]) == Verification(True, 0.0, 0.0, 40, 40, True)
+
+
+def test_that_an_error_without_any_bound_is_the_worst() -> None:
+    near = Verification(True, 5.0, 6.0, 10, 20, False)
+    wrong = Verification(False, 0.1, 0.0, 10, 20, False, "off")
+    assert together([near, wrong, replace(wrong, reason="later")]) == Verification(
+        False, 0.1, 0.0, 30, 60, False, "mask 2 of 3: off"
+    )
+
+
+def test_that_a_person_can_stop_a_bank_while_it_is_verified() -> None:
+    seen: list[Step] = []
+
+    def stop_at_the_second_mask(step: Step) -> None:
+        seen.append(step)
+        if sum(one.stage.startswith("verifying") for one in seen) == 2:
+            raise Cancelled("The run was stopped")
+
+    choice = Choice(stand_in(None), SERIAL.default_block)
+    with pytest.raises(Cancelled):
+        measure_bank(
+            choice,
+            PROBLEM,
+            BANK,
+            IMAGE,
+            backend("cpu"),
+            NO_SAMPLES,
+            checkpoint=stop_at_the_second_mask,
+        )
+    assert [step.stage for step in seen[:2]] == ["compiling", "first launch"]

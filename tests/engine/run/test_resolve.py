@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from engine.errors import BadValue, UnknownName
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.run.resolve import as_samples, describe_problem
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+def test_that_native_types_are_taken_as_they_are(dtype: str) -> None:
+    image = np.zeros((2, 3, 2), dtype)
+    assert as_samples(image) is image or np.shares_memory(as_samples(image), image)
+    assert as_samples(image).dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("dtype", "taken"),
+    [("bool", "uint8"), ("int8", "float32"), ("int64", "float32"), ("float64", "float32"), ("float16", "float32"), (">u2", "uint16"), (">f4", "float32")],
+)  # fmt: skip
+def test_that_other_types_are_converted(dtype: str, taken: str) -> None:
+    image = np.array([[0, 1], [1, 0]]).astype(dtype)
+    samples = as_samples(image)
+    assert samples.dtype == np.dtype(taken)
+    assert samples.shape == (2, 2, 1)
+    assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]]
+
+
+def test_that_a_picture_without_channels_gets_an_axis_that_is_not_broadcast() -> None:
+    assert as_samples(np.zeros((4, 8), np.float32)).strides == (32, 4, 4)
+
+
+@pytest.mark.parametrize(
+    "image", [np.zeros((4, 6))[::2, ::-1], np.asfortranarray(np.ones((3, 4, 2))), [[1, 2], [3, 4]]]
+)
+def test_that_samples_lie_in_one_piece(image: object) -> None:
+    samples = as_samples(image)
+    assert samples.flags.c_contiguous
+    assert samples.flags.aligned
+    assert samples.dtype.isnative
+
+
+def test_that_a_number_too_large_for_float32_becomes_infinite() -> None:
+    assert as_samples(np.array([[1e300, -1e300]]))[0, :, 0].tolist() == [np.inf, -np.inf]
+
+
+@pytest.mark.parametrize(
+    ("image", "words"),
+    [
+        (np.zeros(5), "an array of 1 axis:"),
+        (np.zeros((2, 2, 2, 2)), "an array of 4 axes"),
+        (np.zeros((0, 5)), "it has no pixels"),
+        (np.zeros((2, 5, 0)), "it has no pixels"),
+        (np.zeros((2, 2, 5)), "groups of at most 4"),
+        (np.zeros((2, 2), complex), "only real numbers"),
+        (np.array([["a", "b"]]), "only real numbers"),
+        (np.array([[None, 1]]), "only real numbers"),
+    ],
+)
+def test_that_what_is_no_picture_is_refused_in_words(image: np.ndarray, words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        as_samples(image)
+
+
+def test_that_the_problem_is_read_off_picture_and_mask() -> None:
+    problem = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
+    assert (problem.height, problem.width, problem.channels, problem.dtype) == (2, 3, 4, "uint16")
+    assert (problem.mask_shape, problem.anchor, problem.border, problem.cval) == (
+        (3, 4),
+        (0, 3),
+        Border.CONSTANT,
+        1.5,
+    )
+
+
+@pytest.mark.parametrize("cval", [np.nan, np.inf, -np.inf, 1e39])
+def test_that_a_constant_that_float32_does_not_have_is_refused(cval: float) -> None:
+    with pytest.raises(BadValue, match="not a finite number of float32"):
+        describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), "constant", cval)
+
+
+def test_that_an_unknown_border_is_refused() -> None:
+    with pytest.raises(UnknownName):
+        describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), "edge", 0.0)

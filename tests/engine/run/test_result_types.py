@@ -1,0 +1,174 @@
+"""Results of the picture's own type as a person asks for them: the Python calls, the simulator, the command line."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+import engine
+from engine.device_info import Environment
+from engine.errors import BadValue, UnknownName, UnsupportedVariant
+from engine.results.measurement import RunResult
+from engine.results.read import result_from_json
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.problem import Problem
+
+# Direct sums: what they give is known to the last step, overflow included.
+DIRECT = ("cpu-serial", "cpu-parallel")
+PICTURE = np.random.default_rng(6).integers(0, 256, (12, 17, 3), np.uint8)
+SOBEL = np.array([[1, 0, -1], [2, 0, -2], [1, 0, -1]])
+
+
+def correlated(row, weights, **options):
+    return engine.correlate(np.array([row], np.uint8), weights, device="cpu", result="same", **options)
+
+
+@pytest.mark.parametrize("key", DIRECT)
+def test_that_ties_go_to_the_even_number(key):
+    answer = correlated([1, 3, 5, 7, 253, 255], [[0.5]], variant=key)
+    assert answer.dtype == np.uint8
+    # 0.5, 1.5, 2.5, 3.5, 126.5, 127.5
+    assert answer.tolist() == [[0, 2, 2, 4, 126, 128]]
+
+
+@pytest.mark.parametrize("key", DIRECT)
+def test_that_both_ends_saturate_and_nothing_wraps(key):
+    assert correlated([0, 1, 200, 255], [[2.0]], variant=key).tolist() == [[0, 2, 255, 255]]
+    assert correlated([0, 1, 200, 255], [[-1.0]], variant=key).tolist() == [[0, 0, 0, 0]]
+    assert correlated([0, 100, 255], engine.Mask([[1.0]], offset=-99.5), variant=key).tolist() == [
+        [0, 0, 156]
+    ]
+    assert correlated([0, 255], engine.Mask([[1.0]], offset=1e30), variant=key).tolist() == [[255, 255]]
+
+
+@pytest.mark.parametrize("key", DIRECT)
+def test_that_infinity_becomes_an_end_and_nan_0(key):
+    # 255 x 3e38 is infinite in float32, and infinity less infinity is NaN.
+    assert correlated([255], [[3e38]], variant=key).tolist() == [[255]]
+    assert correlated([255], [[-3e38]], variant=key).tolist() == [[0]]
+    assert correlated([255, 255], [[3e38], [-3e38]], border="replicate", variant=key).tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(("key", "dtype"), [("naive", "uint8"), ("register-blocked", "uint16")])
+def test_that_the_simulator_makes_the_same_of_nan_and_infinity(key, dtype):
+    picture = np.array([[255, 0, 0], [255, 255, 255], [0, 255, 0]], dtype) * (257 if dtype == "uint16" else 1)
+    # Each pixel less the one above, times 3e38: of 255 and 255 infinity less infinity.
+    answers = [
+        engine.correlate(
+            picture, [[-3e38], [3e38]], border="replicate", variant=variant, device=device, result="same"
+        )
+        for variant, device in (("cpu-serial", "cpu"), (key, "simulator"))
+    ]
+    largest = np.iinfo(dtype).max
+    assert answers[0].tolist() == [[0, 0, 0], [0, largest, largest], [0, 0, 0]]
+    assert np.array_equal(*answers)
+
+
+@pytest.mark.parametrize("key", DIRECT)
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_that_a_signed_mask_gives_the_rounded_oracle(key, dtype):
+    picture = PICTURE.astype(dtype) * (257 if dtype == "uint16" else 1)
+    applied = engine.apply(
+        picture, SOBEL, border="mirror", variant=key, result="same", device="cpu", budget_s=0
+    )
+    wanted = oracle.correlate(picture, engine.Mask(SOBEL), engine.Border.MIRROR)
+    assert applied.values.dtype == dtype
+    assert np.array_equal(applied.values, np.clip(wanted, 0, np.iinfo(dtype).max))
+    assert applied.result.problem.result_dtype == dtype
+    assert applied.result.status == "verified on every pixel, equal to the float64 oracle, rounded"
+    assert applied.result.work.minimum_bytes == 2 * picture.nbytes
+
+
+def test_that_convolving_rounds_too():
+    answer = engine.convolve(np.array([[3, 1]], np.uint8), [[0, 0, 0.5]], variant="cpu-serial", result="same")
+    assert (answer.dtype, answer.tolist()) == (np.uint8, [[0, 2]])
+
+
+def test_that_results_are_float32_where_nobody_asks():
+    def dtype_of(picture, **options):
+        return engine.correlate(picture, SOBEL, variant="cpu-serial", **options).dtype
+
+    assert dtype_of(PICTURE) == np.float32
+    assert dtype_of(PICTURE.astype(np.float32), result="same") == np.float32
+    assert dtype_of(PICTURE.astype(">u2"), result="same") == np.uint16
+
+
+@pytest.mark.parametrize(
+    ("picture", "result", "error", "says"),
+    [
+        (PICTURE, "uint8", UnknownName, "Choose one of float32, same"),
+        (PICTURE.astype(np.int32), "same", BadValue, "results of type int32.* is filtered as float32"),
+        (PICTURE > 9, "same", BadValue, "results of type bool.* is filtered as uint8"),
+    ],
+    ids=["word", "int32", "bool"],
+)
+def test_that_a_type_that_results_cannot_have_is_refused_in_words(picture, result, error, says):
+    with pytest.raises(error, match=says):
+        engine.correlate(picture, SOBEL, device="cpu", result=result)
+
+
+def test_that_a_problem_with_another_type_of_result_is_refused_in_words():
+    with pytest.raises(
+        BadValue, match=r"a result of type uint16 from a picture of uint8.*Choose float32 or uint8"
+    ):
+        Problem(2, 2, dtype="uint8", result_dtype="uint16")
+    with pytest.raises(BadValue, match=r"Choose float32\.$"):
+        Problem(2, 2, result_dtype="uint8")
+
+
+def test_that_the_simulator_rounds_in_its_own_process_and_refuses_who_cannot():
+    picture = np.array([[1, 3, 5, 255]], np.uint8)
+    options = {"device": "simulator", "result": "same", "block": (4, 1)}
+    answer = engine.correlate(picture, engine.Mask([[0.5]], offset=127.0), variant="naive", **options)
+    assert (answer.dtype, answer.tolist()) == (np.uint8, [[128, 128, 130, 254]])
+    with pytest.raises(
+        UnsupportedVariant, match=r"variant 'cached': It writes float32 results only\..*naive"
+    ):
+        engine.correlate(picture, [[0.5]], variant="cached", **options)
+
+
+def test_that_a_result_of_before_this_choice_was_float32():
+    data = RunResult("naive", "", "cpu", Problem(1, 1, dtype="uint8"), "", None, Environment("")).as_json()
+    assert data["problem"].pop("result_dtype") == "float32"
+    assert result_from_json(data).problem.result_dtype == "float32"
+    rounded = Problem(1, 1, dtype="uint8", result_dtype="uint8")
+    data = RunResult("naive", "", "cpu", rounded, "", None, Environment("")).as_json()
+    assert result_from_json(json.loads(json.dumps(data))).problem == rounded
+
+
+def test_that_filter_saves_what_the_kernel_rounded(tmp_path, capsys):
+    source, out = tmp_path / "in.png", tmp_path / "out.png"
+    engine.save_image(PICTURE, source)
+    arguments = ["--mask", "0.5 -0.5", "--result-type", "same", "--variant", "cpu-serial"]
+    assert engine_main(["filter", str(source), str(out), *arguments]) == 0
+    said = capsys.readouterr().out
+    assert ", uint8 results" in said
+    assert "equal to the float64 oracle, rounded" in said
+    wanted = np.clip(np.rint(oracle.correlate(PICTURE, engine.Mask([[0.5, -0.5]]))), 0, 255)
+    assert np.array_equal(engine.open_image(out).pixels, wanted)
+    assert engine_main(["filter", str(source), str(out), *arguments, "--range", "absolute"]) == 2
+    assert "--range absolute with --result-type same" in capsys.readouterr().err
+
+
+def test_that_bench_measures_and_records_results_of_the_pictures_type(tmp_path, capsys):
+    files = ["--out", str(tmp_path / "r.json"), "--csv", str(tmp_path / "r.csv")]
+    cell = ["--variants", "cpu-serial,separable-l0", "--sizes", "9x7", "--masks", "3", "--budget", "0"]
+    options = ["--dtype", "uint16", "--result-type", "same", "--device", "simulator"]
+    assert engine_main(["bench", *cell, *options, *files]) == 0
+    document = json.loads((tmp_path / "r.json").read_text())
+    assert document["sweep"]["result_type"] == "same"
+    assert [result["problem"]["result_dtype"] for result in document["results"]] == ["uint16", "uint16"]
+    measured, refused = (result_from_json(result) for result in document["results"])
+    assert measured.verification.passed
+    assert measured.verification.in_steps
+    assert "It writes float32 results only." in refused.failure
+    with (tmp_path / "r.csv").open(newline="", encoding="utf-8") as file:
+        assert [row["result_dtype"] for row in csv.DictReader(file)] == ["uint16", "uint16"]
+    capsys.readouterr()
+
+
+def engine_main(arguments):
+    from engine.commands import main
+
+    return main(arguments)

@@ -1,0 +1,51 @@
+import pytest
+
+from engine.errors import BadValue
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import MAX_SIDE, Problem
+
+
+def test_that_a_problem_counts_its_work() -> None:
+    problem = Problem(5, 7, 3, "uint16", mask_shape=(3, 4), anchor=(0, 3))
+    assert problem.taps == 12
+    assert problem.samples == 105
+    assert problem.multiply_adds == 1260
+    assert problem.itemsize == 2
+
+
+@pytest.mark.parametrize(("dtype", "itemsize"), [("uint8", 1), ("uint16", 2), ("float32", 4)])
+def test_that_the_itemsize_is_that_of_the_type(dtype: str, itemsize: int) -> None:
+    assert Problem(1, 1, dtype=dtype).itemsize == itemsize
+
+
+@pytest.mark.parametrize(
+    ("channels", "words"),
+    [(1, "7 x 5 grey"), (2, "7 x 5 2 channels"), (3, "7 x 5 RGB"), (4, "7 x 5 4 channels")],
+)
+def test_that_the_size_is_written_width_first(channels: int, words: str) -> None:
+    assert Problem(5, 7, channels).size_text == words
+
+
+def test_that_only_a_constant_border_has_a_value_of_its_own() -> None:
+    assert Problem(1, 1, border=Border.CONSTANT, cval=2.5).ghost_value == 2.5
+    assert Problem(1, 1, border=Border.ZERO, cval=2.5).ghost_value == 0.0
+    assert Problem(1, 1, border=Border.WRAP, cval=2.5).ghost_value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"height": 0, "width": 3}, "a picture of 0 x 3"),
+        ({"height": 3, "width": -1}, "a picture of 3 x -1"),
+        ({"height": MAX_SIDE + 1, "width": 1}, "each side must have 1 to 16,777,216 pixels"),
+        ({"height": 3, "width": 3, "channels": 0}, "a picture of 0 channels"),
+        ({"height": 3, "width": 3, "channels": 5}, "groups of at most 4"),
+        ({"height": 3, "width": 3, "dtype": "float64"}, "samples of type float64"),
+        ({"height": 3, "width": 3, "dtype": "int16"}, "Convert the picture to float32"),
+        ({"height": 3, "width": 3, "anchor": (3, 0)}, "Choose a row from 0 to 2"),
+        ({"height": 3, "width": 3, "anchor": (0, -1)}, r"anchor \(0, -1\)"),
+    ],
+)
+def test_that_an_impossible_problem_is_refused_in_words(arguments: dict, words: str) -> None:
+    with pytest.raises(BadValue, match=words):
+        Problem(**arguments)

@@ -1,0 +1,152 @@
+"""The table of measured times: complete, and read between its points and past them."""
+
+import json
+import math
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from engine.device.cpu import cpu_info
+from engine.device_info import DeviceInfo
+from engine.geometry.border import Border
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.costs import (
+    TABLE_PATH,
+    CostTable,
+    Rates,
+    cost_table,
+    kind_of,
+    mask_side_of,
+    nearest_kind,
+    rates_of,
+    repeated,
+)
+from engine.variants.registry import VARIANTS
+
+# Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.
+TABLE = CostTable(
+    Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, 81.0], [36.0, 324.0]]}}
+)
+
+
+def problem_of(height: int, width: int, mask_shape: tuple[int, int], channels: int = 1) -> Problem:
+    return Problem(height, width, channels, mask_shape=mask_shape, anchor=(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("side", "mask_shape", "wanted_us"),
+    [
+        (512, (3, 3), 9.0),
+        (1024, (9, 9), 324.0),
+        (724, (5, 5), 49.98),
+        (2048, (18, 18), 5184.0),
+        (1024, (3, 27), 324.0),
+    ],
+)
+def test_that_times_lie_on_straight_lines_of_logarithms(
+    side: int, mask_shape: tuple[int, int], wanted_us: float
+) -> None:
+    found = TABLE.time_us("tiled", problem_of(side, side, mask_shape), TABLE.rates)
+    assert found == pytest.approx(wanted_us, rel=1e-3)
+
+
+def test_that_channels_count_as_pixels_where_only_grey_was_measured() -> None:
+    grey = TABLE.time_us("tiled", problem_of(1024, 512, (3, 3)), TABLE.rates)
+    assert TABLE.time_us("tiled", problem_of(512, 512, (3, 3), 2), TABLE.rates) == grey
+
+
+def test_that_nothing_is_known_of_a_variant_without_a_row() -> None:
+    assert math.isinf(TABLE.time_us("naive", problem_of(9, 9, (3, 3)), TABLE.rates))
+
+
+def test_that_holes_in_the_table_are_read_past() -> None:
+    table = CostTable(
+        TABLE.rates, (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}
+    )
+    assert table.time_us("tiled", problem_of(1024, 1024, (9, 9)), table.rates) == pytest.approx(324.0)
+
+
+def test_that_memory_and_multiply_adds_are_scaled_apart() -> None:
+    samples = 1024 * 1024
+    copy_us = 18.0
+    table = CostTable(
+        Rates(samples * 8 / copy_us / 1e3, 100.0), (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}}
+    )
+    slower = Rates(table.rates.copy_gb_s / 2, 25.0)
+    assert table.time_us("tiled", problem_of(1024, 1024, (3, 3)), slower) == pytest.approx(
+        2 * 18.0 + 4 * 30.0
+    )
+
+
+def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it() -> None:
+    problem = problem_of(9, 9, (4, 36))
+    assert mask_side_of("tiled", problem) == 12
+    assert mask_side_of("separable-l1", problem) == 20
+    assert mask_side_of("cpu-box", problem) == 20
+    assert mask_side_of("row-tiled", problem_of(9, 9, (1, 36))) == 36
+
+
+def test_that_the_nearest_kind_of_samples_is_read() -> None:
+    kinds = {"uint8 x 1": 0, "uint8 x 3": 0, "float32 x 1": 0}
+    assert nearest_kind(Problem(9, 9, 4, "uint16"), kinds) == "uint8 x 3"
+    assert nearest_kind(Problem(9, 9, 3, "float32"), kinds) == "float32 x 1"
+    assert nearest_kind(Problem(9, 9), {}) is None
+
+
+def test_that_times_with_cells_like_the_borders_are_read_where_there_are_such() -> None:
+    kinds = {"float32 x 1": 0, "ghost cells, float32 x 1": 0, "uint8 x 3": 0}
+    assert nearest_kind(Problem(9, 9, border=Border.CONSTANT), kinds) == "ghost cells, float32 x 1"
+    assert nearest_kind(Problem(9, 9, border=Border.WRAP), kinds) == "float32 x 1"
+    assert nearest_kind(Problem(9, 9, 3, "uint8", border=Border.ZERO), kinds) == "uint8 x 3"
+
+
+def test_that_times_with_rounded_results_are_read_where_there_are_such() -> None:
+    kinds = {"uint8 x 1": 0, "uint8 to uint8 x 1": 0, "uint8 x 3": 0, "uint16 x 1": 0}
+    assert nearest_kind(Problem(9, 9, 1, "uint8", result_dtype="uint8"), kinds) == "uint8 to uint8 x 1"
+    assert nearest_kind(Problem(9, 9, 1, "uint8"), kinds) == "uint8 x 1"
+    assert nearest_kind(Problem(9, 9, 3, "uint8", result_dtype="uint8"), kinds) == "uint8 x 3"
+    assert nearest_kind(Problem(9, 9, 1, "uint16", result_dtype="uint16"), kinds) == "uint16 x 1"
+
+
+def test_that_work_done_more_often_lies_on_the_line_of_two_rows() -> None:
+    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
+    table = CostTable(Rates(1e12, 100.0), (512,), (3,), rows)
+    problem = replace(problem_of(512, 512, (3, 3)), dtype="uint8")
+    found = [table.time_us("digit-sums", problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
+    assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
+
+
+def test_that_channels_are_read_from_the_kind_of_samples_whatever_the_border() -> None:
+    row = {"ghost cells, float32 x 3": [[9.0]]}
+    table = CostTable(Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
+    assert table.time_us("tiled", problem_of(512, 512, (3, 3), 3), table.rates) == pytest.approx(
+        9.0, rel=1e-3
+    )
+
+
+def test_that_a_device_is_measured_by_its_facts() -> None:
+    facts = {"multiprocessors": "10", "clock": "2000 MHz"}
+    device = DeviceInfo("cuda:0", "cuda", "small", True, "", True, facts, bandwidth_gb_s=200.0)
+    assert rates_of(device, TABLE.rates) == Rates(170.0, 2560.0)
+    assert rates_of(DeviceInfo("cuda:0", "cuda", "odd", True, "", True), TABLE.rates) == TABLE.rates
+    assert rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * int(cpu_info().facts["cores"])
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_that_the_table_is_whole_and_says_where_it_is_from(device: str) -> None:
+    table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))[device]
+    assert table["from"]
+    read = cost_table(device)
+    keys = {known.key for known in VARIANTS if known.device.value == device}
+    for key, kinds in read.times_us.items():
+        assert key in keys | {repeated(known) for known in keys}
+        types = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
+        assert kinds.keys() <= {
+            kind_of(dtype, channels, has_ghost_cells=ghosts, result_dtype=result)
+            for (dtype, result), channels, ghosts in product(types, (1, 3), (False, True))
+        }
+        for rows in kinds.values():
+            assert len(rows) == len(read.picture_sides)
+            assert all(len(row) == len(read.mask_sides) for row in rows)
+            assert all(time is None or 0.0 < time < 1e9 for row in rows for time in row)

@@ -1,0 +1,118 @@
+"""What `auto` chooses, that it says why, and what it must not choose."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.device.cpu import cpu_info
+from engine.device.cuda import simulator_info
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO, DeviceInfo
+from engine.geometry.block import Block, Limits
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto import planner
+from engine.variants.auto.costs import CostTable, Rates
+from engine.variants.auto.planner import choose, holds_bound
+from engine.variants.registry import VARIANTS, variant
+
+CPU, CUDA = cpu_info(), simulator_info()
+BOX = Mask(np.ones((15, 15)))
+ROUND = Mask(np.outer([1.0, 2.0, 1.0], [1.0, 3.0, 1.0]))
+ODD = Mask(np.random.default_rng(1).standard_normal((9, 9)))
+
+
+def problem_of(mask: Mask, dtype: str = "float32", side: int = 1024) -> Problem:
+    return Problem(side, side, dtype=dtype, mask_shape=mask.shape, anchor=mask.anchor)
+
+
+def costing(monkeypatch: pytest.MonkeyPatch, **times_us: float) -> None:
+    """Let every variant that is named cost so much, whatever the problem, and nothing be known of the others."""
+    table = CostTable(
+        Rates(1e9, 1.0),
+        (1024,),
+        (9,),
+        {key.replace("_", "-"): {"float32 x 1": [[time]]} for key, time in times_us.items()},
+    )
+    monkeypatch.setattr(planner, "cost_table", lambda kind: table)
+    monkeypatch.setattr(planner, "rates_of", lambda device, measured: measured)
+
+
+@pytest.mark.parametrize("device", [CPU, CUDA], ids=lambda device: device.kind)
+@pytest.mark.parametrize("mask", [BOX, ROUND, ODD, Mask([[2.0]]), Mask(np.ones((63, 62)))], ids=repr)
+def test_that_auto_chooses_what_can_run_there_and_says_why_in_figures(mask: Mask, device: DeviceInfo) -> None:
+    choice = choose(AUTO, problem_of(mask), mask, None, device)
+    assert choice.variant.device.value == device.kind
+    assert choice.variant.unsupported(problem_of(mask), mask, choice.block, device.limits) is None
+    assert choice.reason.startswith(f"{mask.rows} x {mask.columns}")
+    # A simulator has no times of its own.
+    assert ("ms on a GPU like the one measured" if device.key == "simulator" else "ms here") in choice.reason
+
+
+def test_that_the_cheapest_is_chosen_and_the_next_best_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    costing(monkeypatch, naive=9000.0, tiled=400.0, box=41.0)
+    choice = choose(AUTO, problem_of(BOX, side=1024), BOX, None, CUDA)
+    assert choice.variant.key == "box"
+    assert "15 x 15, equal weights; about 0.0" in choice.reason
+    assert "tiled about" in choice.reason
+    assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "tiled"
+
+
+def test_that_a_plain_sum_wins_where_another_method_is_hardly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = Mask(np.ones((9, 9)))
+    costing(monkeypatch, tiled=104.0, box=100.0)
+    assert choose(AUTO, problem_of(mask), mask, None, CUDA).variant.key == "tiled"
+    costing(monkeypatch, tiled=106.0, box=100.0)
+    assert choose(AUTO, problem_of(mask), mask, None, CUDA).variant.key == "box"
+
+
+def test_that_a_transform_is_chosen_only_where_results_are_whole_numbers_and_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    costing(monkeypatch, cpu_parallel=1000.0, cpu_fft=10.0)
+    floats = choose(AUTO, problem_of(ODD), ODD, None, CPU)
+    assert floats.variant.key == "cpu-parallel"
+    assert "cpu-fft would take about" in floats.reason
+    assert "may be off by more than a direct sum" in floats.reason
+    whole = Mask(np.arange(81.0).reshape(9, 9) % 7)
+    exact = choose(AUTO, problem_of(whole, "uint8"), whole, None, CPU)
+    assert exact.variant.key == "cpu-fft"
+    assert "Fourier transform" in exact.reason
+
+
+def test_that_two_passes_over_a_few_cells_are_not_sure_of_the_bound() -> None:
+    for shape, sure in (((2, 2), False), ((2, 4), False), ((4, 2), False), ((2, 5), True), ((1, 2), True)):
+        mask = Mask(np.ones(shape))
+        assert holds_bound(variant("separable-l0"), problem_of(mask), mask) is sure
+        assert holds_bound(variant("tiled"), problem_of(mask), mask)
+
+
+def test_that_a_variant_that_is_asked_for_is_taken_at_its_word() -> None:
+    choice = choose("cpu-serial", problem_of(BOX), BOX, None, CPU)
+    assert (choice.variant.key, choice.reason) == ("cpu-serial", "")
+
+
+def test_that_variants_that_nobody_measured_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    costing(monkeypatch, naive=1e6)
+    assert choose(AUTO, problem_of(ODD), ODD, None, CUDA).variant.key == "naive"
+    costing(monkeypatch)
+    choice = choose(AUTO, problem_of(ODD), ODD, None, CUDA)
+    assert "nothing was measured" in choice.reason
+
+
+def test_that_8_bit_results_are_written_by_one_that_can_and_the_faster_one_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    costing(monkeypatch, cpu_serial=900.0, cpu_box=10.0)
+    problem = replace(problem_of(BOX, "uint8"), result_dtype="uint8")
+    choice = choose(AUTO, problem, BOX, None, CPU)
+    assert choice.variant.integer_output
+    assert ("cpu-box would be faster" in choice.reason) is not variant("cpu-box").integer_output
+
+
+def test_that_the_first_of_a_kind_is_named_where_no_block_suits() -> None:
+    device = replace(CUDA, limits=Limits(shared_bytes=0, max_threads=0))
+    choice = choose(AUTO, problem_of(BOX), BOX, Block(99, 99), device)
+    first = next(known for known in VARIANTS if known.device is DeviceKind.CUDA)
+    assert choice.variant is first

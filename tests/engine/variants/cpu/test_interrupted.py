@@ -1,0 +1,150 @@
+"""Ctrl+C in the middle of a long launch on the CPU: it is seen, and nobody writes to the result afterwards."""
+
+import _thread
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import EngineError
+from engine.geometry.block import Block
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.problem import Problem
+from engine.variants.cpu import serial
+from engine.variants.fft import cpu_fft
+from engine.variants.fft.transform import SpectralFilter
+from engine.variants.matmul import blas
+
+RANDOM = np.random.default_rng(7)
+
+
+def then_interrupted(call: Callable[..., Any], after: int) -> Callable[..., Any]:
+    """Return a call that has Ctrl+C pressed once it was called so often, as the system does: Python sees it when it can."""
+    calls: list[int] = []
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        answer = call(*arguments, **named)
+        calls.append(1)
+        if len(calls) == after:
+            _thread.interrupt_main()
+        return answer
+
+    return called
+
+
+@pytest.mark.parametrize("border", ["zero", "mirror", "wrap"])
+def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(
+    border: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = RANDOM.standard_normal((23, 9, 3)).astype(np.float32)
+    mask = Mask(RANDOM.standard_normal((6, 5)), anchor=(1, 4))
+    problem = describe_problem(image, mask, border, 0.0)
+    results = []
+    for rows in (23, 5, 1):
+        monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", rows * 9 * 3 * mask.taps)
+        out = np.full(image.shape, np.nan, np.float32)
+        serial.prepare(problem, mask, Block(1, 1)).launch(image, out)
+        results.append(out)
+    assert np.isfinite(results[0]).all()
+    assert all(one.tobytes() == results[0].tobytes() for one in results)
+
+
+def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    image = np.ones((40, 8, 1), np.float32)
+    mask = Mask(np.ones((3, 3)))
+    monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 8 * mask.taps)
+    loops = serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
+    monkeypatch.setattr(serial, "correlate_serial", then_interrupted(serial.correlate_serial, 2))
+    out = np.full(image.shape, np.nan, np.float32)
+    with pytest.raises(KeyboardInterrupt):
+        loops.launch(image, out)
+    assert np.isfinite(out[:20]).all()
+    assert np.isnan(out[20:]).all()
+
+
+def test_that_no_call_of_the_serial_loops_takes_a_second() -> None:
+    # 4 ns is twice what a multiply-add takes here; with the 40 s mask of the largest preset size.
+    problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
+    loops = serial.Serial(problem, Mask(np.ones((63, 63))))
+    assert loops._rows_a_call >= 1
+    assert loops._rows_a_call * 2000 * 63 * 63 * 4e-9 < 0.5
+
+
+@pytest.fixture
+def tiles(monkeypatch: pytest.MonkeyPatch) -> cpu_fft.TransformedTiles:
+    """Return a transform of sixteen tiles."""
+    monkeypatch.setattr(cpu_fft, "TILE_RESULTS", 2)
+    mask = Mask(np.ones((3, 3)))
+    problem = describe_problem(np.ones((8, 8, 1), np.float32), mask, "zero", 0.0)
+    return cpu_fft.prepare(problem, mask, Block(1, 1))
+
+
+def launch(tiles: cpu_fft.TransformedTiles) -> None:
+    tiles.launch(np.ones((8, 8, 1), np.float32), np.empty((8, 8, 1), np.float32))
+
+
+def test_that_an_interrupted_transform_writes_no_more(
+    tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_awaited = threading.Event()
+    began: list[int] = []
+    ended: list[int] = []
+
+    def slow(self: SpectralFilter, *arguments: Any) -> None:
+        began.append(1)
+        if len(began) == 1:
+            _thread.interrupt_main()
+        is_awaited.wait(10)
+        ended.append(1)
+
+    def await_lock(lock: threading.Lock) -> None:
+        is_awaited.set()
+        lock.acquire()
+
+    monkeypatch.setattr(SpectralFilter, "filter", slow)
+    monkeypatch.setattr(cpu_fft, "await_lock", await_lock)
+    with pytest.raises(KeyboardInterrupt):
+        launch(tiles)
+    written = len(ended)
+    assert 1 <= written == len(began) < 16
+    # What is left in the queue is done before these are.
+    others = threading.Barrier(cpu_fft._threads()._max_workers)
+    list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
+    assert len(began) == len(ended) == written
+
+
+def test_that_a_failure_in_a_tile_ends_the_others_first(
+    tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began: list[int] = []
+
+    def fail(self: SpectralFilter, *arguments: Any) -> None:
+        began.append(1)
+        raise EngineError("no tile")
+
+    monkeypatch.setattr(SpectralFilter, "filter", fail)
+    with pytest.raises(EngineError, match="no tile"):
+        launch(tiles)
+    known = len(began)
+    others = threading.Barrier(cpu_fft._threads()._max_workers)
+    list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
+    assert len(began) == known
+
+
+def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = RANDOM.integers(-9, 9, (11, 7)).astype(np.float32)
+    b = RANDOM.integers(-9, 9, (7, 13)).astype(np.float32)
+    monkeypatch.setattr(blas, "MULTIPLY_ADDS_A_CALL", 4 * 4 * 7)
+    out = np.full((11, 13), np.nan, np.float32)
+    blas.NumpyProduct().launch((a, b), out)
+    assert np.array_equal(out, a @ b)
+    out[...] = np.nan
+    monkeypatch.setattr(np, "matmul", then_interrupted(np.matmul, 2))
+    with pytest.raises(KeyboardInterrupt):
+        blas.NumpyProduct().launch((a, b), out)
+    assert np.isfinite(out[:4, :8]).all()
+    assert np.isnan(out[4:]).all()
+    assert np.isnan(out[:, 8:]).all()

@@ -1,0 +1,83 @@
+"""`constant`: what its plan says, when it compiles anew, and the kernel of small masks, whose loops are its own."""
+
+import numpy as np
+import pytest
+
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import rounding_bound
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ladder import constant
+from engine.variants.registry import variant
+from tests.engine.variants.counting import count
+
+CONSTANT_MEMORY = 64 * 1024
+BLOCK = Block(8, 4)
+
+
+def kernel_for(mask: Mask, border: Border = Border.ZERO):
+    problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor, border=border)
+    return constant.passes(problem, mask, BLOCK)[0].kernel
+
+
+@pytest.mark.parametrize(
+    ("shape", "wanted"),
+    [((1, 1), 0), ((3, 3), 0), ((1, 3), 0), ((1, 4), 16), ((4, 1), 16), ((5, 5), 100), ((63, 63), 15_876)],
+)
+def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape: tuple[int, int], wanted: int) -> None:
+    (launch,) = constant.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
+    assert launch.constant_bytes == wanted
+    assert launch.shared_bytes == 0
+
+
+def test_that_the_largest_masks_fit_constant_memory() -> None:
+    assert constant.constant_bytes((MAX_SIDE, MAX_SIDE)) <= CONSTANT_MEMORY
+    assert constant.constant_bytes((1, MAX_LINE)) <= CONSTANT_MEMORY
+
+
+def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not() -> None:
+    mask = Mask(np.arange(25.0).reshape(5, 5))
+    edited = mask.with_weight(2, 2, 0.5)
+    assert kernel_for(mask) is kernel_for(mask.with_name("another").with_offset(3.0))
+    assert kernel_for(mask) is not kernel_for(edited)
+    assert kernel_for(mask) is not kernel_for(mask, Border.WRAP)
+    assert kernel_for(Mask(np.ones((1, 4)))) is not kernel_for(Mask(np.ones((4, 1))))
+
+
+def test_that_no_more_than_the_last_few_kernels_are_kept() -> None:
+    for number in range(40):
+        kernel_for(Mask([[float(number)]]))
+    assert constant.kernel.cache_info().currsize <= 32
+
+
+@pytest.mark.parametrize("border", list(Border))
+@pytest.mark.parametrize("shape", [(3, 3), (1, 1), (2, 3), (3, 1)], ids=str)
+def test_that_small_masks_load_what_the_model_says(shape: tuple[int, int], border: Border) -> None:
+    random = np.random.default_rng(5)
+    image = random.standard_normal((3, 2, 2), np.float32)
+    mask = Mask(random.standard_normal(shape), anchor=(shape[0] - 1, 0))
+    problem = describe_problem(image, mask, border, 1.5)
+    counts = count(variant("constant"), problem, mask, Block(4, 2), image)
+    model = constant.work(problem, Block(4, 2))
+    assert (counts.picture_loads, counts.weight_loads) == (model.picture_loads, 0)
+    assert counts.constant_loads == model.constant_loads == problem.multiply_adds
+    assert counts.multiplications == problem.multiply_adds
+    wanted = oracle.correlate(image, mask, border, 1.5)
+    bound = rounding_bound(oracle.magnitudes(image, mask, border, 1.5), mask.taps)
+    assert np.all(np.abs(counts.out - wanted) <= bound)
+
+
+def test_that_half_of_the_global_loads_of_naive_are_left() -> None:
+    problem = Problem(40, 50, mask_shape=(5, 5), anchor=(2, 2), border=Border.WRAP)
+    assert (
+        constant.work(problem, BLOCK).global_loads * 2 == variant("naive").work(problem, BLOCK).global_loads
+    )
+
+
+def test_that_people_are_told_that_each_edit_compiles_and_that_3_by_3_is_no_constant_memory() -> None:
+    remark = variant("constant").remark
+    assert "each edit of the mask compiles it anew" in remark
+    assert "3 x 3 becomes immediates" in remark

@@ -1,0 +1,176 @@
+"""`implicit-gemm`: its tiles, its refusals, and a bank of masks counted and compared thread by thread."""
+
+import numpy as np
+import pytest
+
+from engine.device.launches import Operand
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y
+from engine.geometry.border import Border
+from engine.mask.bank import Bank
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import rounding_bound
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ladder import implicit_gemm
+from engine.variants.ladder.implicit_gemm import MAX_GRID_X, TILE_K, VARIANT, bank_block, for_bank
+from tests.engine.variants.counting import CountingArray, Counts, run_pass
+
+RANDOM = np.random.default_rng(8)
+LIMITS = Limits()
+
+
+def problem_of(height: int, width: int, mask: Mask, channels: int = 1) -> Problem:
+    return Problem(height, width, channels, mask_shape=mask.shape, anchor=mask.anchor)
+
+
+def random_bank(masks: int, shape: tuple[int, int], anchor: tuple[int, int] | None = None) -> Bank:
+    return Bank(tuple(Mask(RANDOM.standard_normal(shape), anchor, 3.0 * number) for number in range(masks)))
+
+
+def counted(bank: Bank, problem: Problem, block: Block, image: np.ndarray) -> tuple[Counts, np.ndarray]:
+    """Run the kernel over a bank and return what it asked for and its results, one a mask."""
+    counts = Counts()
+    height, width, channels = image.shape
+    padded = np.full((height, width + 2, channels), 77, image.dtype)
+    padded[:, :width] = image
+    out = np.full((len(bank) * height, width + 3, channels), np.nan, np.float32)
+    (step,) = for_bank(bank).passes(problem, bank.masks[0], block)
+    run_pass(
+        step,
+        counts,
+        {
+            Operand.IMAGE: CountingArray(padded, counts, "picture"),
+            Operand.OUT: CountingArray(out, counts, "out"),
+        },
+    )
+    assert np.isnan(out[:, width:]).all()
+    return counts, out[:, :width].reshape(len(bank), *image.shape)
+
+
+@pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(490, 1)], ids=str)
+@pytest.mark.parametrize(("height", "width", "masks"), [(1, 1, 1), (4, 8, 2), (5, 9, 7), (97, 31, 12)])
+def test_that_blocks_run_along_the_pixels_of_the_whole_picture_and_along_the_masks(
+    height: int, width: int, masks: int, block: Block
+) -> None:
+    bank = random_bank(masks, (3, 5))
+    (launch,) = for_bank(bank).plan(problem_of(height, width, bank.masks[0], 3), block)
+    pixel_blocks, mask_blocks, deep = launch.grid
+    assert (pixel_blocks - 1) * block.x < height * width <= pixel_blocks * block.x
+    assert (mask_blocks - 1) * block.y < masks <= mask_blocks * block.y
+    assert deep == 3
+    assert launch.block == (block.x, block.y, 1)
+    assert launch.shared_bytes == 15 * (block.x + block.y) * 4
+
+
+def test_that_the_tiles_grow_with_the_mask_up_to_one_phase() -> None:
+    (small,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((3, 3)))), Block(64, 8))
+    (large,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((63, 63)))), Block(64, 8))
+    assert (small.shared_bytes, large.shared_bytes) == (9 * 72 * 4, TILE_K * 72 * 4)
+
+
+def test_that_tiles_that_do_not_fit_are_refused_with_the_nearest_block() -> None:
+    mask = Mask(np.ones((5, 5)))
+    refusal = VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(1024, 1), LIMITS)
+    assert refusal is not None
+    assert "needs 102,500 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
+    assert refusal.nearest_block == Block(490, 1)
+    assert VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(490, 1), LIMITS) is None
+
+
+def test_that_a_grid_too_wide_or_too_high_for_cuda_is_refused_with_a_block_that_makes_it_smaller() -> None:
+    mask = Mask([[1.0]])
+    wide = Problem(1 << 24, 1 << 13, mask_shape=(1, 1), anchor=(0, 0))
+    refusal = VARIANT.unsupported(wide, mask, Block(64, 1), LIMITS)
+    assert refusal is not None
+    assert "137,438,953,472 pixels need 2,147,483,648 blocks of 64 x 1 across; CUDA allows 2,147,483,647" in (
+        refusal.reason
+    )
+    assert refusal.nearest_block == Block(65, 1)
+    assert VARIANT.plan(wide, Block(65, 1))[0].grid[0] <= MAX_GRID_X
+    bank = Bank((mask,) * (MAX_GRID_Y + 1))
+    refusal = for_bank(bank).unsupported(problem_of(3, 3, mask), mask, Block(8, 1), LIMITS)
+    assert refusal is not None
+    assert "65,536 masks need 65,536 blocks of 8 x 1 down; CUDA allows 65,535" in refusal.reason
+    assert refusal.nearest_block == Block(8, 2)
+
+
+@pytest.mark.parametrize(
+    ("masks", "block"),
+    [(1, Block(256, 1)), (2, Block(256, 2)), (3, Block(160, 3)), (8, Block(64, 8)), (9, Block(96, 5)),
+     (17, Block(64, 6)), (32, Block(64, 8))],
+    ids=str,
+)  # fmt: skip
+def test_that_the_block_for_a_bank_shares_the_masks_out_evenly(masks: int, block: Block) -> None:
+    assert bank_block(masks) == block
+    bank = Bank((Mask(np.ones((15, 15))),) * masks)
+    assert for_bank(bank).default_block == block
+    assert for_bank(bank).unsupported(problem_of(99, 99, bank.masks[0]), bank.masks[0], block, LIMITS) is None
+
+
+@pytest.mark.parametrize("border", list(Border))
+@pytest.mark.parametrize(
+    ("masks", "shape", "anchor", "block"),
+    [
+        (1, (5, 6), (0, 5), Block(5, 3)),
+        (2, (3, 3), None, Block(4, 2)),
+        (5, (4, 8), (3, 0), Block(16, 3)),
+        (3, (1, 2), (0, 0), Block(1, 1)),
+    ],
+    ids=["one mask, more rows of threads", "a tile of masks", "two phases, a last short tile", "one thread"],
+)
+def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
+    masks: int, shape: tuple[int, int], anchor: tuple[int, int] | None, block: Block, border: Border
+) -> None:
+    image = RANDOM.integers(0, 65536, (3, 5, 2), np.uint16)
+    bank = random_bank(masks, shape, anchor)
+    problem = describe_problem(image, bank.masks[0], border, 2.5)
+    counts, results = counted(bank, problem, block, image)
+    model = for_bank(bank).work(problem, block)
+    assert model.picture_loads == counts.picture_loads
+    assert model.global_loads == counts.picture_loads + counts.weight_loads
+    assert model.global_load_bytes == counts.picture_loads * 2 + counts.weight_loads * 4
+    assert model.global_stores == counts.out_stores == masks * image.size
+    assert model.global_store_bytes == counts.out_stores * 4
+    assert model.shared_loads == counts.shared_loads
+    assert model.shared_stores == counts.shared_stores
+    assert model.flops == 2 * counts.multiplications
+    assert model.minimum_bytes == image.size * 2 + masks * image.size * 4
+    for mask, result in zip(bank.masks, results, strict=True):
+        wanted = oracle.correlate(image, mask, border, 2.5)
+        bound = rounding_bound(oracle.magnitudes(image, mask, border, 2.5), mask.taps)
+        assert np.all(np.abs(result - wanted) <= bound)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_that_nothing_is_multiplied_to_fill_up_a_phase(value: float) -> None:
+    # 26 taps are a phase of 25 and one of 1: a padded tap of weight 0 would make NaN of the cell that it lies on.
+    image = np.zeros((1, 40, 1), np.float32)
+    image[0, 30] = value
+    bank = Bank((Mask(np.ones((1, 26)), (0, 0)),))
+    _, (result,) = counted(bank, describe_problem(image, bank.masks[0], Border.ZERO, 0.0), Block(8, 2), image)
+    touched = ~np.isfinite(result[0, :, 0])
+    assert touched.nonzero()[0].tolist() == list(range(5, 31))
+
+
+def test_that_the_masks_at_once_divide_the_loads_of_the_picture() -> None:
+    image_loads = {}
+    for rows in (1, 2, 4, 8):
+        bank = random_bank(8, (5, 5))
+        problem = problem_of(2048, 2048, bank.masks[0])
+        image_loads[rows] = for_bank(bank).work(problem, Block(64, rows)).picture_loads
+    assert [image_loads[1] // loads for loads in image_loads.values()] == [1, 2, 4, 8]
+    assert image_loads[8] == VARIANT.work(problem, Block(256, 1)).picture_loads
+
+
+def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel() -> None:
+    block = Block(64, 8)
+    two, nine = random_bank(2, (5, 5)), random_bank(9, (5, 5))
+    problem = problem_of(50, 60, two.masks[0])
+    (one,) = VARIANT.passes(problem, two.masks[0], block)
+    for bank in (two, nine):
+        (step,) = for_bank(bank).passes(problem, bank.masks[0], block)
+        assert step.kernel is one.kernel
+        assert step.signature == one.signature
+    assert implicit_gemm.kernel(Border.WRAP, (5, 5), block) is not one.kernel

@@ -1,0 +1,237 @@
+"""Two passes: factors, ghost rows, NaN and infinity, extreme numbers, refusals, aprons. The source is run as it is."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from engine.errors import UnsupportedVariant
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
+from engine.geometry.border import Border
+from engine.mask.factors import factor
+from engine.mask.generators import box, gaussian
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering.agreement import is_exact_class, verify
+from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Variant
+from engine.variants.ladder import two_passes
+from engine.variants.registry import variant
+from tests.engine.variants.counting import count
+
+KEYS = ("separable-l0", "separable-l1", "separable-l2")
+SEPARABLE = [variant(key) for key in KEYS]
+every_variant = pytest.mark.parametrize("known", SEPARABLE, ids=lambda known: known.key)
+every_border = pytest.mark.parametrize("border", list(Border))
+LARGEST = float(np.finfo(np.float32).max)
+SMALL_BLOCK, DEFAULT_BLOCK = Block(4, 3), Block(32, 8)
+
+
+def agrees(
+    known: Variant,
+    image: np.ndarray,
+    mask: Mask,
+    border: Border = Border.MIRROR,
+    cval: float = 0.0,
+    block: Block = SMALL_BLOCK,
+) -> np.ndarray:
+    """Run a variant's source on a picture (H x W), have the result verified, and return it."""
+    samples = np.ascontiguousarray(image)[:, :, np.newaxis]
+    problem = describe_problem(samples, mask, border, cval)
+    assert known.unsupported(problem, mask, block, Limits()) is None
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        result = count(known, problem, mask, block, samples).out
+    verification = verify(np.ascontiguousarray(result), samples, mask, problem)
+    assert verification.passed, verification.reason
+    return result
+
+
+@every_border
+@every_variant
+def test_that_whole_numbers_are_exact_under_every_border(known: Variant, border: Border) -> None:
+    image = np.random.default_rng(1).integers(0, 256, (5, 6), np.uint8)
+    for mask in (
+        Mask([[2, 4], [3, 6]], anchor=(1, 0), offset=5.0),
+        preset("sobel-y"),
+        Mask(np.outer([1, 4, 6, 4, 1], [1, 2, 1]) / 64),
+    ):
+        assert is_exact_class(image, mask, 7.0)
+        result = agrees(known, image, mask, border, 7.0)
+        assert np.isfinite(result).all()
+
+
+@every_variant
+def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known: Variant) -> None:
+    # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
+    mask = Mask(np.outer([1, 2, 3, 4, 5], [1, 10, 100]))
+    result = agrees(known, np.zeros((1, 1), np.uint8), mask, Border.CONSTANT, 2.0)
+    assert result.tolist() == [[[2.0 * (mask.total - mask.weights[2, 1])]]]
+    problem = Problem(1, 1, mask_shape=mask.shape, anchor=mask.anchor, border=Border.CONSTANT, cval=2.0)
+    factors = factor(mask)
+    assert two_passes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
+
+
+@every_border
+@every_variant
+def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known: Variant, border: Border) -> None:
+    image = np.random.default_rng(2).standard_normal((6, 7)).astype(np.float32)
+    for column, row in (
+        ([1, 0, 2], [0.5, 0.25, 0.1]),
+        ([0.1, -0.2], [1, 0, -3]),
+        ([0, 0, 0], [1, 2]),
+        ([1e-18, 1], [1, 1e-18]),
+    ):
+        for strange in (np.nan, np.inf, -np.inf):
+            bad = image.copy()
+            bad[2, 3] = strange
+            agrees(known, bad, Mask(np.outer(column, row)), border, -2.5)
+    bad = image.copy()
+    bad[1, 1], bad[4, 4] = np.inf, -np.inf
+    result = agrees(known, bad, box(4, 5), border, 3.0)
+    assert np.isnan(result).any()
+    assert np.isinf(result).any()
+
+
+@every_variant
+def test_that_nothing_overflows_between_the_passes(known: Variant) -> None:
+    image = np.full((4, 5), LARGEST / 2, np.float32)
+    assert np.isfinite(agrees(known, image, box(3))).all()
+    # The huge sample is only ever multiplied by 0: its row's weights are 1e30, its column's 0.
+    image = np.ones((4, 5), np.float32)
+    image[0] = 1e20
+    weights = np.zeros((3, 3))
+    weights[2, 1] = 1e30
+    result = agrees(known, image, Mask(weights), Border.ZERO)
+    assert result[1, :, 0].tolist() == [float(np.float32(1e30))] * 5
+    # Here by 1e20, and in the first row by 1e30, where the direct sum overflows too.
+    image = np.zeros((2, 3), np.float32)
+    image[0] = 1e15
+    result = agrees(known, image, Mask(np.outer([1e20, 1e30], [1.0, 0.5])), Border.ZERO)
+    assert np.isfinite(result[1]).all()
+    assert np.isinf(result[0]).all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@every_variant
+def test_that_extreme_weights_agree(known: Variant, scale: float) -> None:
+    image = np.random.default_rng(3).random((5, 6)).astype(np.float32)
+    agrees(known, image, Mask(gaussian(5, sigma=1.2).weights * scale))
+    agrees(known, image, Mask(np.outer([1, 0.3], [1, scale, 0.7])))
+
+
+@every_variant
+def test_that_a_far_tail_is_right_where_only_a_tail_is_seen(known: Variant) -> None:
+    # One bright pixel on black, far from the middle of a Gaussian that falls to 1e-18 of it.
+    image = np.zeros((9, 9), np.float32)
+    image[0, 0] = 255.0
+    result = agrees(known, image, gaussian(17, sigma=1.25), Border.ZERO)
+    assert 0.0 < result[8, 8, 0] < 1e-15
+
+
+@every_variant
+def test_that_an_apron_wider_than_the_block_is_loaded_in_several_steps(known: Variant) -> None:
+    image = np.random.default_rng(4).integers(0, 256, (5, 7), np.uint8)
+    for anchor in ((0, 0), (6, 10), (3, 5)):
+        agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.REFLECT, block=Block(2, 2))
+        agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.CONSTANT, 4.0, Block(1, 1))
+
+
+@every_variant
+def test_that_rounding_is_covered_in_the_smallest_masks(known: Variant) -> None:
+    # The worst case of these is beyond the bound; half of it is the most that was ever seen.
+    random = np.random.default_rng(5)
+    for shape in ((2, 2), (2, 3), (4, 2)):
+        mask = Mask(np.outer(*(random.standard_normal(side) for side in shape)), offset=0.3)
+        agrees(known, random.random((9, 9)).astype(np.float32), mask)
+
+
+def test_that_the_bound_covers_two_passes_of_every_mask_but_three() -> None:
+    beyond = {}
+    for rows, columns in itertools.product(range(2, 64), repeat=2):
+        roundings = rows + columns + 1 + 4 * (1 - 1 / rows) * (1 - 1 / columns) + 2
+        if roundings > rows * columns + 2 and rows <= columns:
+            beyond[rows, columns] = (round(roundings, 2), rows * columns + 2)
+    assert beyond == {(2, 2): (8, 6), (2, 3): (9.33, 8), (2, 4): (10.5, 10)}
+
+
+def refusal_of(known: Variant, mask: Mask, block: Block = DEFAULT_BLOCK) -> Refusal | None:
+    problem = Problem(50, 60, mask_shape=mask.shape, anchor=mask.anchor)
+    return known.unsupported(problem, mask, block, Limits())
+
+
+@every_variant
+def test_that_a_mask_of_higher_rank_is_refused_with_its_rank_and_the_error_of_the_nearest_product(
+    known: Variant,
+) -> None:
+    refusal = refusal_of(known, preset("laplacian-4"))
+    assert refusal is not None
+    singular = np.linalg.svd(preset("laplacian-4").weights, compute_uv=False)
+    left_over = 100 * singular[1] / np.hypot(*singular[:2])
+    assert (
+        f"its rank is 2, and the nearest column times row leaves {left_over:.2g} % of it over"
+        in refusal.reason
+    )
+    assert "'tiled' and 'naive' take every mask" in refusal.reason
+    assert refusal.nearest_block is None
+
+
+@every_variant
+def test_that_a_mask_of_rank_1_with_lost_weights_is_refused_with_one_of_them(known: Variant) -> None:
+    refusal = refusal_of(known, gaussian(31, sigma=1.0))
+    assert refusal is not None
+    assert "its rank is 1 only within the rounding of its largest weights" in refusal.reason
+    assert "column 2 is 0, and column times row gives" in refusal.reason
+
+
+def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    svd = np.linalg.svd
+    monkeypatch.setattr(np.linalg, "svd", lambda *args, **options: calls.append(1) or svd(*args, **options))
+    mask = Mask(np.random.default_rng(6).standard_normal((9, 9)))
+    for known in SEPARABLE:
+        for edited in (mask, mask.with_offset(2.0), mask.with_anchor((0, 0))):
+            assert refusal_of(known, edited) is not None
+    assert len(calls) == 1
+    assert refusal_of(SEPARABLE[0], box(7)) is None
+    assert len(calls) == 1
+
+
+@every_variant
+def test_that_passes_of_a_mask_that_is_no_product_are_never_made(known: Variant) -> None:
+    mask = Mask(np.eye(3))
+    with pytest.raises(UnsupportedVariant, match="its rank is 3"):
+        known.passes(Problem(5, 5), mask, Block(8, 8))
+
+
+def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron() -> None:
+    problem = Problem(100, 200, mask_shape=(15, 9), anchor=(7, 4))
+    bytes_of = {
+        known.key: [step.shared_bytes for step in known.plan(problem, Block(32, 8))] for known in SEPARABLE
+    }
+    assert bytes_of == {
+        "separable-l0": [0, 0],
+        "separable-l1": [8 * (32 + 8) * 4, (8 + 14) * 32 * 4],
+        "separable-l2": [32 * 8 * 4, 32 * 8 * 4],
+    }
+
+
+def test_that_aprons_that_do_not_fit_are_refused_with_a_legal_block() -> None:
+    known, mask = variant("separable-l1"), Mask(np.ones((63, 63)))
+    refusal = refusal_of(known, mask, Block(1024, 1))
+    assert refusal is not None
+    assert "258,048 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
+    assert refusal.nearest_block is not None
+    assert refusal_of(known, mask, refusal.nearest_block) is None
+
+
+def test_that_the_loads_are_those_that_the_files_tell() -> None:
+    problem = Problem(800, 3200, mask_shape=(15, 15), anchor=(7, 7), border=Border.MIRROR)
+    direct, shared, cached = (known.work(problem, Block(32, 8)) for known in SEPARABLE)
+    assert direct.flops == shared.flops == cached.flops == 2 * 30 * problem.samples
+    assert direct.picture_loads == 15 * problem.samples
+    scratch_loads = shared.global_loads - shared.picture_loads - 30 * problem.samples
+    assert shared.picture_loads == (32 + 14) / 32 * problem.samples
+    assert scratch_loads == 2.75 * problem.samples
+    assert shared.picture_loads < cached.picture_loads < direct.picture_loads

@@ -1,0 +1,114 @@
+"""The cases that every way to multiply must get right, and the one check of a way on a case.
+
+The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real device.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.device.devices import backend
+from engine.tasks.product import oracle
+from engine.tasks.product.operands import as_matrix, product_of
+from engine.variants.matmul.contract import MatmulVariant
+from engine.verify.regions import Region
+
+
+@dataclass(frozen=True)
+class Case:
+    """One product; the numbers follow from the sizes.
+
+    Parameters
+    ----------
+    rows, inner, columns, tile : int
+    numbers : str
+        "even" (random, both signs), "whole" (integers), "strange" (NaN and infinity among them) or "tiny" (products
+        below the smallest normal float32).
+    layout : str
+        Of the caller's arrays: "C", "Fortran", "every second" or "float64".
+    """
+
+    rows: int
+    inner: int
+    columns: int
+    tile: int = 4
+    numbers: str = "even"
+    layout: str = "C"
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.inner}x{self.columns} tile {self.tile} {self.numbers} {self.layout}"
+
+    def matrices(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return A and B as the caller has them."""
+        random = np.random.default_rng([self.rows, self.inner, self.columns])
+        return self._matrix(random, self.rows, self.inner), self._matrix(random, self.inner, self.columns)
+
+    def _matrix(self, random: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+        numbers = random.uniform(-1, 1, (rows, columns)).astype(np.float32)
+        if self.numbers == "whole":
+            numbers = random.integers(-50, 51, (rows, columns)).astype(np.float32)
+        if self.numbers == "tiny":
+            numbers *= np.float32(1e-21)
+        if self.numbers == "strange":
+            numbers[0, -1], numbers[-1, 0] = np.nan, np.inf
+        if self.layout == "Fortran":
+            return np.asfortranarray(numbers)
+        if self.layout == "every second":
+            spread = np.full((2 * rows, 2 * columns), np.nan, np.float32)
+            spread[::2, ::2] = numbers
+            return spread[::2, ::2]
+        return numbers.astype(np.float64) if self.layout == "float64" else numbers
+
+
+CASES = (
+    Case(1, 1, 1),
+    Case(1, 1, 1, 16),
+    Case(1, 9, 1),
+    Case(7, 1, 5),
+    Case(1, 5, 9),
+    Case(9, 5, 1),
+    *(Case(side, side, side) for side in (3, 4, 5)),
+    Case(8, 3, 4),
+    Case(8, 12, 4, numbers="whole"),
+    Case(5, 7, 11, 2),
+    Case(5, 7, 11, 3, "whole"),
+    Case(11, 5, 7, 4, "strange"),
+    Case(5, 7, 6, 4, "tiny"),
+    Case(5, 7, 6, layout="Fortran"),
+    Case(5, 7, 6, layout="every second"),
+    Case(5, 7, 6, layout="float64"),
+    Case(17, 33, 5, 16),
+    Case(33, 17, 3, 32, "whole"),
+)
+
+
+def check(variant: MatmulVariant, case: Case, device: str) -> None:
+    """Multiply in one way and compare every element with the oracle; raise AssertionError with the first one off."""
+    a, b = (as_matrix(name, values) for name, values in zip("AB", case.matrices(), strict=True))
+    product = product_of(a, b)
+    machine = backend(device)
+    machine.activate()
+    prepared = variant.prepare(product, case.tile)
+    buffers = machine.allocate_matrices(a, b)
+    machine.upload_matrices(a, b, buffers)
+    machine.poison(buffers)
+    machine.run(prepared, buffers)
+    compare(machine.download(buffers), a, b, variant.roundings(product, case.tile), case.numbers == "whole")
+
+
+def compare(result: np.ndarray, a: np.ndarray, b: np.ndarray, roundings: int, exact: bool) -> None:
+    """Compare a product with plain loops in float64, apart from `verify` itself."""
+    assert result.dtype == np.float32
+    assert result.shape == (a.shape[0], b.shape[1])
+    whole = Region(0, a.shape[0], 0, b.shape[1])
+    with np.errstate(invalid="ignore"):
+        wanted = np.einsum("ik,kj->ij", a.astype(np.float64), b.astype(np.float64))
+    bound = oracle.rounding_bound(oracle.magnitudes(a, b, whole), roundings, a.shape[1])
+    with np.errstate(invalid="ignore"):
+        fine = np.abs(result - wanted) <= (0.0 if exact else bound)
+        same = (result == wanted.astype(np.float32)) | (np.isnan(result) & np.isnan(wanted))
+    places = np.argwhere(~(fine | same))
+    assert not places.size, (
+        f"{len(places)} of {result.size} elements are off, first (row, column) {tuple(places[0].tolist())}: "
+        f"{result[tuple(places[0])]} instead of {wanted[tuple(places[0])]} within {bound[tuple(places[0])]}"
+    )

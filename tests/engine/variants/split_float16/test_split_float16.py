@@ -1,0 +1,283 @@
+"""`split-float16`: what it refuses, its work, its code, its products as matrices, and the way of groups that are not split."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.geometry.block import Limits
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import rounding_bound
+from engine.tasks.filtering.problem import Problem
+from engine.variants.auto.suitability import why_not
+from engine.variants.split_float16.cuda_pair_storer import PAIR
+from engine.variants.split_float16.cuda_split_march import split_marcher
+from engine.variants.split_float16.cuda_split_sums import HALF_STRIP, SplitSums
+from engine.variants.split_float16.split_float16 import (
+    BLOCKS,
+    LANES,
+    VARIANT,
+    WARPS,
+    kernel,
+    shape_of,
+    strip_height,
+)
+from engine.variants.split_float16.split_fragments import fragments_of
+from engine.variants.split_float16.split_shape import EIGHT, SplitShape
+from engine.variants.split_float16.weight_halves import LOWER_SCALE, halves_of
+from tests.engine.variants.counting import count
+
+RANDOM = np.random.default_rng(61)
+BLOCK = VARIANT.default_block
+LANE = 11
+# (mask shape, anchor's column)
+MASKS = [
+    ((7, 7), 3),
+    ((9, 9), 4),
+    ((9, 9), 0),
+    ((8, 10), 9),
+    ((13, 13), 6),
+    ((17, 17), 8),
+    ((9, 31), 15),
+    ((21, 2), 1),
+]
+every_mask = pytest.mark.parametrize(("mask_shape", "left"), MASKS, ids=str)
+
+
+def mask_of(rows: int, columns: int, **others: Any) -> Mask:
+    return Mask(RANDOM.standard_normal((rows, columns)), **others)
+
+
+def problem_of(mask: Mask, channels: int = 1, dtype: str = "float32", **others: Any) -> Problem:
+    return Problem(500, 700, channels, dtype, mask.shape, mask.anchor, **others)
+
+
+def shape_for(mask_shape: tuple[int, int], left: int) -> SplitShape:
+    return shape_of(Problem(500, 700, 1, "float32", mask_shape, (0, left)))
+
+
+def refused(mask: Mask, limits: Limits | None = None, **others: Any) -> str:
+    """Return the reason of a refusal that names another variant; empty where there is none."""
+    refusal = why_not(VARIANT, problem_of(mask, **others), mask, BLOCK, limits or Limits())
+    if refusal is None:
+        return ""
+    assert "register-blocked" in refusal.reason
+    assert refusal.nearest_block is None
+    return refusal.reason
+
+
+@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 1), ("uint16", 1), ("float32", 3), ("float32", 2)])
+def test_that_other_pictures_than_float32_of_one_channel_are_refused(dtype: str, channels: int) -> None:
+    said = refused(mask_of(9, 9), dtype=dtype, channels=channels)
+    assert f"not {dtype} with {channels} channel" in said
+
+
+def test_that_masks_are_taken_from_those_that_are_granted_enough_to_those_that_registers_hold() -> None:
+    for shape in ((7, 7), (9, 9), (17, 17), (9, 31), (6, 9), (10, 24), (21, 2), (1, 31)):
+        assert not refused(mask_of(*shape))
+    for shape in ((3, 3), (5, 5), (1, 19), (2, 9)):
+        assert "is granted" in refused(mask_of(*shape))
+    for shape in ((18, 18), (31, 31), (63, 2), (17, 19)):
+        assert "registers" in refused(mask_of(*shape))
+
+
+def test_that_weights_out_of_range_too_far_apart_or_of_few_digits_are_refused() -> None:
+    assert "between 2^-30 and 2^30" in refused(Mask(RANDOM.standard_normal((9, 9)) * 1e12))
+    assert "between 2^-30 and 2^30" in refused(Mask(RANDOM.standard_normal((9, 9)) * 1e-12))
+    far = RANDOM.standard_normal((9, 9))
+    far[0] *= 1e-10
+    assert "is granted" in refused(Mask(far))
+    assert "few digits" in refused(Mask(np.ones((9, 9))))
+    assert "few digits" in refused(Mask(np.zeros((9, 9))))
+
+
+def test_that_devices_before_8_0_and_small_shared_memory_are_refused() -> None:
+    assert "this device has 7.5" in refused(mask_of(9, 9), Limits(compute_capability=(7, 5)))
+    assert "shared memory" in refused(mask_of(9, 9), Limits(shared_bytes=4096))
+    for capability in ((8, 0), (9, 0), (12, 0), None):
+        assert not refused(mask_of(9, 9), Limits(compute_capability=capability))
+
+
+@pytest.mark.parametrize("size", [1, 33, 256, 4096, 16384])
+def test_that_strips_cover_the_picture_in_whole_groups(size: int) -> None:
+    mask = mask_of(9, 9)
+    problem = Problem(size, size, 1, "float32", mask.shape, mask.anchor)
+    (launch,), rows = VARIANT.plan(problem, BLOCK), strip_height(problem)
+    assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
+    assert launch.grid[0] * launch.block[1] * 128 >= size
+    assert (rows + 8) % shape_of(problem).group_rows == 0
+    assert launch.blocks * launch.block[1] <= WARPS * BLOCKS * 132 or size > 4096
+
+
+@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
+def test_that_the_model_counts_what_the_source_does(border: Border) -> None:
+    image = RANDOM.standard_normal((9, 21, 1)).astype(np.float32)
+    mask = mask_of(7, 8, offset=1.5)
+    problem = describe_problem(image, mask, border, 2.5)
+    counts, model = count(VARIANT, problem, mask, BLOCK, image), VARIANT.work(problem, BLOCK)
+    assert model.picture_loads == counts.picture_loads
+    assert model.global_store_bytes == 4 * counts.out_stores
+    assert model.shared_stores == counts.shared_stores
+    assert model.constant_loads == counts.constant_loads == 0
+    # In plain Python everything is added up in float32, cell by cell.
+    assert model.flops == 2 * counts.multiplications
+    shape, (launch,) = shape_of(problem), VARIANT.plan(problem, BLOCK)
+    assert model.global_loads - model.picture_loads == launch.blocks * LANES * shape.fragments
+    wanted = oracle.correlate(image, mask, border, 2.5)
+    bound = rounding_bound(oracle.magnitudes(image, mask, border, 2.5), mask.taps)
+    assert np.all(np.abs(counts.out - wanted) <= bound)
+
+
+@every_mask
+def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(
+    mask_shape: tuple[int, int], left: int
+) -> None:
+    shape = shape_for(mask_shape, left)
+    mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
+    halves = halves_of(mask)
+    words = fragments_of(shape, halves).view(np.float16).reshape(2, shape.mask_rows, shape.eights, 32, 2)
+    lanes = np.arange(32)
+    # Of each eight: lane (g, t) has rows 2 t and 2 t + 1 of column g.
+    moved = np.zeros((2, shape.mask_rows, EIGHT * shape.eights, EIGHT))
+    for eight, half in np.ndindex(shape.eights, 2):
+        moved[:, :, EIGHT * eight + 2 * (lanes % 4) + half, lanes // 4] = words[:, :, eight, :, half]
+    weights = (moved[0] + moved[1] / LOWER_SCALE) * halves.unit
+    rows = RANDOM.standard_normal((shape.mask_rows, shape.along.tile_samples))
+    overlapping = np.lib.stride_tricks.sliding_window_view(rows, EIGHT * shape.eights, axis=1)[:, ::EIGHT][
+        :, :16
+    ]
+    assert overlapping.shape == (shape.mask_rows, 16, EIGHT * shape.eights)
+    results = np.einsum("mrk,mkn->rn", overlapping, weights).ravel()
+    exact = mask.weights32.astype(np.float64)
+    for result in (0, 1, 7, 8, 63, 64, 127):
+        under = rows[:, result + shape.shift : result + shape.shift + shape.mask_columns]
+        # What the halves leave of the weights, and float64.
+        bound = 2.0**-23 * 1.001 * np.abs(under * exact).sum()
+        assert abs(results[result] - (under * exact).sum()) <= bound
+    # A result lies `before` samples after the first cell, its first cell under the mask as many before it as the anchor says.
+    assert shape.along.before - shape.shift == left
+
+
+@every_mask
+def test_that_a_mask_row_lies_on_an_input_row_of_a_group_once_for_each_result(
+    mask_shape: tuple[int, int], left: int
+) -> None:
+    shape = shape_for(mask_shape, left)
+    for result in range(shape.touched):
+        found = [shape.mask_row(result, row) for row in range(shape.group_rows)]
+        # Counted upwards: the row of results `result` above the group's last row has that many mask rows from there up.
+        wanted = [result - (shape.group_rows - 1 - row) for row in range(shape.group_rows)]
+        assert found == [row if 0 <= row < shape.mask_rows else None for row in wanted]
+    assert sum(count for _, count in shape.products) == shape.eights
+    assert shape.along.tile_samples == 128 + EIGHT * (shape.eights - 1)
+    assert shape.kept == 4 * max(shape.mask_rows - 1, 1)
+
+
+class _NeverSplit(SplitSums):
+    """Takes the way of groups with NaN, whatever they hold: the other one is a GPU's alone."""
+
+    def _suited(self, cells: Any, scaling: Any) -> Any:
+        return scaling, ir.Constant(ir.IntType(1), 0)
+
+    def _split_sums(self, cells: Any, scaling: Any, waiting: Any) -> Any:
+        return [ir.Constant(ir.FloatType(), 77.0)] * (4 * self._shape.touched)
+
+
+def on_the_processor(shape: SplitShape) -> Any:
+    """Return a function of (cells of a group, what waits, mask, offset) that runs the emitted code on this machine."""
+    made = types.UniTuple(types.float32, 4 * shape.group_rows + shape.kept)
+
+    @intrinsic
+    def march(typingctx, cells, waiting, mask, offset):
+        def codegen(context, builder, signature, arguments):
+            cells, waiting, mask = (
+                context.make_array(kind)(context, builder, value).data
+                for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
+            )
+            lane, unit = ir.Constant(ir.IntType(32), LANE), ir.Constant(ir.FloatType(), 1.0)
+            places = [ir.Constant(ir.IntType(64), place) for place in range(shape.kept)]
+            sums = [builder.load(builder.gep(waiting, [place])) for place in places]
+            warp: Any = None
+            emitted = _NeverSplit(shape, builder, warp, cells, lane, [], mask, unit, arguments[3])
+            results, waits, _ = emitted.emit(sums, [])
+            return context.make_tuple(builder, made, [*results, *waits])
+
+        return made(cells, waiting, mask, offset), codegen
+
+    return njit(lambda cells, waiting, mask, offset: march(cells, waiting, mask, offset))
+
+
+@pytest.mark.parametrize(("mask_shape", "left"), [*MASKS[:4], ((1, 60), 7)], ids=str)
+def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan_its_place(
+    mask_shape: tuple[int, int], left: int
+) -> None:
+    shape, offset = shape_for(mask_shape, left), np.float32(0.75)
+    mask = Mask(RANDOM.standard_normal(mask_shape), anchor=(0, left))
+    groups = shape.groups(4)
+    rows = RANDOM.standard_normal((groups * shape.group_rows, shape.along.tile_samples)).astype(np.float32)
+    rows[2, PAIR * LANE + shape.shift + 1] = np.nan
+    run, twin = on_the_processor(shape), split_marcher(shape)
+    twin = twin if SIMULATED else twin.py_func
+    waiting, results = np.zeros(shape.kept, np.float32), []
+    plain_waiting: Any = (np.float32(0.0),) * shape.kept
+    for group in rows.reshape(groups, -1):
+        made = np.array(run(group, waiting, mask.weights32, offset), np.float32)
+        results.append(made[: 4 * shape.group_rows])
+        waiting = made[4 * shape.group_rows :]
+        plain, plain_waiting, _ = twin(group, 0, LANE, plain_waiting, None, None, mask.weights32, 1.0, offset)
+        assert np.allclose(plain, results[-1], rtol=0.0, atol=1e-3, equal_nan=True)
+    found = np.concatenate(results).reshape(-1, 4)
+    weights = mask.weights32.astype(np.float64)
+    for top in range(len(rows) - shape.mask_rows + 1):
+        for place, apart in enumerate((0, 1, HALF_STRIP, HALF_STRIP + 1)):
+            first = PAIR * LANE + apart + shape.shift
+            under = rows[top : top + shape.mask_rows, first : first + shape.mask_columns].astype(np.float64)
+            value, wanted = found[top + shape.mask_rows - 1, place], (under * weights).sum() + float(offset)
+            bound = rounding_bound(np.array(np.abs(under * weights).sum() + 0.75), mask.taps)
+            assert np.isnan(value) if np.isnan(wanted) else abs(value - wanted) <= bound
+
+
+def test_that_masks_of_one_shape_share_a_kernel() -> None:
+    found = [VARIANT.passes(problem_of(mask), mask, BLOCK)[0] for mask in (mask_of(9, 9), mask_of(9, 9))]
+    assert len({id(step.kernel) for step in found}) == 1
+    assert len({step.signature for step in found}) == 1
+    assert kernel.cache_info().maxsize == 64
+
+
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@pytest.mark.parametrize("side", [9, 17])
+def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side: int) -> None:
+    mask = mask_of(side, side)
+    problem = problem_of(mask)
+    shape, (step,) = shape_of(problem), VARIANT.passes(problem, mask, BLOCK)
+    bounds = step.kernel.targetoptions["launch_bounds"]
+    assert bounds == (LANES * WARPS, BLOCKS)
+    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0), launch_bounds=bounds)
+    rows_on_results = side * shape.group_rows
+    deep, shallow = divmod(shape.eights, 2)
+    assert ptx.count("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32") == 3 * deep * rows_on_results
+    assert ptx.count("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32") == 3 * shallow * rows_on_results
+    pairs = 3 * shape.group_rows
+    # Two roundings a pair, of upper and lower parts, and each load of a pair is one.
+    assert ptx.count("cvt.rn.f16x2.f32") == 2 * pairs
+    assert ptx.count("ld.shared.v2.f32") == pairs
+    lanes_rows = VARIANT.work(problem, BLOCK).shared_loads
+    assert lanes_rows % (LANES * PAIR * pairs) == 0
+    # Of two sums for each result, and of a mask row in float32.
+    assert ptx.count("fma.rn.f32") == 2 * 4 * shape.touched + 4 * side
+    assert ptx.count("shfl.sync.idx") == 4 * (shape.eights - 1) * shape.group_rows
+    assert ptx.count("vote.sync.any") == ptx.count("redux.sync.max") == ptx.count("redux.sync.min") == 1
+    assert "bar.warp.sync" in ptx
+    assert "bar.sync" not in ptx
+    assert re.search(r"\.maxntid\s+128", ptx)
+    assert re.search(r"\.minnctapersm\s+2", ptx)
+    assert re.findall(r"__local_depot|\b(?:ld|st)\.local|\.ftz|\.f64\b(?! )", ptx) == []

@@ -1,0 +1,138 @@
+"""The page Course in the whole window."""
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox, QLabel, QMenu
+
+from engine.course.papers import PAPERS
+from engine.geometry.border import Border
+from engine.mask.resolve import resolve_mask
+from gui.shell.pages import PAGES
+from gui.style.theme import apply_theme
+from tests.gui.shell.test_main_window import shown, width_of_words
+
+
+@pytest.fixture(autouse=True)
+def _light_again(qapp):
+    yield
+    apply_theme(qapp, "light")
+
+
+@pytest.fixture
+def open_course(open_window):
+    def make(**options):
+        haloscope = open_window(**options)
+        haloscope.actions["course"].trigger()
+        QApplication.processEvents()
+        return haloscope, haloscope.window._entered["course"]
+
+    return make
+
+
+def test_that_the_page_is_built_when_it_is_first_shown(open_window):
+    haloscope = open_window()
+    assert list(haloscope.window._entered) == ["explore"]
+    haloscope.actions["course"].trigger()
+    page = haloscope.window._entered["course"]
+    assert page.isVisible()
+    haloscope.window.show_page("explore")
+    haloscope.actions["course"].trigger()
+    assert haloscope.window._entered["course"] is page
+
+
+def test_that_the_bar_marks_the_page_that_help_leads_to(open_course):
+    haloscope, _ = open_course()
+    number = [entry.key for entry in PAGES].index("course")
+    assert haloscope.window.pages.currentIndex() == number
+    assert haloscope.window.page_bar._group.checkedId() == number
+
+
+def test_that_the_first_paper_is_shown_with_its_counted_tables(open_course, qtbot):
+    _, page = open_course()
+    assert page.header.title.text() == PAPERS[0].title
+    qtbot.waitUntil(lambda: page.tables.shown is not None)
+    assert page.tables.table.cells.rowCount() > 0
+
+
+def test_that_one_click_loads_a_kernel_into_explore(open_course):
+    haloscope, page = open_course()
+    row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.here.variant == "naive")
+    here = PAPERS[0].kernels[row].here
+    page.kernels.button(row).click()
+    settings = haloscope.workspace.settings
+    assert (settings.variant, settings.block, settings.border) == ("naive", here.block, Border(here.border))
+    assert haloscope.workspace.mask == resolve_mask(here.mask)
+    assert haloscope.window.first_page.isVisible()
+    assert not page.isVisible()
+
+
+def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
+    _, page = open_course()
+    page.tables.measure.button.click()
+    qtbot.waitUntil(lambda: page.tables.measure.button.text() == "Measure again")
+    assert page.tables.table.cells.index(0, 3).data() == "0.0121"
+
+
+def test_that_escape_stops_a_measurement(open_course, qtbot):
+    haloscope, page = open_course()
+    haloscope.link._client.automatic = False
+    page.tables.measure.button.click()
+    assert haloscope.actions["cancel"].isEnabled()
+    haloscope.actions["cancel"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running)
+    assert haloscope.course.measuring is None
+
+
+def test_that_panels_of_another_page_are_not_in_the_menu(open_course):
+    haloscope, _ = open_course()
+    panels = next(menu for menu in haloscope.window.findChildren(QMenu) if menu.title() == "&Panels")
+    assert panels.actions() == []
+    assert not panels.isEnabled()
+    haloscope.window.show_page("explore")
+    assert len(panels.actions()) == 5
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
+def test_that_no_word_of_the_page_is_cut(open_course, qtbot, size, theme):
+    haloscope, page = open_course(size=size, theme=theme)
+    qtbot.waitUntil(lambda: page.tables.shown is not None)
+    assert (haloscope.window.width(), haloscope.window.height()) == size
+    for kind in (QAbstractButton, QComboBox, QLabel):
+        for widget in shown(page, kind):
+            text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
+            assert widget.width() >= width_of_words(widget), text
+
+
+def test_that_every_control_of_the_page_has_a_tooltip_and_a_name(open_course, qtbot):
+    _, page = open_course()
+    qtbot.waitUntil(lambda: page.tables.shown is not None)
+    for widget in (*shown(page, QAbstractButton), *shown(page, QComboBox)):
+        assert widget.toolTip(), widget
+        assert widget.accessibleName() or widget.text(), widget
+
+
+def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_window, tmp_path):
+    path = tmp_path / "preferences.json"
+    first, _ = open_course(preferences_path=path)
+    first.window.close()
+    kept = first.preferences.preferences.layouts["course"]
+    second = open_window(preferences_path=path)
+    second.window.close()
+    assert second.preferences.preferences.layouts["course"] == kept
+
+
+@pytest.mark.parametrize("name", ["run", "run_all"])
+def test_that_a_run_is_seen_where_its_results_are(open_course, qtbot, name):
+    haloscope, _ = open_course()
+    haloscope.actions[name].trigger()
+    assert haloscope.window.first_page.isVisible()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() > 0 and not haloscope.state.running)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_that_copying_a_table_is_told(open_course, qtbot, way):
+    haloscope, page = open_course()
+    qtbot.waitUntil(lambda: page.tables.shown is not None)
+    page.tables.copy_button.menu().actions()[way].trigger()
+    count = len(page.tables.shown.rows)
+    assert haloscope.window.message_bar.text == f"{count} row{'s' if count != 1 else ''} copied."

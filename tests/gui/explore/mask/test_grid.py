@@ -1,0 +1,217 @@
+import numpy as np
+import pytest
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontMetrics, QGuiApplication
+from PySide6.QtWidgets import QApplication, QLineEdit, QVBoxLayout, QWidget
+
+from engine.mask.mask import Mask
+from gui.explore.mask.cell_delegate import fitting_font, fitting_text
+from gui.explore.mask.grid import MaskGrid
+from gui.explore.mask.mask_model import MaskModel
+from gui.explore.mask.weight_text import short_texts
+from gui.explore.workspace import Workspace
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+
+
+@pytest.fixture
+def workspace():
+    return Workspace(Mask(np.zeros((5, 5))))
+
+
+@pytest.fixture
+def grid(qtbot, workspace):
+    grid = MaskGrid(MaskModel(workspace))
+    qtbot.addWidget(grid)
+    grid.resize(304, 240)
+    grid.show()
+    grid.setFocus()
+    grid.setCurrentIndex(grid.model().index(0, 0))
+    return grid
+
+
+def current(grid):
+    return grid.currentIndex().row(), grid.currentIndex().column()
+
+
+def editor_of(grid):
+    return grid.viewport().findChild(QLineEdit)
+
+
+def type_into(qtbot, grid, text):
+    """Type as a person does: the first key opens the editor, the others go into it."""
+    qtbot.keyClicks(grid, text[:1])
+    qtbot.keyClicks(editor_of(grid), text[1:])
+
+
+def test_that_typing_overwrites_the_cell(qtbot, grid, workspace):
+    workspace.set_mask(workspace.mask.with_weight(0, 0, 77))
+    type_into(qtbot, grid, "-1/4")
+    with qtbot.waitSignal(workspace.mask_changed):
+        qtbot.keyClick(editor_of(grid), Qt.Key.Key_Return)
+    assert workspace.mask.weights[0, 0] == -0.25
+
+
+def test_that_tab_goes_on_to_the_next_cell_while_typing(qtbot, grid, workspace):
+    type_into(qtbot, grid, "3")
+    qtbot.keyClick(editor_of(grid), Qt.Key.Key_Tab)
+    assert workspace.mask.weights[0, 0] == 3
+    assert current(grid) == (0, 1)
+
+
+def test_that_an_arrow_key_takes_what_was_typed_and_moves_on(qtbot, grid, workspace):
+    type_into(qtbot, grid, "4")
+    qtbot.keyClick(editor_of(grid), Qt.Key.Key_Down)
+    assert workspace.mask.weights[0, 0] == 4
+    assert current(grid) == (1, 0)
+
+
+def test_that_escape_leaves_the_old_value(qtbot, grid, workspace):
+    type_into(qtbot, grid, "5")
+    qtbot.keyClick(editor_of(grid), Qt.Key.Key_Escape)
+    assert workspace.mask.weights[0, 0] == 0
+
+
+def test_that_bad_text_is_refused_and_the_cell_stays(qtbot, grid, workspace):
+    type_into(qtbot, grid, "x")
+    with qtbot.waitSignal(grid.model().edit_refused):
+        qtbot.keyClick(editor_of(grid), Qt.Key.Key_Return)
+    assert workspace.mask.weights[0, 0] == 0
+
+
+def test_that_arrow_keys_move_and_stop_at_the_edge(qtbot, grid):
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Left):
+        qtbot.keyClick(grid, key)
+    assert current(grid) == (2, 0)
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Delete, Qt.Key.Key_Backspace])
+def test_that_delete_sets_the_selected_cells_to_zero(qtbot, grid, workspace, key):
+    workspace.set_mask(Mask(np.ones((5, 5))))
+    qtbot.keyClick(grid, Qt.Key.Key_Right, SHIFT)
+    qtbot.keyClick(grid, Qt.Key.Key_Down, SHIFT)
+    qtbot.keyClick(grid, key)
+    assert workspace.mask.weights.sum() == 21
+    assert not workspace.mask.weights[:2, :2].any()
+
+
+def test_that_a_block_from_a_spreadsheet_is_pasted_at_the_current_cell(qtbot, grid, workspace):
+    QGuiApplication.clipboard().setText("1\t2\r\n3\t4\r\n")
+    grid.setCurrentIndex(grid.model().index(1, 2))
+    qtbot.keyClick(grid, Qt.Key.Key_V, CONTROL)
+    assert workspace.mask.weights[1:3, 2:4].tolist() == [[1, 2], [3, 4]]
+
+
+def test_that_shift_makes_the_clipboard_the_whole_mask(qtbot, grid, workspace):
+    QGuiApplication.clipboard().setText("1 2; 3 4")
+    qtbot.keyClick(grid, Qt.Key.Key_V, CONTROL | SHIFT)
+    assert workspace.mask.weights.tolist() == [[1, 2], [3, 4]]
+
+
+def test_that_copied_cells_lie_in_the_clipboard(qtbot, grid, workspace):
+    workspace.set_mask(workspace.mask.with_weight(0, 0, 1 / 3))
+    qtbot.keyClick(grid, Qt.Key.Key_Right, SHIFT)
+    qtbot.keyClick(grid, Qt.Key.Key_C, CONTROL)
+    assert QGuiApplication.clipboard().text() == f"{1 / 3!r}\t0"
+
+
+def test_that_tab_leaves_the_table_at_its_last_cell(qtbot, workspace):
+    window = QWidget()
+    qtbot.addWidget(window)
+    column = QVBoxLayout(window)
+    grid, after = MaskGrid(MaskModel(workspace)), QLineEdit()
+    column.addWidget(grid)
+    column.addWidget(after)
+    window.show()
+    grid.setFocus()
+    grid.setCurrentIndex(grid.model().index(4, 3))
+    qtbot.keyClick(grid, Qt.Key.Key_Tab)
+    assert current(grid) == (4, 4)
+    qtbot.keyClick(grid, Qt.Key.Key_Tab)
+    assert window.focusWidget() is after
+
+
+def test_that_the_current_cell_survives_another_size_and_the_anchor_is_followed(grid, workspace):
+    grid.setCurrentIndex(grid.model().index(4, 1))
+    workspace.set_mask(Mask(np.ones((3, 3))))
+    assert current(grid) == (2, 1)
+    grid.setCurrentIndex(grid.model().index(1, 1))
+    workspace.set_mask(Mask(np.ones((9, 9))))
+    assert current(grid) == (4, 4)
+
+
+@pytest.mark.parametrize("side", [1, 3, 7, 11])
+def test_that_masks_up_to_11_a_side_need_no_scrolling_in_a_small_panel(grid, workspace, side):
+    workspace.set_mask(Mask(np.full((side, side), 1 / 7)))
+    assert grid.horizontalHeader().length() <= 304
+    assert grid.verticalHeader().length() <= 240
+
+
+def test_that_15_columns_are_seen_at_once_and_can_be_hit(grid, workspace):
+    grid.resize(304, 300)
+    workspace.set_mask(Mask(np.ones((15, 15))))
+    assert grid.horizontalHeader().length() <= 304
+    assert grid.verticalHeader().length() <= 300
+    assert grid.columnWidth(0) >= 20
+
+
+def test_that_a_mask_too_large_for_the_room_gets_cells_that_can_be_read(grid, workspace):
+    workspace.set_mask(Mask(np.ones((63, 63))))
+    assert grid.columnWidth(0) >= 40
+    assert grid.horizontalScrollBar().maximum() > 0
+
+
+def test_that_a_row_of_127_is_seen_whole_above_its_scroll_bar(grid, workspace):
+    workspace.set_mask(Mask(np.ones((1, 127))))
+    QApplication.processEvents()
+    assert grid.columnWidth(0) >= 40
+    assert grid.horizontalScrollBar().maximum() > 0
+    assert grid.viewport().height() >= grid.rowHeight(0) >= 24
+    assert grid.viewport().rect().contains(grid.visualRect(grid.currentIndex()))
+
+
+def test_that_a_column_of_127_needs_to_be_scrolled_in_one_direction_only(grid, workspace):
+    workspace.set_mask(Mask(np.ones((127, 1))))
+    QApplication.processEvents()
+    assert grid.verticalScrollBar().maximum() > 0
+    assert grid.horizontalScrollBar().maximum() == 0
+
+
+def test_that_the_current_cell_stays_in_sight_when_the_room_shrinks(grid, workspace):
+    workspace.set_mask(Mask(np.ones((1, 127)), anchor=(0, 6)))
+    grid.resize(200, 240)
+    QApplication.processEvents()
+    assert grid.viewport().rect().contains(grid.visualRect(grid.currentIndex()))
+
+
+@pytest.mark.parametrize("place", [(0, 0), (2, 2)])
+def test_that_the_context_menu_puts_the_anchor_on_its_cell(grid, workspace, place):
+    action = grid.context_menu(grid.model().index(*place)).actions()[0]
+    assert action.isEnabled() == (place != workspace.mask.anchor)
+    action.trigger()
+    assert workspace.mask.anchor == place
+
+
+def test_that_the_most_exact_text_that_fits_is_shown(qapp):
+    texts = short_texts(1 / 9)
+    font = fitting_font([texts], QSize(200, 40))
+    width = QFontMetrics(font).horizontalAdvance
+    assert fitting_text(texts, font, width("0.1111")) == "0.1111"
+    assert fitting_text(texts, font, width("0.11")) in {"0.11", ".111"}
+    assert fitting_text(texts, font, 1) == ""
+
+
+@pytest.mark.parametrize("height", [100, 150, 216, 400])
+def test_that_no_margin_is_left_of_an_earlier_size(qtbot, height):
+    grid = MaskGrid(MaskModel(Workspace(Mask(np.eye(3)))))
+    qtbot.addWidget(grid)
+    grid.resize(269, 328)
+    grid.show()
+    grid.hide()
+    grid.resize(269, height)
+    grid.show()
+    # What the rows cannot share among them is less than a pixel each.
+    assert 0 <= grid.height() - 3 * grid.rowHeight(0) < 3
+    assert grid.viewport().height() >= 3 * grid.rowHeight(0)
+    assert not grid.verticalScrollBar().isVisible()

@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from engine.errors import MaskError
+from engine.mask.mask import Mask
+from engine.mask.text import format_mask
+from gui.explore.mask.mask_paste import pasted
+
+FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
+
+
+def test_that_a_smaller_block_of_a_spreadsheet_goes_in_at_the_current_cell():
+    mask, _ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", [(2, 3)])
+    expected = FIVE.weights.copy()
+    expected[2:4, 3:5] = [[-1, -2], [-3, -4]]
+    np.testing.assert_array_equal(mask.weights, expected)
+    assert (mask.anchor, mask.offset) == (FIVE.anchor, FIVE.offset)
+
+
+def test_that_a_block_goes_in_at_the_top_left_of_several_cells():
+    mask, _ = pasted(FIVE, "-1 -2", [(3, 3), (1, 1), (1, 3)])
+    assert mask.weights[1, 1:3].tolist() == [-1, -2]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 2 3 4 5 6", "1;2;3;4;5;6", "\n".join(["9 9 9 9 9"] * 5)],
+    ids=["wider", "higher", "as large"],
+)
+def test_that_rows_as_large_as_the_mask_replace_it(text):
+    mask, _ = pasted(FIVE, text, [(0, 0)])
+    assert mask.anchor == (mask.rows // 2, mask.columns // 2)
+    assert mask.offset == 0.0
+
+
+@pytest.mark.parametrize("style", ["numpy", "c", "matlab", "json"])
+def test_that_a_literal_replaces_the_mask_however_small_it_is(style):
+    mask, _ = pasted(FIVE, format_mask(Mask([[1, 2, 3]]), style), [(0, 0)])
+    assert mask.weights.tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize("text", ["1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"])
+def test_that_rows_with_a_factor_are_a_whole_mask(text):
+    mask, _ = pasted(FIVE, text, [(0, 0)])
+    assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]
+
+
+def test_that_fractions_in_cells_do_not_make_a_whole_mask():
+    mask, _ = pasted(FIVE, "1/2 1/4", [(0, 0)])
+    assert mask.shape == FIVE.shape
+    assert mask.weights[0, :2].tolist() == [0.5, 0.25]
+
+
+def test_that_one_number_fills_all_selected_cells():
+    mask, _ = pasted(FIVE, "1/8", [(4, 4), (0, 0)])
+    assert mask.weights[4, 4] == mask.weights[0, 0] == 0.125
+    assert mask.weights[0, 1] == 1
+
+
+def test_that_whole_is_whole_when_asked_for():
+    mask, _ = pasted(FIVE, "1 2", [(0, 0)], whole=True)
+    assert mask.shape == (1, 2)
+
+
+def test_that_a_block_that_does_not_fit_is_refused_with_ways_out():
+    with pytest.raises(MaskError, match="do not fit at row 5, column 5 of 5 x 5"):
+        pasted(FIVE, "1 2", [(4, 4)])

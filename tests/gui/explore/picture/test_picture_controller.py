@@ -1,0 +1,120 @@
+from pathlib import Path
+
+from engine.errors import FileWriteError
+from engine.geometry.border import Border
+from engine.host.protocol import OpenPicture, Preview, SaveResult
+from gui.page.messages import Severity
+
+
+def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one(bench):
+    old = bench.workspace.picture
+    outcomes = []
+    bench.pictures.open_path(Path("missing.png"), outcomes.append)
+    bench.settle()
+    assert bench.workspace.picture is old
+    assert bench.messages.newest.what == "missing.png cannot be opened"
+    assert outcomes == [False]
+
+
+def test_that_opening_another_picture_takes_the_complaint_away(bench):
+    bench.pictures.open_path(Path("missing.png"))
+    bench.settle()
+    bench.pictures.open_path(Path("other.png"))
+    bench.settle()
+    assert bench.messages.newest is None
+    assert bench.workspace.picture.title == "other.png"
+
+
+def test_that_the_picture_asked_for_last_wins_whatever_comes_first(slow_bench):
+    slow_bench.pictures.open_path(Path("first.png"))
+    slow_bench.pictures.open_path(Path("second.png"))
+    first, second = slow_bench.fake.waiting(OpenPicture)
+    slow_bench.fake.answer(second)
+    before = set(slow_bench.fake.created)
+    slow_bench.fake.answer(first)
+    slow_bench.settle()
+    assert slow_bench.workspace.picture.title == "second.png"
+    assert slow_bench.fake.created - before <= set(slow_bench.fake.released)
+
+
+def test_that_a_replaced_picture_is_kept_while_a_request_reads_it(slow_bench):
+    old = slow_bench.workspace.picture.pixels.name
+    slow_bench.runs.run()
+    slow_bench.pictures.open_path(Path("next.png"))
+    slow_bench.fake.answer(slow_bench.fake.waiting(OpenPicture)[0])
+    slow_bench.settle()
+    assert slow_bench.workspace.picture.title == "next.png"
+    assert old not in slow_bench.fake.released
+    while slow_bench.fake.asked:
+        slow_bench.fake.answer()
+        slow_bench.settle()
+    assert old in slow_bench.fake.released
+
+
+def test_that_a_new_picture_has_no_result_until_its_own_comes(slow_bench):
+    slow_bench.pictures.open_path(Path("next.png"))
+    slow_bench.fake.answer(slow_bench.fake.waiting(OpenPicture)[0])
+    slow_bench.settle()
+    assert slow_bench.state.last_result is None
+    slow_bench.fake.answer_all(Preview)
+    slow_bench.settle()
+    assert slow_bench.state.last_result is not None
+
+
+def test_that_the_result_that_is_shown_is_saved(bench, tmp_path):
+    bench.pictures.save_result(tmp_path / "out.tif", "float32")
+    bench.settle()
+    (request,) = [seen for seen in bench.fake.seen if isinstance(seen, SaveResult)]
+    assert request.values == bench.state.last_result.values
+    assert request.depth == "float32"
+    assert bench.messages.newest.severity is Severity.INFO
+    assert (tmp_path / "out.tif").exists()
+
+
+def test_that_what_a_format_could_not_keep_is_told(bench, tmp_path):
+    bench.fake.save_notes = ("JPEG has no alpha: it was left out.", "The colour profile was left out.")
+    bench.pictures.save_result(tmp_path / "out.jpg")
+    bench.settle()
+    told = bench.messages.newest
+    assert str(tmp_path / "out.jpg") in told.what
+    assert told.why == "JPEG has no alpha: it was left out. The colour profile was left out."
+    assert told.severity is Severity.WARNING
+
+
+def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
+    values = slow_bench.state.last_result.values.name
+    slow_bench.pictures.save_result(tmp_path / "out.png")
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.settle()
+    slow_bench.fake.answer_all(Preview)
+    slow_bench.settle()
+    assert values not in slow_bench.fake.released
+    slow_bench.fake.answer_all(SaveResult)
+    slow_bench.settle()
+    assert values in slow_bench.fake.released
+
+
+def test_that_a_place_that_cannot_be_written_is_told(slow_bench, tmp_path):
+    slow_bench.pictures.save_result(tmp_path / "out.png")
+    error = FileWriteError("out.png cannot be written", "the disk is full", "Free some space.")
+    slow_bench.fake.fail(error, slow_bench.fake.waiting(SaveResult)[0])
+    slow_bench.settle()
+    assert slow_bench.messages.newest.why == "the disk is full"
+    assert not slow_bench.fake.waiting(SaveResult)
+
+
+def test_that_without_a_result_there_is_nothing_to_save(make_bench, tmp_path):
+    bench = make_bench()
+    bench.pictures.save_result(tmp_path / "out.png")
+    assert "no result" in bench.messages.newest.what
+    assert not bench.fake.seen
+
+
+def test_that_an_earlier_result_is_not_saved_as_the_one_of_these_settings(slow_bench, tmp_path):
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.pictures.save_result(tmp_path / "out.png")
+    assert not slow_bench.fake.waiting(SaveResult)
+    assert "earlier result" in slow_bench.messages.newest.why
+    slow_bench.workspace.change(border=Border.ZERO)
+    slow_bench.pictures.save_result(tmp_path / "out.png")
+    assert len(slow_bench.fake.waiting(SaveResult)) == 1

@@ -1,0 +1,279 @@
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
+
+from engine.host.protocol import Filtered
+from engine.mask.mask import Mask
+from gui.engine_link.engine_state import EngineState
+from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture.view_mode import ViewMode
+from gui.explore.workspace import Workspace
+from tests.gui.made_pictures import filtered_of, handle_of
+
+COPY = Qt.DropAction.CopyAction
+
+
+@pytest.fixture
+def workspace():
+    return Workspace(Mask([[1.0]]))
+
+
+@pytest.fixture
+def engine_state():
+    return EngineState()
+
+
+@pytest.fixture
+def view(qtbot, workspace, engine_state):
+    view = PictureView(workspace, engine_state)
+    qtbot.addWidget(view)
+    view.resize(640, 480)
+    view.show()
+    return view
+
+
+@pytest.fixture
+def shown(view, workspace, engine_state, share):
+    """The view with a black 21 x 33 picture and its white result."""
+    workspace.set_picture(handle_of(np.zeros((21, 33, 3), np.uint8), share))
+    engine_state.filtered.emit(filtered_of(np.full((21, 33, 3), 255.0), share))
+    return view
+
+
+def place_of(view, row, column):
+    """The point of the canvas where the middle of a pixel lies (one device pixel a point offscreen)."""
+    x, y = view.canvas.view.transform.to_pane(column + 0.5, row + 0.5)
+    return QPoint(int(x), int(y))
+
+
+def colour_at(view, row, column):
+    return view.canvas.grab().toImage().pixelColor(place_of(view, row, column)).name()
+
+
+def test_that_without_a_picture_it_says_what_to_do(view):
+    assert view.empty_state.isVisible()
+    assert "Ctrl+O" in view.empty_state.text.text()
+
+
+def test_that_it_invites_to_nothing_while_the_first_picture_is_opened(view, engine_state):
+    engine_state.set_task("open", "opening astronaut")
+    assert view.empty_state.title.text() == "Opening astronaut …"
+    assert not view.empty_state.open_button.isVisible()
+    engine_state.end_task("open")
+    assert view.empty_state.title.text() == "No picture yet"
+    assert view.empty_state.open_button.isVisible()
+
+
+def test_that_original_is_left_and_result_right_of_the_handle(shown):
+    shown.canvas.handle.set_fraction(0.5)
+    assert colour_at(shown, 10, 5) == "#000000"
+    assert colour_at(shown, 10, 28) == "#ffffff"
+    shown.canvas.handle.set_fraction(0.0)
+    assert colour_at(shown, 10, 5) == "#ffffff"
+
+
+@pytest.mark.parametrize(("mode", "colour"), [(ViewMode.ORIGINAL, "#000000"), (ViewMode.RESULT, "#ffffff")])
+def test_that_one_alone_fills_the_pane(shown, mode, colour):
+    shown.set_mode(mode)
+    assert not shown.canvas.handle.isVisible()
+    assert colour_at(shown, 10, 5) == colour_at(shown, 10, 28) == colour
+
+
+def test_that_side_by_side_shows_the_same_place_twice(qtbot, shown):
+    shown.set_mode(ViewMode.SIDE_BY_SIDE)
+    left = place_of(shown, 3, 4)
+    right = left + QPoint(shown.canvas.width() - (shown.canvas.width() - 2) // 2, 0)
+    for point in (left, right):
+        with qtbot.waitSignal(shown.canvas.pixel_hovered, check_params_cb=lambda pixel: pixel == (3, 4)):
+            qtbot.mouseMove(shown.canvas, point)
+
+
+@pytest.mark.parametrize("pixel", [(0, 0), (20, 32), (7, 11)])
+def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace, engine_state, share, pixel):
+    pixels = np.arange(21 * 33 * 3).reshape(21, 33, 3).astype(np.uint16)
+    result = pixels.astype(np.float32) + 0.5
+    result[20, 32, 0] = np.nan
+    workspace.set_picture(handle_of(pixels, share))
+    engine_state.filtered.emit(filtered_of(result, share))
+    qtbot.mouseMove(view.canvas, place_of(view, *pixel))
+    words = view.readout.text().split()
+    assert words[:4] == ["row", str(pixel[0]), "col", str(pixel[1])]
+    assert words[5:8] == [str(value) for value in pixels[pixel]]
+    read = [float(word) for word in words[9:12]]
+    np.testing.assert_array_equal(
+        np.float32(read),
+        np.float32([f"{value:.1f}" if value >= 1000 else f"{value:.4g}" for value in result[pixel]]),
+    )
+
+
+def test_that_the_line_keeps_its_height(qtbot, shown):
+    before = shown.readout.height()
+    qtbot.mouseMove(shown.canvas, place_of(shown, 3, 3))
+    assert shown.readout.height() == before
+
+
+def test_that_the_wheel_zooms_around_the_cursor(shown):
+    point = place_of(shown, 6, 9)
+    before = shown.canvas.view.transform
+    shown.canvas.wheelEvent(
+        QWheelEvent(
+            QPointF(point),
+            QPointF(point),
+            QPoint(),
+            QPoint(0, 120),
+            Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier,
+            Qt.ScrollPhase.NoScrollPhase,
+            False,
+        )
+    )
+    after = shown.canvas.view.transform
+    assert after.zoom > before.zoom
+    assert shown.canvas.view.pixel_at(point.x(), point.y()) == (6, 9)
+
+
+def test_that_dragging_moves_the_picture(qtbot, shown):
+    shown.canvas.view.zoom_by(4)
+    before = shown.canvas.view.transform
+    qtbot.mousePress(shown.canvas, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
+    qtbot.mouseMove(shown.canvas, QPoint(110, 95))
+    qtbot.mouseRelease(shown.canvas, Qt.MouseButton.LeftButton)
+    after = shown.canvas.view.transform
+    assert (after.left - before.left, after.top - before.top) == (10, -5)
+
+
+@pytest.mark.parametrize(
+    ("key", "moved"),
+    [
+        (Qt.Key.Key_Left, (64, 0)),
+        (Qt.Key.Key_Right, (-64, 0)),
+        (Qt.Key.Key_Up, (0, 64)),
+        (Qt.Key.Key_Down, (0, -64)),
+    ],
+)
+def test_that_arrow_keys_pan(qtbot, shown, key, moved):
+    shown.canvas.view.zoom_to(100.0, 320, 200)
+    before = shown.canvas.view.transform
+    qtbot.keyClick(shown.canvas, key)
+    after = shown.canvas.view.transform
+    assert (after.left - before.left, after.top - before.top) == pytest.approx(moved, abs=1e-9)
+
+
+def test_that_zoom_slots_and_keys_change_the_percentage_shown(qtbot, shown):
+    shown.zoom_to_actual()
+    assert shown.toolbar.zoom_text.text() == "100 %"
+    qtbot.keyClick(shown.canvas, Qt.Key.Key_Plus)
+    shown.zoom_in()
+    assert shown.toolbar.zoom_text.text() == "200 %"
+    shown.zoom_out()
+    qtbot.keyClick(shown.canvas, Qt.Key.Key_Minus)
+    assert shown.toolbar.zoom_text.text() == "100 %"
+    shown.fit_to_window()
+    assert shown.canvas.view.is_fitted
+
+
+def test_that_a_new_result_keeps_the_place(shown, engine_state, share):
+    shown.canvas.view.zoom_to(40.0, 100, 100)
+    before = shown.canvas.view.transform
+    engine_state.filtered.emit(filtered_of(np.zeros((21, 33, 3)), share))
+    assert shown.canvas.view.transform == before
+
+
+def test_that_a_failed_run_leaves_the_last_result(shown, engine_state):
+    engine_state.filtered.emit(Filtered(None, None, "naive", "cuda:0", 0.0))
+    assert colour_at(shown, 10, 28) == "#ffffff"
+
+
+def test_that_a_result_of_another_size_is_not_shown(shown, engine_state, share):
+    engine_state.filtered.emit(filtered_of(np.zeros((5, 5, 3)), share))
+    assert colour_at(shown, 10, 28) == "#ffffff"
+
+
+def test_that_a_new_picture_waits_for_its_own_result(shown, workspace, share):
+    workspace.set_picture(handle_of(np.full((21, 33, 3), 9, np.uint8), share))
+    assert colour_at(shown, 10, 28) == "#090909"
+
+
+def test_that_released_pixels_leave_the_empty_pane(shown):
+    shown.release_pixels()
+    assert shown.empty_state.isVisible()
+    assert not shown.toolbar.mode_buttons.buttons()[0].isEnabled()
+
+
+def test_that_a_cursor_over_the_pane_survives_that_the_picture_goes(qtbot, qapp, shown):
+    qtbot.mouseMove(shown.canvas, place_of(shown, 3, 3))
+    shown.release_pixels()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    shown.canvas.pixel_hovered.emit(None)
+    assert shown.readout.text() == ""
+
+
+def test_that_the_range_mode_is_a_setting(qtbot, view, workspace):
+    box = view.toolbar.range_box
+    box.setCurrentIndex(1)
+    box.activated.emit(1)
+    assert workspace.settings.range_mode == "absolute"
+    workspace.change(range_mode="rescale")
+    assert box.currentData() == "rescale"
+
+
+def test_that_results_that_the_kernel_has_clipped_are_shown_in_no_other_way(shown, workspace):
+    box = shown.toolbar.range_box
+    workspace.change(range_mode="absolute", result_type="same")
+    assert box.currentData() == "clip"
+    assert not box.isEnabled()
+    assert "clipped already" in box.toolTip()
+    workspace.change(result_type="float32")
+    assert box.currentData() == "absolute"
+    assert box.isEnabled()
+
+
+def drop(view, urls):
+    data = QMimeData()
+    data.setUrls(urls)
+    nothing = (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    enter = QDragEnterEvent(QPoint(9, 9), COPY, data, *nothing)
+    enter.ignore()
+    view.dragEnterEvent(enter)
+    if enter.isAccepted():
+        view.dropEvent(QDropEvent(QPointF(9, 9), COPY, data, *nothing))
+    return enter.isAccepted()
+
+
+def test_that_dropped_files_are_told_by_their_paths(qtbot, view):
+    with qtbot.waitSignal(view.files_dropped) as dropped:
+        assert drop(view, [QUrl.fromLocalFile("/a/b c.png"), QUrl.fromLocalFile("/d.tif")])
+    assert dropped.args == [["/a/b c.png", "/d.tif"]]
+
+
+@pytest.mark.parametrize("urls", [[], [QUrl("https://example.org/a.png")]], ids=["no files", "a web address"])
+def test_that_other_drags_are_refused(view, urls):
+    assert not drop(view, urls)
+
+
+def test_that_large_zooms_write_the_numbers_into_the_pixels(shown):
+    shown.set_mode(ViewMode.ORIGINAL)
+    shown.canvas.view.zoom_to(40.0, 320, 200)
+    assert not has_bright_text(shown)
+    shown.canvas.view.zoom_to(60.0, 320, 200)
+    assert has_bright_text(shown)
+
+
+def has_bright_text(view):
+    """Whether something bright is written around the middle of a black picture."""
+    image = view.canvas.grab().toImage()
+    return any(image.pixelColor(x, y).lightness() > 200 for x in range(280, 360) for y in range(160, 240))
+
+
+def test_that_an_earlier_result_is_called_so_on_the_picture_and_beside_its_numbers(shown, engine_state):
+    shown.canvas.pixel_hovered.emit((10, 5))
+    before = shown.canvas.grab().toImage()
+    engine_state.set_result_earlier(True)
+    assert "earlier result 255" in shown.readout.text()
+    assert "earlier result 255" in shown.readout.accessibleDescription()
+    assert "earlier result" in shown.canvas.accessibleDescription()
+    assert shown.canvas.grab().toImage() != before
+    engine_state.set_result_earlier(False)
+    assert "earlier" not in shown.readout.text()
+    assert shown.canvas.grab().toImage() == before

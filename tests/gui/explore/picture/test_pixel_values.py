@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from gui.explore.picture.pixel_values import PixelValues, value_text
+from tests.gui.made_pictures import handle_of
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.uint8(255), "255"),
+        (np.uint16(65535), "65535"),
+        (np.float32(52.25), "52.25"),
+        (np.float32(131), "131.0"),
+        (np.float32(-2.5), "−2.500"),
+        (np.float32(0), "0.0"),
+        (np.float32(65535), "65535.0"),
+        (np.float32(np.nan), "NaN"),
+        (np.float32(np.inf), "∞"),
+        (np.float32(-np.inf), "−∞"),
+    ],
+)
+def test_that_a_number_is_written_in_few_digits(value, text):
+    assert value_text(value) == text
+
+
+@pytest.mark.parametrize("place", [(0, 0), (4, 6), (0, 6), (4, 0)])
+def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share, place):
+    pixels = np.arange(5 * 7 * 3, dtype=np.uint8).reshape(5, 7, 3)
+    values = PixelValues(handle_of(pixels, share))
+    values.set_result(share(pixels.astype(np.float32) + 0.5))
+    reading = values.at(*place)
+    assert reading.original == tuple(str(value) for value in pixels[place])
+    assert [float(text) for text in reading.result] == [value + 0.5 for value in pixels[place]]
+
+
+def test_that_alpha_is_read_where_the_picture_has_it(share):
+    pixels = np.zeros((2, 3, 1), np.uint16)
+    alpha = np.array([[0, 1, 2], [3, 4, 65535]], np.uint16)
+    assert PixelValues(handle_of(pixels, share, alpha)).at(1, 2).alpha == "65535"
+    assert PixelValues(handle_of(pixels, share)).at(1, 2).alpha is None
+
+
+def test_that_without_a_result_there_is_none_to_read(share):
+    values = PixelValues(handle_of(np.zeros((2, 2, 1), np.uint8), share))
+    assert values.at(0, 0).result is None
+    assert values.result_texts(0, 0) == ()

@@ -1,0 +1,65 @@
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QWidget
+
+from gui.explore.picture.split_handle import WIDTH, SplitHandle
+
+
+@pytest.fixture
+def pane(qtbot):
+    pane = QWidget()
+    qtbot.addWidget(pane)
+    pane.resize(200, 100)
+    pane.show()
+    return pane
+
+
+@pytest.fixture
+def handle(pane):
+    handle = SplitHandle(pane)
+    handle.place()
+    handle.show()
+    return handle
+
+
+def test_that_it_begins_in_the_middle(handle):
+    assert handle.geometry().center().x() == 100
+
+
+def test_that_dragging_moves_it_with_the_cursor(qtbot, handle):
+    middle = QPoint(WIDTH // 2, 50)
+    qtbot.mousePress(handle, Qt.MouseButton.LeftButton, pos=middle)
+    with qtbot.waitSignal(handle.moved) as moved:
+        qtbot.mouseMove(handle, middle + QPoint(50, 0))
+    qtbot.mouseRelease(handle, Qt.MouseButton.LeftButton)
+    assert moved.args == [0.75]
+    assert handle.geometry().center().x() == 150
+
+
+def test_that_a_cursor_without_a_button_does_not_move_it(qtbot, handle):
+    qtbot.mouseMove(handle, QPoint(WIDTH - 1, 50))
+    assert handle.fraction == 0.5
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier", "place"),
+    [
+        (Qt.Key.Key_Left, Qt.KeyboardModifier.NoModifier, 0.49),
+        (Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier, 0.6),
+        (Qt.Key.Key_Home, Qt.KeyboardModifier.NoModifier, 0.0),
+        (Qt.Key.Key_End, Qt.KeyboardModifier.NoModifier, 1.0),
+    ],
+)
+def test_that_keys_move_it(qtbot, handle, key, modifier, place):
+    qtbot.keyClick(handle, key, modifier)
+    assert handle.fraction == pytest.approx(place, abs=1e-12)
+
+
+def test_that_it_stays_in_the_pane(handle):
+    handle.set_fraction(1.7)
+    assert handle.fraction == 1.0
+
+
+def test_that_its_place_is_told_to_screen_readers(handle):
+    handle.set_fraction(0.25)
+    assert "25 %" in handle.accessibleDescription()

@@ -1,0 +1,83 @@
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QToolButton
+from pytestqt.qtbot import QtBot
+
+from gui.explore.results.results_columns import POSITION, Key
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.results_panel import ResultsPanel
+from tests.gui.made_results import make_failure, make_result, make_workspace
+
+
+def make_panel(qtbot: QtBot) -> tuple[ResultsPanel, ResultsModel]:
+    results, workspace = ResultsModel(), make_workspace()
+    panel = ResultsPanel(results, workspace)
+    results.setParent(panel)
+    workspace.setParent(panel)
+    qtbot.addWidget(panel)
+    panel.show()
+    return panel, results
+
+
+def button(panel: ResultsPanel, text: str) -> QToolButton:
+    return next(found for found in panel.findChildren(QToolButton) if found.text() == text)
+
+
+def test_that_an_empty_panel_says_what_will_be_there_and_how_to_fill_it(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    shown = [label.text() for label in panel.findChildren(QLabel) if label.isVisible()]
+    assert any("Run" in text for text in shown)
+    assert not button(panel, "CSV").isEnabled()
+    results.add(make_result())
+    assert panel.table.isVisible()
+    assert button(panel, "CSV").isEnabled()
+
+
+def test_that_copy_takes_the_selected_rows_in_the_order_shown(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    for variant, kernel_ms in (("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5)):
+        results.add(make_result(variant, kernel_ms))
+    panel.table.sortByColumn(POSITION[Key.KERNEL], Qt.SortOrder.AscendingOrder)
+    panel.table.selectRow(0)
+    qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["Variant", "tiled"]
+    assert "40" in lines[1].split("\t")
+
+
+def test_that_copy_takes_every_row_where_none_is_selected(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    for variant in ("cpu-serial", "naive"):
+        results.add(make_result(variant))
+    qtbot.mouseClick(button(panel, "Copy"), Qt.MouseButton.LeftButton)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["Variant", "cpu-serial", "naive"]
+
+
+def test_that_the_buttons_ask_for_files_and_clear(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    results.add(make_failure())
+    with qtbot.waitSignal(panel.save_csv_requested):
+        button(panel, "CSV").click()
+    with qtbot.waitSignal(panel.save_json_requested):
+        button(panel, "JSON").click()
+    button(panel, "Clear").click()
+    assert results.results() == ()
+
+
+def test_that_the_baseline_of_the_workspace_is_that_of_the_table(qtbot: QtBot) -> None:
+    results, workspace = ResultsModel(), make_workspace()
+    panel = ResultsPanel(results, workspace)
+    qtbot.addWidget(panel)
+    workspace.change(baseline="naive")
+    assert results.baseline == "naive"
+
+
+def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    results.add(make_result())
+    panel.resize(480, 240)
+    width = panel.table.viewport().width()
+    for key in (Key.VARIANT, Key.KERNEL, Key.SPEEDUP):
+        position = POSITION[key]
+        assert panel.table.columnViewportPosition(position) + panel.table.columnWidth(position) <= width

@@ -1,0 +1,187 @@
+import pytest
+
+from engine.errors import BadValue, OutOfDeviceMemory
+from engine.geometry.border import Border
+from engine.host.protocol import CheckVariants, Preview, Run
+from gui.page.messages import Severity
+
+
+def runs(bench):
+    return bench.fake.waiting(Run)
+
+
+def statuses(bench):
+    return [(result.variant, bool(result.failure)) for result in bench.results.results()]
+
+
+def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
+    before = bench.state.last_result
+    bench.runs.run()
+    bench.settle()
+    assert statuses(bench) == [("cpu-parallel", False)]
+    assert bench.state.last_result is not before
+    assert bench.state.last_result.result is bench.results.results()[0]
+    assert not bench.state.running
+
+
+def test_that_without_a_picture_nothing_is_run(make_bench):
+    bench = make_bench()
+    bench.runs.run()
+    bench.runs.run_every_variant()
+    assert not bench.state.running
+    assert not bench.fake.seen
+
+
+def test_that_a_second_run_is_not_begun_while_one_goes_on(slow_bench):
+    slow_bench.runs.run()
+    slow_bench.runs.run()
+    assert len(runs(slow_bench)) == 1
+
+
+def test_that_every_available_variant_is_run_in_order(bench):
+    bench.runs.run_every_variant()
+    bench.settle()
+    assert statuses(bench) == [("cpu-serial", False), ("cpu-parallel", False), ("naive", False)]
+
+
+def test_that_every_run_has_the_job_of_the_beginning(slow_bench):
+    slow_bench.runs.run_every_variant()
+    slow_bench.fake.answer_all(CheckVariants)
+    slow_bench.settle()
+    slow_bench.fake.answer(runs(slow_bench)[0])
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.settle()
+    assert runs(slow_bench)[0].request.job.border is Border.ZERO
+
+
+def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
+    shown = slow_bench.state.last_result
+    slow_bench.runs.run()
+    slow_bench.workspace.change(border=Border.WRAP)
+    slow_bench.fake.answer(runs(slow_bench)[0])
+    slow_bench.settle()
+    assert len(slow_bench.results.results()) == 1
+    assert slow_bench.state.last_result is shown
+    assert slow_bench.fake.waiting(Preview)
+
+
+def test_that_progress_names_the_variant_and_counts_them(slow_bench):
+    slow_bench.runs.run_every_variant()
+    slow_bench.fake.answer_all(CheckVariants)
+    slow_bench.settle()
+    slow_bench.fake.answer(runs(slow_bench)[0])
+    slow_bench.settle()
+    slow_bench.fake.tell("verifying", 0.5, runs(slow_bench)[0])
+    slow_bench.settle()
+    assert slow_bench.state.stage == "CPU, all cores (2 of 3): verifying"
+    assert slow_bench.state.fraction == 0.5
+
+
+def test_that_cancel_stops_the_run_and_those_that_wait(slow_bench):
+    slow_bench.runs.run_every_variant()
+    slow_bench.fake.answer_all(CheckVariants)
+    slow_bench.settle()
+    slow_bench.fake.answer(runs(slow_bench)[0])
+    slow_bench.settle()
+    slow_bench.runs.cancel()
+    assert slow_bench.state.cancelling
+    slow_bench.settle()
+    assert [request.job.variant for request in slow_bench.fake.cancelled] == ["cpu-parallel"]
+    assert statuses(slow_bench) == [("cpu-serial", False)]
+    assert not slow_bench.state.running
+    assert not slow_bench.state.cancelling
+    assert slow_bench.messages.newest is None
+
+
+def test_that_cancel_before_the_first_run_of_every_variant_stops_it(slow_bench):
+    slow_bench.runs.run_every_variant()
+    slow_bench.runs.cancel()
+    slow_bench.settle()
+    assert not slow_bench.state.running
+    assert not runs(slow_bench)
+
+
+def test_that_a_failed_run_becomes_a_row_with_its_reason_and_the_others_go_on(slow_bench):
+    slow_bench.runs.run_every_variant()
+    slow_bench.fake.answer_all(CheckVariants)
+    slow_bench.settle()
+    error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
+    slow_bench.fake.fail(error, runs(slow_bench)[0])
+    slow_bench.settle()
+    for _ in range(2):
+        slow_bench.fake.answer(runs(slow_bench)[0])
+        slow_bench.settle()
+    assert statuses(slow_bench) == [("cpu-serial", True), ("cpu-parallel", False), ("naive", False)]
+    assert "9 GB" in slow_bench.results.results()[0].failure
+    assert slow_bench.messages.newest.severity is Severity.ERROR
+
+
+def test_that_a_lost_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
+    slow_bench.runs.run()
+    slow_bench.fake.lose()
+    slow_bench.settle()
+    assert statuses(slow_bench) == [("auto", True)]
+    assert "SIGKILL" in slow_bench.results.results()[0].failure
+    assert "The engine's process ended" in slow_bench.messages.newest.what
+    assert not slow_bench.state.running
+    slow_bench.fake.become_ready()
+    slow_bench.settle()
+    assert "A new one is running" in slow_bench.messages.newest.remedy
+    slow_bench.fake.automatic = True
+    slow_bench.fake.answer_all(Preview)
+    slow_bench.runs.run()
+    slow_bench.settle()
+    assert statuses(slow_bench) == [("auto", True), ("cpu-parallel", False)]
+
+
+def test_that_a_lost_simulator_fails_its_run_in_words_and_the_next_run_may_begin(slow_bench):
+    slow_bench.workspace.change(device="simulator")
+    slow_bench.runs.run()
+    slow_bench.fake.lose_simulator()
+    slow_bench.settle()
+    assert statuses(slow_bench) == [("auto", True)]
+    assert "SIGKILL" in slow_bench.messages.of("run").why
+    assert slow_bench.state.is_ready
+    assert not slow_bench.state.running
+
+
+def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
+    slow_bench.fake.use_cuda = False
+    slow_bench.fake.lose()
+    slow_bench.settle()
+    assert slow_bench.messages.newest.action == "Try the GPU again"
+    slow_bench.messages.action_chosen.emit("engine")
+    slow_bench.settle()
+    assert slow_bench.fake.use_cuda
+    assert slow_bench.messages.of("engine") is None
+
+
+def test_that_no_variant_at_all_is_told(make_bench):
+    reasons = dict.fromkeys(
+        ("cpu-serial", "cpu-parallel", "naive", "tiled", "cached"), "the mask is too large"
+    )
+    bench = make_bench(unavailable=reasons)
+    bench.open()
+    bench.runs.run_every_variant()
+    bench.settle()
+    assert "the mask is too large" in bench.messages.newest.why
+    assert not bench.state.running
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_that_no_memory_is_left_behind_by_runs(bench, every):
+    for _ in range(3):
+        (bench.runs.run_every_variant if every else bench.runs.run)()
+        bench.settle()
+    shown = {bench.workspace.picture.pixels.name, bench.state.last_result.values.name}
+    assert bench.fake.leaked == shown
+
+
+def test_that_the_message_of_a_run_goes_with_the_next_change_of_the_job(slow_bench):
+    slow_bench.runs.run()
+    slow_bench.settle()
+    slow_bench.fake.fail(BadValue("the block", "it has no threads", "Use 8 x 8."))
+    slow_bench.settle()
+    assert slow_bench.messages.of("run") is not None
+    slow_bench.workspace.change(border=Border.WRAP)
+    assert slow_bench.messages.of("run") is None

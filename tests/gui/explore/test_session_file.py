@@ -1,0 +1,156 @@
+import json
+import os
+
+import pytest
+
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from gui.explore.session_file import LARGEST_BYTES, Session, SessionError, load_session, save_session
+from gui.explore.workspace import Settings
+
+MASK = Mask([[0.1, -2.5], [1 / 3, 4e-9], [0, 7]], anchor=(2, 0), offset=-3.25, name="Größe ±")
+SETTINGS = Settings(
+    border=Border.CONSTANT,
+    cval=12.5,
+    flip=True,
+    normalise=True,
+    variant="tiled",
+    device="cuda:0",
+    block=Block(32, 4),
+    range_mode="absolute",
+    baseline="naive",
+    layout=Layout.PACKED,
+    result_type="same",
+)
+
+
+def document() -> dict:
+    return {
+        "format": "haloscope-session",
+        "version": 1,
+        "picture": {"path": "", "sample": "camera"},
+        "mask": {"name": "Box", "weights": [[1, 1], [1, 1]], "anchor": [1, 1], "offset": 0},
+        "settings": {"border": "wrap", "block": [16, 16]},
+    }
+
+
+def test_that_a_session_comes_back_as_it_was_saved(tmp_path):
+    session = Session(str(tmp_path / "photo.png"), "", MASK, SETTINGS)
+    save_session(tmp_path / "work.json", session)
+    back = load_session(tmp_path / "work.json")
+    assert back == session
+    assert back.mask.name == MASK.name
+
+
+def test_that_what_is_missing_in_the_settings_has_its_default(tmp_path):
+    (tmp_path / "work.json").write_text(json.dumps(document()))
+    session = load_session(tmp_path / "work.json")
+    assert session.settings == Settings(border=Border.WRAP, block=Block(16, 16))
+    assert session.sample == "camera"
+
+
+def test_that_a_relative_picture_lies_beside_the_session(tmp_path):
+    (tmp_path / "work.json").write_text(json.dumps(document() | {"picture": {"path": "photo.png"}}))
+    assert load_session(tmp_path / "work.json").picture_path == str(tmp_path / "photo.png")
+
+
+def changed(part: str, **fields) -> dict:
+    values = document()
+    values[part] = values[part] | fields
+    return values
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        (document() | {"format": "other"}, "format"),
+        (document() | {"version": 2}, "version"),
+        (document() | {"version": True}, "version"),
+        (document() | {"picture": []}, "picture"),
+        (document() | {"mask": None}, "mask"),
+        (changed("picture", path=3), "path"),
+        (changed("picture", path="a\0b"), "path"),
+        (changed("picture", path="\ud800.png"), "no character"),
+        (changed("mask", name="\ud800"), "no character"),
+        (changed("mask", weights=[]), "weights"),
+        (changed("mask", name="n" * 300), "more than 200 characters"),
+        (changed("mask", weights=[[1], [1, 2]]), "rows differ in length"),
+        (changed("mask", weights=[["1"]]), "weights"),
+        (changed("mask", weights=[[True]]), "weights"),
+        (changed("mask", weights=[[1e300]]), "float32"),
+        (changed("mask", weights=[[10**400]]), "mask"),
+        (changed("mask", weights=[[1]] * 128), "1 to 127 rows"),
+        (changed("mask", weights=[[1, 1]] * 64), "1 to 63"),
+        (changed("mask", weights=[[1] * 128]), "1 to 127"),
+        (changed("mask", anchor=[2, 0]), "anchor"),
+        (changed("mask", anchor=[0.5, 0]), "anchor"),
+        (changed("mask", offset="1"), "offset"),
+        (changed("settings", border="torus"), "torus"),
+        (changed("settings", layout="dense"), "layout"),
+        (changed("settings", result_type="uint8"), "result_type"),
+        (changed("settings", flip=1), "flip"),
+        (changed("settings", cval=10**400), "cval"),
+        (changed("settings", block=[0, 16]), "block"),
+        (changed("settings", block=[16]), "block"),
+        (changed("settings", block=[16, 2048]), "block"),
+        (changed("settings", block="16x16"), "block"),
+        (changed("settings", range_mode="wrap"), "range_mode"),
+        (changed("settings", variant=None), "variant"),
+        (changed("settings", variant="x" * 5000), "variant"),
+    ],
+)
+def test_that_a_bad_value_is_refused_by_name(tmp_path, values, word):
+    (tmp_path / "bad.json").write_text(json.dumps(values))
+    with pytest.raises(SessionError) as refused:
+        load_session(tmp_path / "bad.json")
+    assert "bad.json" in refused.value.what
+    assert word in refused.value.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[1]",
+        "\ufeff\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
+        '{"format": "haloscope-session", "version": NaN}',
+        '{"format": "haloscope-session", "version": 1e999}',
+        '{"format": "haloscope-session", "format": "haloscope-session", "version": 1}',
+        "[" * 100_000,
+        "1" * 5000,
+    ],
+    ids=["empty", "cut", "list", "bytes", "NaN", "infinite", "twice", "deep", "digits"],
+)
+def test_that_a_damaged_file_is_refused_in_words(tmp_path, text):
+    (tmp_path / "bad.json").write_text(text)
+    with pytest.raises(SessionError) as refused:
+        load_session(tmp_path / "bad.json")
+    assert refused.value.why
+    assert refused.value.remedy
+
+
+def test_that_a_huge_file_is_refused_before_it_is_parsed(tmp_path):
+    (tmp_path / "huge.json").write_text("[" * (LARGEST_BYTES + 1))
+    with pytest.raises(SessionError, match="bytes"):
+        load_session(tmp_path / "huge.json")
+
+
+@pytest.mark.parametrize("name", ["none.json", "."])
+def test_that_a_session_that_is_not_there_is_told(tmp_path, name):
+    with pytest.raises(SessionError):
+        load_session(tmp_path / name)
+
+
+def test_that_a_pipe_is_refused_instead_of_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    with pytest.raises(SessionError, match="it is a device or a pipe, not a file"):
+        load_session(tmp_path / "pipe.json")
+
+
+def test_that_a_picture_whose_name_is_not_utf_8_comes_back(tmp_path):
+    name = os.fsdecode(bytes(tmp_path) + b"/\xff.png")
+    save_session(tmp_path / "session.json", Session(name, "", MASK, SETTINGS))
+    assert load_session(tmp_path / "session.json").picture_path == name

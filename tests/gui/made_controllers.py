@@ -1,0 +1,54 @@
+"""Controllers and state around a fake engine, without any widget."""
+
+from PySide6.QtCore import QCoreApplication, QEvent
+
+from engine.host.protocol import OpenPicture, Preview
+from engine.mask.presets import preset
+from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_start import StartedEngine
+from gui.engine_link.engine_state import EngineState
+from gui.explore.display import Display
+from gui.explore.picture.picture_controller import PictureController
+from gui.explore.preview_controller import PreviewController
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.run_controller import RunController
+from gui.explore.session_controller import SessionController
+from gui.explore.workspace import Workspace
+from gui.page.messages import Messages
+from gui.shell.engine_messages import EngineMessages
+from tests.gui.fake_engine import FakeEngineClient
+
+
+class Bench:
+    """Controllers and state around a fake engine, without any widget."""
+
+    def __init__(self, **options):
+        self.engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks, **options))
+        self.fake = self.engine.client
+        self.workspace = Workspace(preset("sharpen"))
+        self.state = EngineState()
+        self.messages = Messages()
+        self.results = ResultsModel()
+        self.link = EngineLink(self.engine, self.state)
+        self.engine_messages = EngineMessages(self.link, self.messages)
+        self.display = Display(self.workspace, self.state, self.link.keeper)
+        parts = (self.workspace, self.state, self.link, self.messages, self.display)
+        self.pictures = PictureController(*parts)
+        self.previews = PreviewController(*parts)
+        self.runs = RunController(*parts, self.results)
+        self.sessions = SessionController(self.workspace, self.pictures, self.messages)
+
+    def settle(self):
+        """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
+        for _ in range(20):
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
+            QCoreApplication.processEvents()
+
+    def open(self, name="photo.png"):
+        """Open a picture and show its preview."""
+        automatic, self.fake.automatic = self.fake.automatic, True
+        self.pictures.open_sample(name)
+        self.settle()
+        self.fake.automatic = automatic
+        assert self.workspace.picture is not None
+        assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)

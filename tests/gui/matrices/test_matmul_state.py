@@ -1,0 +1,130 @@
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
+
+from engine.tasks.product.problem import MatrixProduct
+from gui.matrices.matmul_columns import COLUMNS, Key
+from gui.matrices.matmul_figure import limit_words, tile_figure
+from gui.matrices.matmul_model import MatmulModel
+from gui.matrices.matmul_state import MatmulState
+from tests.gui.made_products import made_product, made_rows
+
+PRODUCT = MatrixProduct(1024, 1024, 1024)
+POSITION = {column.key: position for position, column in enumerate(COLUMNS)}
+
+
+@pytest.fixture
+def state(qapp):
+    return MatmulState()
+
+
+def test_that_a_square_product_follows_its_rows(state):
+    state.change(product=MatrixProduct(64, 3, 5))
+    assert state.settings.product == MatrixProduct(64, 64, 64)
+    state.change(square=False)
+    state.change(product=MatrixProduct(64, 3, 5))
+    assert state.settings.product == MatrixProduct(64, 3, 5)
+    state.change(square=True)
+    assert state.settings.product == MatrixProduct(64, 64, 64)
+
+
+def test_that_only_a_change_is_told(state, qtbot):
+    with qtbot.assertNotEmitted(state.settings_changed):
+        state.change(tiles=(4, 8, 16, 32))
+    with qtbot.waitSignal(state.settings_changed):
+        state.change(tiles=(4,))
+
+
+def test_that_what_ran_takes_the_place_of_what_was_counted(state):
+    rows = made_rows(PRODUCT, (4, 16), cuda=True)
+    state.set_counted(rows)
+    state.add(made_product(rows[2]))
+    assert [row.gflops is not None for row in state.rows] == [False, False, True, False, False]
+    assert state.runnable == rows
+    # The tile goes and comes back: what was measured is still about the same product.
+    state.set_counted(made_rows(PRODUCT, (16,), cuda=True))
+    assert [row.gflops for row in state.rows] == [None] * 3
+    state.set_counted(rows)
+    assert state.rows[2].gflops is not None
+
+
+def test_that_another_product_or_device_forgets_what_was_measured(state):
+    for change in ({"product": MatrixProduct(8, 8, 8)}, {"device": "simulator"}):
+        rows = made_rows(state.settings.product, (4,), cuda=True)
+        state.set_counted(rows)
+        state.add(made_product(rows[0]))
+        state.change(**change)
+        assert state.rows == ()
+        # One that was on its way is about the product of before.
+        state.set_counted(made_rows(state.settings.product, (4,), cuda=True))
+        if "product" in change:
+            state.add(made_product(rows[0]))
+        assert state.rows[0].verification is None
+
+
+def cell(model: MatmulModel, row: int, key: Key, role=Qt.ItemDataRole.DisplayRole):
+    return model.index(row, POSITION[key]).data(role)
+
+
+def test_that_the_table_shows_counts_limits_and_proof(state):
+    model = MatmulModel(state)
+    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    rows = made_rows(PRODUCT, (16,), cuda=True)
+    state.set_counted(rows)
+    assert model.rowCount() == 3
+    assert [cell(model, row, Key.CGMA) for row in range(3)] == ["1", "16", "–"]
+    assert [cell(model, row, Key.LECTURE) for row in range(3)] == ["21.60", "345.6", "–"]
+    assert [cell(model, row, Key.LIMIT) for row in range(3)] == ["1,000", "16,000", "–"]
+    assert [cell(model, row, Key.KERNEL) for row in range(3)] == ["–"] * 3
+    assert cell(model, 2, Key.VARIANT) == "numpy (BLAS)"
+    assert cell(model, 0, Key.STATUS) == "not run yet"
+    state.add(made_product(rows[1]))
+    assert cell(model, 1, Key.KERNEL) == "2.000"
+    assert cell(model, 1, Key.GFLOPS) == "1,074"
+    assert cell(model, 1, Key.REACHED) == "6.71 %"
+    assert (cell(model, 1, Key.ERROR), cell(model, 1, Key.BOUND)) == ("1.2e-06", "3e-05")
+    assert cell(model, 1, Key.STATUS) == "verified"
+    assert "3 samples" in cell(model, 1, Key.KERNEL, Qt.ItemDataRole.ToolTipRole)
+    assert "every element" in cell(model, 1, Key.STATUS, Qt.ItemDataRole.ToolTipRole)
+
+
+def test_that_what_cannot_run_says_why_and_is_counted_all_the_same(state):
+    model = MatmulModel(state)
+    state.set_counted(made_rows(PRODUCT, (16,)))
+    assert cell(model, 1, Key.STATUS) == "No NVIDIA driver was found"
+    assert "Choose numpy" in cell(model, 1, Key.STATUS, Qt.ItemDataRole.ToolTipRole)
+    assert cell(model, 1, Key.CGMA) == "16"
+    assert [row.variant for row in state.runnable] == ["numpy"]
+
+
+def test_that_a_measured_row_leaves_the_others_selected(state, qtbot):
+    model = MatmulModel(state)
+    rows = made_rows(PRODUCT, (4, 16), cuda=True)
+    state.set_counted(rows)
+    with qtbot.assertNotEmitted(model.modelReset), qtbot.waitSignal(model.dataChanged):
+        state.add(made_product(rows[0]))
+
+
+def test_that_every_column_teaches():
+    assert [column.header for column in COLUMNS if not column.teaches.endswith(".")] == []
+
+
+def test_that_the_figure_has_what_was_measured_and_dashed_what_the_bandwidth_allows():
+    rows = made_rows(PRODUCT, (4, 16), cuda=True)
+    run = [*rows[:2], made_product(rows[2], 4.0), made_product(rows[3]), made_product(rows[4], 40.0)]
+    figure = tile_figure(run)
+    assert [curve.name for curve in figure.series] == ["matmul-naive", "matmul-tiled", "numpy (BLAS)"]
+    assert figure.series[0].y == (None, None)
+    assert figure.series[1].x == (4.0, 16.0)
+    assert figure.series[1].y == (run[2].gflops, run[3].gflops)
+    assert figure.series[2].y == (run[4].gflops,) * 2
+    assert [curve.y for curve in figure.printed] == [(1000.0, 1000.0), (4000.0, 16000.0)]
+    assert limit_words(run) == "limit at 4,000 GB/s"
+
+
+def test_that_without_a_known_bandwidth_the_lectures_limit_is_drawn():
+    rows = made_rows(PRODUCT, (4, 16))
+    naive, tiled = tile_figure(rows).printed
+    assert naive.y == (pytest.approx(21.6), pytest.approx(21.6))
+    assert tiled.y == (pytest.approx(86.4), pytest.approx(345.6))
+    assert limit_words(rows) == "limit at 86.4 GB/s"

@@ -1,0 +1,62 @@
+from collections import Counter
+
+import pytest
+from PySide6.QtGui import QKeySequence
+
+from engine.image.samples import SAMPLES
+from engine.mask.presets import preset
+from gui.explore.workspace import Workspace
+from gui.page.actions import Actions
+
+
+@pytest.fixture
+def workspace(qapp):
+    return Workspace(preset("sharpen"))
+
+
+@pytest.fixture
+def actions(workspace):
+    actions = Actions()
+    actions.add_history(workspace.undo_stack)
+    return actions
+
+
+def test_that_every_action_has_words_that_teach(actions):
+    for action in actions.all():
+        assert action.text().strip("&…"), action.objectName()
+        assert action.toolTip().endswith((".", ")")), action.objectName()
+        assert len(action.toolTip()) > len(action.text()), action.objectName()
+
+
+def test_that_no_two_actions_share_a_shortcut(actions):
+    keys = Counter(keys.toString() for action in actions.all() for keys in action.shortcuts())
+    assert [text for text, count in keys.items() if count > 1] == []
+
+
+def test_that_every_action_but_a_choice_has_a_shortcut_that_its_tooltip_names(actions):
+    for action in actions.all():
+        if not action.isCheckable():
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            assert keys, action.objectName()
+            assert f"({keys})" in action.toolTip(), action.objectName()
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [("open", "Ctrl+O"), ("run", "Ctrl+R"), ("cancel", "Esc"), ("quit", "Ctrl+Q"), ("undo", "Ctrl+Z")],
+)
+def test_that_people_find_the_keys_that_they_know(actions, name, keys):
+    assert actions[name].shortcut().toString() == keys
+
+
+def test_that_every_sample_can_be_opened(actions):
+    assert [action.data() for action in actions.samples] == [sample.key for sample in SAMPLES]
+
+
+def test_that_undo_names_the_step_and_still_teaches(actions, workspace, qapp):
+    workspace.set_mask(preset("box-3"), "Choose Box")
+    qapp.processEvents()
+    assert actions["undo"].text() == "&Undo Choose Box"
+    assert "Ctrl+Z" in actions["undo"].toolTip()
+    actions["undo"].trigger()
+    assert workspace.mask == preset("sharpen")

@@ -1,0 +1,160 @@
+"""Closing the window while a file is being saved."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+
+from engine.errors import FileWriteError
+from engine.host.protocol import SaveResult
+from gui.shell.app import Haloscope
+from gui.shell.saving_dialog import SavingDialog
+
+FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
+
+
+@pytest.fixture
+def saving(open_window, tmp_path):
+    """A window whose engine is at saving x.png."""
+    haloscope: Haloscope = open_window()
+    haloscope.link._client.automatic = False
+    haloscope.pictures.save_result(tmp_path / "x.png")
+    return haloscope
+
+
+def engine_of(haloscope):
+    return haloscope.link._client
+
+
+def press(qtbot, dialog: SavingDialog, text: str) -> None:
+    (button,) = (found for found in dialog.findChildren(QPushButton) if found.text().replace("&", "") == text)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+@pytest.mark.parametrize("how", ["window", "quit"])
+def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(
+    qtbot, saving, tmp_path: Path, how: str
+):
+    if how == "window":
+        assert not saving.window.close()
+    else:
+        saving.actions["quit"].trigger()
+    assert saving.window.isVisible()
+    dialog = saving.closing.dialog
+    assert dialog.isVisible()
+    assert dialog._what.text() == "Saving x.png…"
+    press(qtbot, dialog, "Wait")
+    assert saving.window.isVisible()
+    engine_of(saving).answer()
+    qtbot.waitUntil(lambda: not saving.window.isVisible())
+    assert (tmp_path / "x.png").exists()
+
+
+def test_that_a_window_closes_at_once_when_nothing_is_being_saved(open_window):
+    haloscope = open_window()
+    assert haloscope.window.close()
+    assert haloscope.closing.dialog is None
+
+
+def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
+    saving.courses.save("lab", tmp_path)
+    saving.window.close()
+    assert saving.closing.dialog._what.text() == "Saving x.png and 1 more…"
+    engine_of(saving).answer()
+    qtbot.waitUntil(lambda: saving.closing.dialog._what.text() == "Saving lab-tables…")
+    engine_of(saving).answer()
+    qtbot.waitUntil(lambda: not saving.window.isVisible())
+
+
+def test_that_a_save_that_fails_keeps_the_window_open_with_its_error(qtbot, saving):
+    saving.window.close()
+    press(qtbot, saving.closing.dialog, "Wait")
+    engine_of(saving).fail(FULL)
+    qtbot.waitUntil(lambda: saving.closing.dialog is None)
+    assert saving.window.isVisible()
+    assert "The disk is full" in saving.window.message_bar.text
+    assert saving.window.close()
+
+
+def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
+    saving.window.close()
+    press(qtbot, saving.closing.dialog, "Discard")
+    assert not saving.window.isVisible()
+    assert not (tmp_path / "x.png").exists()
+
+
+def test_that_enter_never_discards(qtbot, saving, tmp_path):
+    saving.window.close()
+    for _ in range(2):
+        qtbot.keyClick(saving.closing.dialog, Qt.Key.Key_Return)
+        if saving.closing.dialog is None:
+            break
+    assert saving.window.isVisible()
+    assert saving.link.files_being_saved == ("x.png",)
+
+
+@pytest.mark.parametrize("how", ["Cancel", "Esc"])
+def test_that_cancel_keeps_the_window_open_and_the_save_goes_on(qtbot, saving, tmp_path, how: str):
+    saving.window.close()
+    dialog = saving.closing.dialog
+    if how == "Cancel":
+        press(qtbot, dialog, "Cancel")
+    else:
+        qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert saving.closing.dialog is None
+    assert not engine_of(saving).cancelled
+    engine_of(saving).answer()
+    qtbot.waitUntil(lambda: not saving.link.files_being_saved)
+    assert (tmp_path / "x.png").exists()
+    assert saving.window.isVisible()
+
+
+def test_that_the_layout_is_kept_once_and_only_when_the_window_closes(qtbot, saving):
+    with qtbot.assertNotEmitted(saving.window.closing):
+        saving.window.close()
+    with qtbot.waitSignal(saving.window.closing):
+        engine_of(saving).answer()
+
+
+def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at_once(qtbot, saving, capsys):
+    saving.closing.interrupted.emit()
+    qtbot.waitUntil(lambda: saving.closing.dialog is not None)
+    assert saving.window.isVisible()
+    assert capsys.readouterr().err == (
+        "Saving x.png: the window closes when that is done. Ctrl+C again discards it.\n"
+    )
+    saving.closing.interrupted.emit()
+    qtbot.waitUntil(lambda: not saving.window.isVisible())
+    assert len(engine_of(saving).waiting(SaveResult)) == 1
+
+
+def test_that_ctrl_c_closes_at_once_when_nothing_is_being_saved(qtbot, open_window, capsys):
+    haloscope = open_window()
+    haloscope.closing.interrupted.emit()
+    qtbot.waitUntil(lambda: not haloscope.window.isVisible())
+    assert capsys.readouterr().err == ""
+
+
+class Session:
+    """Stands in for QSessionManager, which only the platform can make."""
+
+    def __init__(self) -> None:
+        self.is_cancelled = False
+
+    def allowsInteraction(self) -> bool:  # noqa: N802 - Qt's name
+        return True
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+def test_that_the_end_of_the_session_is_held_up_while_a_file_is_being_saved(qtbot, saving):
+    session = Session()
+    saving.closing.end_session(session)
+    assert session.is_cancelled
+    engine_of(saving).answer()
+    qtbot.waitUntil(lambda: not saving.window.isVisible())
+    later = Session()
+    saving.closing.end_session(later)
+    assert not later.is_cancelled

@@ -1,0 +1,78 @@
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QToolButton
+
+from engine.errors import ImageReadError
+from gui.page.messages import Message, Messages, Severity
+from gui.shell.message_bar import MessageBar
+
+
+@pytest.fixture
+def messages(qapp):
+    return Messages()
+
+
+@pytest.fixture
+def bar(messages, qtbot):
+    bar = MessageBar(messages)
+    qtbot.addWidget(bar)
+    return bar
+
+
+def test_that_it_is_hidden_while_there_is_nothing_to_say(bar, messages):
+    assert bar.isHidden()
+    messages.show(Message("a", Severity.INFO, "Saved"))
+    assert not bar.isHidden()
+
+
+def test_that_it_says_what_why_and_what_would_do_as_sentences(bar, messages):
+    messages.show_error(
+        "open", ImageReadError("photo.png cannot be opened", "the file is empty", "choose another")
+    )
+    assert bar.text == "photo.png cannot be opened. The file is empty. Choose another."
+
+
+def test_that_dismissing_shows_the_one_before(bar, messages, qtbot):
+    messages.show(Message("a", Severity.WARNING, "First"))
+    messages.show(Message("b", Severity.ERROR, "Second"))
+    assert bar.text == "Second."
+    qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    assert bar.text == "First."
+    qtbot.mouseClick(bar.findChild(QToolButton), Qt.MouseButton.LeftButton)
+    assert bar.isHidden()
+
+
+def test_that_a_newer_message_of_the_same_source_takes_its_place(bar, messages):
+    messages.show(Message("a", Severity.INFO, "Old"))
+    messages.show(Message("a", Severity.INFO, "New"))
+    assert messages.count == 1
+    assert bar.text == "New."
+
+
+def test_that_markup_in_a_file_name_is_shown_as_it_is(bar, messages):
+    messages.show(Message("a", Severity.INFO, "<b>x</b>.png cannot be opened"))
+    assert "&lt;b&gt;x&lt;/b&gt;.png" in bar._text.text()
+
+
+def test_that_its_button_tells_the_source(bar, messages, qtbot):
+    messages.show(Message("engine", Severity.WARNING, "Lost", action="Try the GPU again"))
+    with qtbot.waitSignal(messages.action_chosen) as caught:
+        qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
+    assert caught.args == ["engine"]
+    assert bar.isHidden()
+
+
+def test_that_a_message_is_shown_on_its_page_alone_and_one_of_the_engine_everywhere(bar, messages):
+    messages.show_page("course")
+    messages.show(Message("open", Severity.ERROR, "Said on this page"))
+    messages.show(Message("preview", Severity.ERROR, "Of the page Explore"))
+    assert bar.text == "Said on this page."
+    messages.show_page("explore")
+    assert bar.text == "Of the page Explore."
+    assert not bar._more.isVisibleTo(bar)
+    messages.show_page("matrices")
+    assert bar.isHidden()
+    messages.show(Message("engine", Severity.ERROR, "The engine ended"))
+    for page in ("explore", "course", "matrices"):
+        messages.show_page(page)
+        assert bar.text == "The engine ended."

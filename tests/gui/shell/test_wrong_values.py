@@ -1,0 +1,216 @@
+"""What is no value, typed into every field of the window: refused in words, and the last right value stays in force."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QDialogButtonBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QSpinBox,
+    QTextEdit,
+    QWidget,
+)
+
+from engine.geometry.border import Border
+from gui.explore.kernel.block_editor import BlockEditor
+from gui.explore.mask.mask_panel import MaskPanel
+from gui.matrices.product_panel import ProductPanel
+
+HUGE = "9" * 5000
+NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,5", "1 2", "1/0", "--1", "0x10", "½", HUGE)
+NO_WHOLE_NUMBERS = (*NO_NUMBERS, "1.5", "1e3", "1,024", "16 threads", "1_6")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field as a person meets it.
+
+    `widget` is where it is typed, `state` what is in force, `reason` what is said of a refusal, `wrong` what is no value.
+    """
+
+    widget: QWidget
+    state: Callable[[], Any]
+    reason: Callable[[], str]
+    wrong: tuple[str, ...]
+    right: str
+    keeps_text: bool = False
+
+
+def explore_fields(haloscope) -> dict[str, Field]:
+    """Return the fields of the page Explore, each ready for input."""
+    window, workspace = haloscope.window, haloscope.workspace
+    panel, block = window.findChild(MaskPanel), window.findChild(BlockEditor)
+    workspace.change(border=Border.CONSTANT, cval=3.0, variant="tiled")
+
+    def facts():
+        return panel.facts.text() if panel.facts._is_refusal else ""
+
+    def state():
+        return workspace.mask, workspace.settings
+
+    def of_block():
+        return block.refusal.text() if block.refusal.isVisible() else ""
+
+    size, scale = panel.size_controls, panel.scale
+    sides = (*NO_WHOLE_NUMBERS, "-3", "0", "64", "1000", "12000")
+    numbers = (*NO_NUMBERS, "1e39")
+    return {
+        "rows": Field(size.rows_box, state, facts, sides, "5"),
+        "columns": Field(size.columns_box, state, facts, sides, "7"),
+        "border value": Field(panel.border.value_field, state, facts, numbers, "2"),
+        # Nothing typed is no wish to divide.
+        "divide": Field(scale.divide_field, state, facts, (*numbers[1:], "0", "1e-300"), "2"),
+        "offset": Field(scale.offset_field, state, facts, numbers, "2"),
+        "block width": Field(block.width_box, state, of_block, (*NO_WHOLE_NUMBERS, "123456"), "16"),
+        "block height": Field(block.height_box, state, of_block, (*NO_WHOLE_NUMBERS, "-123456"), "16"),
+    }
+
+
+def matrices_fields(haloscope) -> dict[str, Field]:
+    """Return the fields of the page Matrices."""
+    window, matmul = haloscope.window, haloscope.matmul
+    window.show_page("matrices")
+    panel = window.findChild(ProductPanel)
+    matmul.change(square=False)
+
+    def state():
+        return matmul.settings
+
+    def of_sides():
+        return panel.refusal.text() if panel.refusal.isVisible() else ""
+
+    def of_tiles():
+        return panel.tiles.refusal.text() if panel.tiles.refusal.isVisible() else ""
+
+    sides = (*NO_WHOLE_NUMBERS, "-3", "0", "8193", "12000")
+    tiles = (*NO_WHOLE_NUMBERS, "4, 40", "0", "4,,x", HUGE + "," + HUGE)
+    return {
+        "matrix rows": Field(panel.rows, state, of_sides, sides, "300"),
+        "inner size": Field(panel.inner, state, of_sides, sides, "300"),
+        "matrix columns": Field(panel.columns, state, of_sides, sides, "300"),
+        "tiles": Field(panel.tiles.field, state, of_tiles, tiles, "4, 8", keeps_text=True),
+    }
+
+
+EXPLORE = ("rows", "columns", "border value", "divide", "offset", "block width", "block height")
+MATRICES = ("matrix rows", "inner size", "matrix columns", "tiles")
+
+
+def write(qtbot, widget: QWidget, text: str) -> None:
+    """Put a text into a field as a person does: by keys, or a long one by the clipboard."""
+    line = widget.lineEdit() if isinstance(widget, QSpinBox) else widget
+    widget.setFocus()
+    line.selectAll()
+    qtbot.keyClick(widget, Qt.Key.Key_Delete)
+    if len(text) < 20 and text.isascii():
+        qtbot.keyClicks(widget, text)
+    else:
+        QGuiApplication.clipboard().setText(text)
+        line.paste()
+
+
+@pytest.mark.parametrize("name", [*EXPLORE, *MATRICES])
+def test_that_a_field_refuses_what_is_no_value_in_words_and_keeps_the_last_right_one(
+    open_window, qtbot, name
+):
+    haloscope = open_window()
+    field = (matrices_fields if name in MATRICES else explore_fields)(haloscope)[name]
+    size = haloscope.window.size()
+    for text in field.wrong:
+        # What was said of the text before must not stand for what is said of this one.
+        write(qtbot, field.widget, field.right)
+        qtbot.keyClick(field.widget, Qt.Key.Key_Return)
+        assert field.reason() == "", text
+        before, shown = field.state(), field.widget.text()
+        write(qtbot, field.widget, text)
+        qtbot.keyClick(field.widget, Qt.Key.Key_Return)
+        said = field.reason()
+        assert said.endswith("."), f"{text[:20]!r} was taken, or refused without a word"
+        assert len(said) < 400, text[:20]
+        assert field.state() == before, text[:20]
+        kept = text if field.keeps_text else shown
+        assert field.widget.text() == kept, text[:20]
+    QApplication.processEvents()
+    assert haloscope.window.size() == size
+
+
+@pytest.mark.parametrize("text", [text for text in NO_NUMBERS if text.isascii() and len(text) < 20])
+def test_that_a_cell_of_the_mask_refuses_what_is_no_number(open_window, qtbot, text):
+    haloscope = open_window()
+    panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
+    panel.grid.setFocus()
+    panel.grid.setCurrentIndex(panel.model.index(0, 0))
+    qtbot.keyClick(panel.grid, Qt.Key.Key_Return)
+    editor = panel.grid.viewport().findChild(QLineEdit)
+    write(qtbot, editor, text)
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    # What an editor holds is taken in the next turn of the event loop.
+    qtbot.waitUntil(lambda: panel.facts.text().startswith("The weight was not changed: "))
+    assert panel.facts.text().endswith(".")
+    assert haloscope.workspace.mask is before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no mask at all",
+        "1 2\n3",
+        "1 nan",
+        "1e400 1",
+        "0,5 1,5",
+        HUGE,
+        "1 " * 200_000,
+        "\n".join(["1 " * 64] * 64),
+        "[" * 100_000,
+        '{"format": 3}',
+    ],
+    ids=["empty", "words", "ragged", "nan", "1e400", "comma", "huge", "long", "64 x 64", "brackets", "JSON"],
+)
+def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(open_window, qtbot, text):
+    haloscope = open_window()
+    panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
+    QGuiApplication.clipboard().setText(text)
+    panel.grid.setFocus()
+    for keys in (
+        Qt.KeyboardModifier.ControlModifier,
+        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
+    ):
+        panel.facts.show_facts()
+        qtbot.keyClick(panel.grid, Qt.Key.Key_V, keys)
+        assert panel.facts._is_refusal
+        assert panel.facts.text().endswith(".")
+        assert len(panel.facts.text()) < 400
+    dialog = panel.edit_as_text()
+    dialog.editor.setPlainText(text)
+    assert not dialog.buttons.button(QDialogButtonBox.StandardButton.Ok).isEnabled()
+    assert 0 < len(dialog.verdict.text()) < 400
+    dialog.accept()
+    dialog.reject()
+    assert haloscope.workspace.mask is before
+
+
+def test_that_the_window_has_no_other_field_that_a_person_types_into(open_window):
+    haloscope = open_window()
+    named = [*explore_fields(haloscope).values(), *matrices_fields(haloscope).values()]
+    haloscope.window.show_page("course")
+    window = haloscope.window
+    fields = [
+        widget
+        for kind in (QLineEdit, QAbstractSpinBox, QTextEdit, QPlainTextEdit)
+        for widget in window.findChildren(kind)
+        # The line within a spin box is the box's.
+        if not isinstance(widget.parentWidget(), QAbstractSpinBox)
+    ]
+    assert {id(widget) for widget in fields} == {id(field.widget) for field in named}
+    assert not [box for box in window.findChildren(QComboBox) if box.isEditable()]
+    assert np.isfinite(haloscope.workspace.mask.weights).all()
