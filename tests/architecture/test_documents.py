@@ -176,3 +176,12 @@ def test_that_every_table_is_what_the_kept_results_give(monkeypatch: pytest.Monk
         if written != "\n".join(wrapped(table.lines)):
             differ.append(f"{table.document}: {table.name}")
     assert not differ, "python -m bench.document writes them anew"
+
+
+def test_that_every_document_is_linked_from_another_one() -> None:
+    linked = {
+        (path.parent / link.partition("#")[0]).resolve()
+        for path in DOCUMENTS
+        for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+    }
+    assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]
