@@ -122,7 +122,16 @@ def _calls(entries: Iterable[dict[str, Any]]) -> list[str]:
     if chosen:
         said = ", ".join(f"`{key}` in {count}" for key, count in chosen.items())
         lines.append(f"- `auto` chose {said} cells.")
-    return lines + [f"- `{name}`: {'; '.join(dict.fromkeys(texts))}" for name, texts in notes.items()]
+    return lines + [f"- `{name}`: {'; '.join(_joined(texts))}" for name, texts in notes.items()]
+
+
+def _joined(notes: Iterable[str]) -> list[str]:
+    """Return notes without repetition: calls that differ in their names alone share one sentence."""
+    names: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        name, _, rest = note.partition(", ")
+        names.setdefault(rest, []).append(name)
+    return [f"{', '.join(found)}{', ' if rest else ''}{rest}" for rest, found in names.items()]
 
 
 def _about(run: dict[str, Any]) -> list[str]:
