@@ -79,7 +79,10 @@ class Parsed(BaseException):
 def commands_of(path: Path) -> Iterator[str]:
     """Yield what a document says to type, from blocks of code and from the running text."""
     text = path.read_text(encoding="utf-8")
-    spans = [span for line in text.splitlines() for span in (line.strip(), *re.findall(r"`([^`]+)`", line))]
+    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
+    running = re.sub(r"(?ms)^```.*?^```", "", text)
+    spans = [line.strip() for block in blocks for line in block.splitlines()]
+    spans += [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", running)]
     for span in spans:
         for part in span.split(" && "):
             if re.match(r"python (?:main\.py|-m bench\.)", part) and not PLACEHOLDER.search(part):
