@@ -18,9 +18,9 @@ from bench.document import put_between
 
 TOOLS = {
     "memcheck": "no access outside an array, none misaligned, nothing leaked by a fault",
-    "racecheck": "no two threads of a block meet at a shared cell without a barrier between them",
-    "initcheck": "nothing is read from global memory that nobody has written",
-    "synccheck": "every thread of a block meets every barrier",
+    "racecheck": "no two threads of a block access one shared cell without a barrier between them",
+    "initcheck": "no global memory is read before it is written",
+    "synccheck": "every thread of a block reaches every barrier",
 }
 TESTS = {
     "tests/gpu": "every variant, every case",
