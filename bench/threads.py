@@ -1,0 +1,168 @@
+"""Ways to share one launch of a CPU variant among threads, side by side in one run: ours, the standard library's, Numba's.
+
+python -m bench.threads [--sides 256 512 ...] [--masks 3 7 15] [--busy 0 N] [--cores N] [--rounds N] --out FILE
+
+Each way has a process of its own, and they take turns: 50 ms idle, then launches for 30 ms. Of each turn the first launch is
+`woken`, the median of the others its time; a ratio is that of two turns of one round. `--busy N`: N processes that compute
+all the time beside them. Last comes the CPU time that each way uses between its turns, when it should sleep.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.thread_ways import LAYERS, WAYS, serve
+
+IDLE_S, BURST_S, LEAST_LAUNCHES = 0.05, 0.03, 4
+
+
+def main() -> None:
+    """Measure and print."""
+    options = _options()
+    if options.cores:
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
+    cores = len(os.sched_getaffinity(0))
+    ways = _started(options.ways)
+    cases, begin = [], time.perf_counter()
+    for busy in options.busy:
+        beside = [_spawned(_spin) for _ in range(busy)]
+        for side in options.sides:
+            for mask in options.masks:
+                case = {"cores": cores, "busy": busy, "side": side, "mask": mask}
+                case |= {"variant": options.variant, "dtype": options.dtype}
+                cases.append(case | {"ways": _measured(ways, case, options.rounds)})
+                if options.out:
+                    options.out.write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
+        for process in beside:
+            process.kill()
+            process.join()
+    for connection in ways.values():
+        connection.send(None)
+    print(_table(cases))
+    print(f"\n{cores} cores, {options.variant} {options.dtype}, {time.perf_counter() - begin:.0f} s")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sides", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
+    parser.add_argument("--masks", type=int, nargs="+", default=[3, 7, 15])
+    parser.add_argument("--busy", type=int, nargs="+", default=[0])
+    parser.add_argument("--cores", type=int)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--variant", default="cpu-parallel")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--out", type=Path)
+    return parser.parse_args()
+
+
+def _started(wanted: list[str]) -> dict[str, Connection]:
+    """Return the connections to the processes of those ways that this machine has."""
+    ways = {}
+    for way in wanted:
+        if way in LAYERS:
+            # Read once, when the child process imports Numba.
+            os.environ["NUMBA_THREADING_LAYER"] = way
+        here, there = multiprocessing.get_context("spawn").Pipe()
+        _spawned(serve, there, way)
+        if reason := here.recv():
+            print(f"not measured: {way}: {reason}")
+        else:
+            ways[way] = here
+    return ways
+
+
+def _spawned(target: Any, *arguments: Any) -> Any:
+    process = multiprocessing.get_context("spawn").Process(target=target, args=arguments, daemon=True)
+    process.start()
+    return process
+
+
+def _spin() -> None:
+    while True:
+        pass
+
+
+def _asked(connection: Connection, *what: Any) -> Any:
+    connection.send(what)
+    return connection.recv()
+
+
+def _measured(ways: dict[str, Connection], case: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """Return what each way took: rounds of a turn each, each round beginning with another way."""
+    what = (case["variant"], case["dtype"], case["side"], case["mask"])
+    digests = {way: _asked(connection, "case", *what) for way, connection in ways.items()}
+    if len(set(digests.values())) != 1:
+        raise SystemExit(f"The results differ: {digests}")
+    turns: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
+    names = list(ways)
+    for number in range(rounds):
+        shift = number % len(names)
+        for way in names[shift:] + names[:shift]:
+            turns[way].append(_asked(ways[way], "turn", IDLE_S, BURST_S, LEAST_LAUNCHES))
+    base = turns[names[0]]
+    return {way: _summary(of_way, base) for way, of_way in turns.items()}
+
+
+def _summary(turns: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, float]:
+    def medians(of: list[dict[str, Any]]) -> np.ndarray:
+        return np.array([np.median(turn["samples"]) for turn in of])
+
+    def woken(of: list[dict[str, Any]]) -> np.ndarray:
+        return np.array([turn["woken"] for turn in of])
+
+    every, of_base = (np.concatenate([turn["samples"] for turn in of]) for of in (turns, base))
+    ratios = medians(turns) / medians(base)
+    p20, p80 = np.percentile(every, [20, 80])
+    return {
+        "median_ms": float(np.median(every)) * 1e3,
+        "p20_ms": float(p20) * 1e3,
+        "p80_ms": float(p80) * 1e3,
+        "minimum_ms": float(every.min()) * 1e3,
+        "samples": len(every),
+        "ratio": float(np.median(ratios)),
+        "ratio_p20": float(np.percentile(ratios, 20)),
+        "ratio_p80": float(np.percentile(ratios, 80)),
+        "ratio_of_p20": float(p20 / np.percentile(of_base, 20)),
+        "ratio_of_minima": float(every.min() / of_base.min()),
+        "woken_ms": float(np.median(woken(turns))) * 1e3,
+        "woken_ratio": float(np.median(woken(turns) / woken(base))),
+        "idle_cpu_ms": float(np.median([turn["idle_cpu"] for turn in turns])) * 1e3,
+    }
+
+
+def _table(cases: list[dict[str, Any]]) -> str:
+    """Return the table: the first way in ms, each other one as its time over the first one's."""
+    first, *others = cases[0]["ways"]
+    lines = [
+        f"ms; ratios to {first}: median (p20-p80 of the rounds) | of all samples' p20 | woken from idle",
+        f"| busy | side | mask | {first} | woken | " + " | ".join(others) + " |",
+        "|" + "---|" * (5 + len(others)),
+    ]
+    for case in cases:
+        own = case["ways"][first]
+        cells = [str(case[name]) for name in ("busy", "side", "mask")]
+        cells += [f"{own['median_ms']:.3f}", f"{own['woken_ms']:.3f}"]
+        for way in others:
+            of = case["ways"][way]
+            spread = f"({of['ratio_p20']:.2f}-{of['ratio_p80']:.2f})"
+            cells.append(f"{of['ratio']:.2f} {spread} {of['ratio_of_p20']:.2f} w {of['woken_ratio']:.2f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    idle = {
+        way: np.median([case["ways"][way]["idle_cpu_ms"] for case in cases]) for way in cases[0]["ways"]
+    }
+    lines.append("CPU ms used between two turns, asleep: " + ", ".join(f"{w} {ms:.2f}" for w, ms in idle.items()))
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
