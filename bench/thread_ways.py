@@ -8,14 +8,23 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
-LAYERS = ("omp", "tbb", "workqueue")
-WAYS = ("ours", "pool", *LAYERS)
+# What each way needs in the environment before its process imports Numba. GNU's OpenMP spins after a launch unless it is told
+# not to.
+WAYS: dict[str, dict[str, str]] = {
+    "ours": {},
+    "pool": {},
+    "held": {},
+    "omp": {"NUMBA_THREADING_LAYER": "omp"},
+    "passive": {"NUMBA_THREADING_LAYER": "omp", "OMP_WAIT_POLICY": "passive"},
+    "tbb": {"NUMBA_THREADING_LAYER": "tbb"},
+    "workqueue": {"NUMBA_THREADING_LAYER": "workqueue"},
+}
 
 
 def serve(connection: Connection, way: str) -> None:
@@ -38,18 +47,18 @@ def serve(connection: Connection, way: str) -> None:
 
 
 def _turn(
-    launch: Callable[[], None], used: float, idle_s: float, burst_s: float, least: int
+    launch: Callable[[], None], used: float, settle_s: float, burst_s: float, least: int
 ) -> dict[str, Any]:
-    """Stay idle, then launch as often as `burst_s` allows; return seconds, and the CPU seconds used since the last turn."""
-    time.sleep(idle_s)
+    """Wait, then launch as often as `burst_s` allows; return seconds, and the CPU seconds used since the last turn."""
+    time.sleep(settle_s)
     used = time.process_time() - used
-    samples = []
+    samples, own = [], time.process_time()
     end = time.perf_counter() + burst_s
     while len(samples) < least or time.perf_counter() < end:
         begin = time.perf_counter()
         launch()
         samples.append(time.perf_counter() - begin)
-    return {"woken": samples[0], "samples": samples[1:], "idle_cpu": used}
+    return {"woken": samples[0], "samples": samples[1:], "idle_cpu": used, "cpu": time.process_time() - own}
 
 
 def _prepared(key: str, dtype: str, side: int, mask_side: int) -> tuple[Callable[[], None], Any]:
@@ -78,18 +87,25 @@ def _use(way: str) -> None:
     """Have the launches of this process shared in this way."""
     from engine.variants.cpu import launcher
 
-    if way == "pool":
-        launcher.Launcher.launch = _pooled_launch()  # type: ignore[method-assign]
-    elif way in LAYERS:
+    if way in ("pool", "held"):
+        launcher.Launcher.launch = _pooled_launch(way == "held")  # type: ignore[method-assign]
+    elif WAYS[way]:
         launcher._BOARDS = _layer_boards()  # type: ignore[assignment]
 
 
-def _pooled_launch() -> Callable[..., None]:
-    """Return a launch by the standard library: the caller is one of the workers, tasks that nobody began are cancelled."""
+def _pooled_launch(held: bool) -> Callable[..., None]:
+    """Return a launch by the standard library.
+
+    The caller is one of the workers, and tasks that nobody began are cancelled. Or each thread is held to a core, and the caller
+    only waits: it cannot choose who takes a task, so not to wake the thread of its own core.
+    """
     from engine.device.core_count import cores
     from engine.variants.cpu.cpu_sharing import BOARD_ELEMENTS
 
-    threads = ThreadPoolExecutor(max(1, cores() - 1))
+    free = iter(sorted(os.sched_getaffinity(0)))
+    threads = ThreadPoolExecutor(
+        cores() - 1 + held or 1, initializer=(lambda: os.sched_setaffinity(0, {next(free)})) if held else None
+    )
 
     def launch(self: Any, image: Any, out: Any, bands: Any, workers: int, walk: Any) -> None:
         image = np.ascontiguousarray(image, self._dtype)
@@ -97,8 +113,12 @@ def _pooled_launch() -> Callable[..., None]:
         kept = self._kept[workers]
         buffers = kept.pop() if kept else self._new_buffers(workers)
         arguments = (image.ctypes.data, out.ctypes.data, np.zeros(BOARD_ELEMENTS, np.int64), buffers)
-        helpers = [threads.submit(walk, *arguments) for _ in range(workers - 1)]
-        walk(*arguments)
+        waits = held and workers > 1
+        helpers = [threads.submit(walk, *arguments) for _ in range(workers - 1 + waits)]
+        if waits:
+            wait(helpers)
+        else:
+            walk(*arguments)
         for helper in helpers:
             if not helper.cancel():
                 helper.result()

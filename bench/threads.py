@@ -1,10 +1,11 @@
 """Ways to share one launch of a CPU variant among threads, side by side in one run: ours, the standard library's, Numba's.
 
-python -m bench.threads [--sides 256 512 ...] [--masks 3 7 15] [--busy 0 N] [--cores N] [--rounds N] --out FILE
+python -m bench.threads [--sides 256 512 ...] [--masks 3 7 15] [--busy 0 0.5] [--cores 2 16] [--rounds N] --out FILE
 
-Each way has a process of its own, and they take turns: 50 ms idle, then launches for 30 ms. Of each turn the first launch is
-`woken`, the median of the others its time; a ratio is that of two turns of one round. `--busy N`: N processes that compute
-all the time beside them. Last comes the CPU time that each way uses between its turns, when it should sleep.
+Each way has a process of its own, and they take turns: launches for 20 ms, then the others'. Of each turn the first launch is
+`woken` (from 0.1 s of idling), the median of the others its time; a ratio is that of two turns of one round. Of the rounds the
+half counts in which `others`, the cores that other processes kept busy, was least. With `--busy 0.5` half as many processes as
+there are cores compute all the time beside them. Last comes the CPU time that a way uses between its turns, when it should sleep.
 """
 
 import argparse
@@ -12,41 +13,43 @@ import json
 import multiprocessing
 import os
 import time
+from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.thread_ways import LAYERS, WAYS, serve
+from bench.thread_ways import WAYS, serve
 
-IDLE_S, BURST_S, LEAST_LAUNCHES = 0.05, 0.03, 4
+# GNU's OpenMP spins for some milliseconds after a launch: not into the next way's turn.
+SETTLE_S, BURST_S, LEAST_LAUNCHES = 0.01, 0.02, 4
 
 
 def main() -> None:
     """Measure and print."""
     options = _options()
-    if options.cores:
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.cores])
-    cores = len(os.sched_getaffinity(0))
-    ways = _started(options.ways)
-    cases, begin = [], time.perf_counter()
-    for busy in options.busy:
-        beside = [_spawned(_spin) for _ in range(busy)]
-        for side in options.sides:
-            for mask in options.masks:
-                case = {"cores": cores, "busy": busy, "side": side, "mask": mask}
+    cases: list[dict[str, Any]] = []
+    begin, available = time.perf_counter(), sorted(os.sched_getaffinity(0))
+    for cores in options.cores or [len(available)]:
+        # The child processes have the same cores.
+        os.sched_setaffinity(0, available[:cores])
+        ways = _started(options.ways)
+        for share in options.busy:
+            beside = [_spawned(_spin) for _ in range(round(share * cores))]
+            for side, mask in product(options.sides, options.masks):
+                case = {"cores": cores, "busy": len(beside), "side": side, "mask": mask}
                 case |= {"variant": options.variant, "dtype": options.dtype}
-                cases.append(case | {"ways": _measured(ways, case, options.rounds)})
+                cases.append(case | _measured(ways, case, options.rounds))
                 if options.out:
                     options.out.write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
-        for process in beside:
-            process.kill()
-            process.join()
-    for connection in ways.values():
-        connection.send(None)
+            for process in beside:
+                process.kill()
+                process.join()
+        for connection in ways.values():
+            connection.send(None)
     print(_table(cases))
-    print(f"\n{cores} cores, {options.variant} {options.dtype}, {time.perf_counter() - begin:.0f} s")
+    print(f"{options.variant} {options.dtype}, {time.perf_counter() - begin:.0f} s")
 
 
 def _options() -> argparse.Namespace:
@@ -55,9 +58,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--sides", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
     parser.add_argument("--masks", type=int, nargs="+", default=[3, 7, 15])
-    parser.add_argument("--busy", type=int, nargs="+", default=[0])
-    parser.add_argument("--cores", type=int)
-    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--busy", type=float, nargs="+", default=[0], help="of the cores, 0 to 1")
+    parser.add_argument("--cores", type=int, nargs="+", help="how many of the cores; default: all")
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--variant", default="cpu-parallel")
     parser.add_argument("--dtype", default="float32")
@@ -69,11 +72,12 @@ def _started(wanted: list[str]) -> dict[str, Connection]:
     """Return the connections to the processes of those ways that this machine has."""
     ways = {}
     for way in wanted:
-        if way in LAYERS:
-            # Read once, when the child process imports Numba.
-            os.environ["NUMBA_THREADING_LAYER"] = way
+        before = dict(os.environ)
+        os.environ.update(WAYS[way])
         here, there = multiprocessing.get_context("spawn").Pipe()
         _spawned(serve, there, way)
+        os.environ.clear()
+        os.environ.update(before)
         if reason := here.recv():
             print(f"not measured: {way}: {reason}")
         else:
@@ -103,14 +107,28 @@ def _measured(ways: dict[str, Connection], case: dict[str, Any], rounds: int) ->
     digests = {way: _asked(connection, "case", *what) for way, connection in ways.items()}
     if len(set(digests.values())) != 1:
         raise SystemExit(f"The results differ: {digests}")
-    turns: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
-    names = list(ways)
+    names, measured = list(ways), []
     for number in range(rounds):
-        shift = number % len(names)
+        shift, turns, begin, busy = number % len(names), {}, time.perf_counter(), _busy_s()
         for way in names[shift:] + names[:shift]:
-            turns[way].append(_asked(ways[way], "turn", IDLE_S, BURST_S, LEAST_LAUNCHES))
-    base = turns[names[0]]
-    return {way: _summary(of_way, base) for way, of_way in turns.items()}
+            turns[way] = _asked(ways[way], "turn", SETTLE_S, BURST_S, LEAST_LAUNCHES)
+        own = sum(turn["cpu"] for turn in turns.values())
+        measured.append(((_busy_s() - busy - own) / (time.perf_counter() - begin), turns))
+    # Whoever else is at work on the machine: the quieter half of the rounds counts.
+    measured.sort(key=lambda one: one[0])
+    kept = measured[: (rounds + 1) // 2]
+    base = [turns[names[0]] for _, turns in kept]
+    found = {way: _summary([turns[way] for _, turns in kept], base) for way in names}
+    return {"others_cores": kept[-1][0], "ways": found}
+
+
+def _busy_s() -> float:
+    """Return how many seconds the machine's cores have worked, for anybody; 0 where the system does not say."""
+    try:
+        fields = [int(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:8]]
+    except OSError:
+        return 0.0
+    return (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
 
 
 def _summary(turns: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[str, float]:
@@ -145,22 +163,26 @@ def _table(cases: list[dict[str, Any]]) -> str:
     first, *others = cases[0]["ways"]
     lines = [
         f"ms; ratios to {first}: median (p20-p80 of the rounds) | of all samples' p20 | woken from idle",
-        f"| busy | side | mask | {first} | woken | " + " | ".join(others) + " |",
-        "|" + "---|" * (5 + len(others)),
+        f"| cores | busy | others | side | mask | {first} | woken | " + " | ".join(others) + " |",
+        "|" + "---|" * (7 + len(others)),
     ]
     for case in cases:
         own = case["ways"][first]
-        cells = [str(case[name]) for name in ("busy", "side", "mask")]
+        cells = [str(case[name]) for name in ("cores", "busy", "side", "mask")]
+        cells.insert(2, f"{case['others_cores']:.1f}")
         cells += [f"{own['median_ms']:.3f}", f"{own['woken_ms']:.3f}"]
         for way in others:
             of = case["ways"][way]
             spread = f"({of['ratio_p20']:.2f}-{of['ratio_p80']:.2f})"
             cells.append(f"{of['ratio']:.2f} {spread} {of['ratio_of_p20']:.2f} w {of['woken_ratio']:.2f}")
         lines.append("| " + " | ".join(cells) + " |")
-    idle = {
-        way: np.median([case["ways"][way]["idle_cpu_ms"] for case in cases]) for way in cases[0]["ways"]
-    }
-    lines.append("CPU ms used between two turns, asleep: " + ", ".join(f"{w} {ms:.2f}" for w, ms in idle.items()))
+    for cores in dict.fromkeys(case["cores"] for case in cases):
+        used = {
+            way: np.median([case["ways"][way]["idle_cpu_ms"] for case in cases if case["cores"] == cores])
+            for way in cases[0]["ways"]
+        }
+        told = ", ".join(f"{way} {ms:.2f}" for way, ms in used.items())
+        lines.append(f"CPU ms used after a turn, asleep, {cores} cores: {told}")
     return "\n".join(lines)
 
 
