@@ -8,7 +8,8 @@ import hashlib
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle, islice, repeat
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -94,18 +95,17 @@ def _use(way: str) -> None:
 
 
 def _pooled_launch(held: bool) -> Callable[..., None]:
-    """Return a launch by the standard library.
+    """Return a launch by the standard library: the caller is a worker too, and tasks that nobody began are cancelled.
 
-    The caller is one of the workers, and tasks that nobody began are cancelled. Or each thread is held to a core, and the caller
-    only waits: it cannot choose who takes a task, so not to wake the thread of its own core.
+    Held: a pool of one thread for each core, held to it; that of the caller's own core gets no task.
     """
     from engine.device.core_count import cores
     from engine.variants.cpu.cpu_sharing import BOARD_ELEMENTS
+    from engine.variants.cpu.threads import _current_core
 
-    free = iter(sorted(os.sched_getaffinity(0)))
-    threads = ThreadPoolExecutor(
-        cores() - 1 + held or 1, initializer=(lambda: os.sched_setaffinity(0, {next(free)})) if held else None
-    )
+    pools = {-1: ThreadPoolExecutor(max(1, cores() - 1))}
+    if held:
+        pools = {core: _held(core) for core in sorted(os.sched_getaffinity(0))}
 
     def launch(self: Any, image: Any, out: Any, bands: Any, workers: int, walk: Any) -> None:
         image = np.ascontiguousarray(image, self._dtype)
@@ -113,18 +113,23 @@ def _pooled_launch(held: bool) -> Callable[..., None]:
         kept = self._kept[workers]
         buffers = kept.pop() if kept else self._new_buffers(workers)
         arguments = (image.ctypes.data, out.ctypes.data, np.zeros(BOARD_ELEMENTS, np.int64), buffers)
-        waits = held and workers > 1
-        helpers = [threads.submit(walk, *arguments) for _ in range(workers - 1 + waits)]
-        if waits:
-            wait(helpers)
-        else:
-            walk(*arguments)
+        helpers = []
+        if workers > 1:
+            here = _current_core()
+            free = (pool for core, pool in pools.items() if core != here)
+            several = cycle(free) if held else repeat(pools[-1])
+            helpers = [pool.submit(walk, *arguments) for pool in islice(several, workers - 1)]
+        walk(*arguments)
         for helper in helpers:
             if not helper.cancel():
                 helper.result()
         kept.append(buffers)
 
     return launch
+
+
+def _held(core: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, initializer=os.sched_setaffinity, initargs=(0, {core}))
 
 
 def _layer_boards() -> Any:
