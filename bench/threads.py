@@ -12,6 +12,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import platform
 import time
 from itertools import product
 from multiprocessing.connection import Connection
@@ -49,7 +50,16 @@ def main() -> None:
         for connection in ways.values():
             connection.send(None)
     print(_table(cases))
-    print(f"{options.variant} {options.dtype}, {time.perf_counter() - begin:.0f} s")
+    print(f"{options.variant} {options.dtype}, {time.perf_counter() - begin:.0f} s, {_kernel()}")
+
+
+def _kernel() -> str:
+    """Return what the system says of itself and of its scheduler: some of virtual machines pack threads on few cores."""
+    try:
+        words = Path("/proc/cmdline").read_text(encoding="utf-8").split()
+    except OSError:
+        words = []
+    return " ".join([platform.platform(), *(word for word in words if word.startswith("sched"))])
 
 
 def _options() -> argparse.Namespace:
@@ -102,15 +112,16 @@ def _asked(connection: Connection, *what: Any) -> Any:
 
 
 def _measured(ways: dict[str, Connection], case: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """Return what each way took: rounds of a turn each, each round beginning with another way."""
+    """Return what each way took: rounds of a turn each, in any order."""
     what = (case["variant"], case["dtype"], case["side"], case["mask"])
     digests = {way: _asked(connection, "case", *what) for way, connection in ways.items()}
     if len(set(digests.values())) != 1:
         raise SystemExit(f"The results differ: {digests}")
     names, measured = list(ways), []
-    for number in range(rounds):
-        shift, turns, begin, busy = number % len(names), {}, time.perf_counter(), _busy_s()
-        for way in names[shift:] + names[:shift]:
+    order = np.random.default_rng(rounds)
+    for _ in range(rounds):
+        turns, begin, busy = {}, time.perf_counter(), _busy_s()
+        for way in order.permutation(names).tolist():
             turns[way] = _asked(ways[way], "turn", SETTLE_S, BURST_S, LEAST_LAUNCHES)
         own = sum(turn["cpu"] for turn in turns.values())
         measured.append(((_busy_s() - busy - own) / (time.perf_counter() - begin), turns))
