@@ -5,7 +5,7 @@ python -m bench.threads [--sides 256 512 ...] [--masks 3 7 15] [--busy 0 0.5] [-
 Each way has a process of its own, and they take turns: launches for 20 ms, then the others'. Of each turn the first launch is
 `woken` (from 0.1 s of idling), the median of the others its time; a ratio is that of two turns of one round. Of the rounds the
 half counts in which `others`, the cores that other processes kept busy, was least. With `--busy 0.5` half as many processes as
-there are cores compute all the time beside them. Last comes the CPU time that a way uses between its turns, when it should sleep.
+there are cores compute all the time beside them. `asleep` is the CPU time that a way uses between its turns.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from bench.thread_ways import WAYS, serve
 
 # GNU's OpenMP spins for some milliseconds after a launch: not into the next way's turn.
 SETTLE_S, BURST_S, LEAST_LAUNCHES = 0.01, 0.02, 4
+# What decides: docs/decisions/0007.
+LEAST_SIDE, WANTED_RATIO = 512, 1.05
 
 
 def main() -> None:
@@ -170,10 +172,10 @@ def _summary(turns: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[st
 
 
 def _table(cases: list[dict[str, Any]]) -> str:
-    """Return the table: the first way in ms, each other one as its time over the first one's."""
+    """Return the table: the first way in ms, each other one as its time over the first one's; then what comes of it."""
     first, *others = cases[0]["ways"]
     lines = [
-        f"ms; ratios to {first}: median (p20-p80 of the rounds) | of all samples' p20 | woken from idle",
+        f"ms; ratios to {first}: median (p20-p80 of the rounds), w: woken from idle",
         f"| cores | busy | others | side | mask | {first} | woken | " + " | ".join(others) + " |",
         "|" + "---|" * (7 + len(others)),
     ]
@@ -185,15 +187,24 @@ def _table(cases: list[dict[str, Any]]) -> str:
         for way in others:
             of = case["ways"][way]
             spread = f"({of['ratio_p20']:.2f}-{of['ratio_p80']:.2f})"
-            cells.append(f"{of['ratio']:.2f} {spread} {of['ratio_of_p20']:.2f} w {of['woken_ratio']:.2f}")
+            cells.append(f"{of['ratio']:.2f} {spread} w {of['woken_ratio']:.2f}")
         lines.append("| " + " | ".join(cells) + " |")
-    for cores in dict.fromkeys(case["cores"] for case in cases):
-        used = {
-            way: np.median([case["ways"][way]["idle_cpu_ms"] for case in cases if case["cores"] == cores])
-            for way in cases[0]["ways"]
-        }
-        told = ", ".join(f"{way} {ms:.2f}" for way, ms in used.items())
-        lines.append(f"CPU ms used after a turn, asleep, {cores} cores: {told}")
+    for place in dict.fromkeys((case["cores"], case["busy"]) for case in cases):
+        here = [case["ways"] for case in cases if (case["cores"], case["busy"]) == place]
+        large = [
+            case["ways"]
+            for case in cases
+            if (case["cores"], case["busy"]) == place and case["side"] >= LEAST_SIDE
+        ]
+        lines.append(f"\n{place[0]} cores, {place[1]} busy: ratio <= {WANTED_RATIO} from {LEAST_SIDE} on:")
+        for way in (first, *others):
+            ratios = [ways[way]["ratio"] for ways in large]
+            used_ms = np.median([ways[way]["idle_cpu_ms"] for ways in here])
+            close = sum(ratio <= WANTED_RATIO for ratio in ratios)
+            lines.append(
+                f"  {way:10} {close:2} of {len(ratios)}, the worst {max(ratios, default=0):.2f};"
+                f" CPU ms used after a turn, asleep: {used_ms:.2f}"
+            )
     return "\n".join(lines)
 
 
