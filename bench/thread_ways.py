@@ -1,7 +1,7 @@
-"""The ways to share one launch among threads that `bench.threads` compares, each in a child process of its own.
+"""The ways to share a launch among threads that `bench.threads` compares, each in a child process.
 
-All call the same compiled walk over bands, so what differs is who wakes the threads and who waits for them. Numba's threading
-layers are called by the function that `prange` and gufuncs end in, without what these do before it.
+All call the same compiled walk over bands, so what differs is who wakes the threads and who waits for them.
+Numba's threading layers are called by the function that `prange` and gufuncs end in.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-# What each way needs in the environment before its process imports Numba. GNU's OpenMP spins after a launch unless it is told
-# not to.
+# What each way needs in the environment before its process imports Numba. GNU's OpenMP spins after a launch
+# unless it is told not to.
 WAYS: dict[str, dict[str, str]] = {
     "ours": {},
     "pool": {},
@@ -50,12 +50,14 @@ def serve(connection: Connection, way: str) -> None:
 def _turn(
     launch: Callable[[], None], used: float, settle_s: float, burst_s: float, least: int
 ) -> dict[str, Any]:
-    """Wait, then launch as often as `burst_s` allows; return seconds, and the CPU seconds used since the last turn."""
+    """Wait, then launch for `burst_s`; return seconds, and CPU seconds used since the last turn."""
     time.sleep(settle_s)
     used = time.process_time() - used
     samples, own = [], time.process_time()
     end = time.perf_counter() + burst_s
-    while len(samples) < least or time.perf_counter() < end:
+    while (
+        len(samples) < 2 or (now := time.perf_counter()) < end or (len(samples) < least and now < end + 0.2)
+    ):
         begin = time.perf_counter()
         launch()
         samples.append(time.perf_counter() - begin)
@@ -95,7 +97,7 @@ def _use(way: str) -> None:
 
 
 def _pooled_launch(held: bool) -> Callable[..., None]:
-    """Return a launch by the standard library: the caller is a worker too, and tasks that nobody began are cancelled.
+    """Return a launch by the standard library: the caller works too, and tasks nobody began are cancelled.
 
     Held: a pool of one thread for each core, held to it; that of the caller's own core gets no task.
     """
@@ -133,7 +135,7 @@ def _held(core: int) -> ThreadPoolExecutor:
 
 
 def _layer_boards() -> Any:
-    """Return boards whose launches go to Numba's threading layer: it makes as many calls as there are workers."""
+    """Return boards whose launches go to Numba's threading layer: it makes a call for each worker."""
     from numba import cfunc, types
     from numba.np.ufunc import parallel
 

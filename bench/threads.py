@@ -1,11 +1,12 @@
-"""Ways to share one launch of a CPU variant among threads, side by side in one run: ours, the standard library's, Numba's.
+"""Ways to share one launch of a CPU variant among threads, side by side: ours, Python's and Numba's.
 
-python -m bench.threads [--sides 256 512 ...] [--masks 3 7 15] [--busy 0 0.5] [--cores 2 16] [--rounds N] --out FILE
+python -m bench.threads [--sides 512 ...] [--masks 3 ...] [--busy 0 0.5] [--cores 2 16] [--rounds N] --out FILE
 
-Each way has a process of its own, and they take turns: launches for 20 ms, then the others'. Of each turn the first launch is
-`woken` (from 0.1 s of idling), the median of the others its time; a ratio is that of two turns of one round. Of the rounds the
-half counts in which `others`, the cores that other processes kept busy, was least. With `--busy 0.5` half as many processes as
-there are cores compute all the time beside them. `asleep` is the CPU time that a way uses between its turns.
+Each way has a process of its own, and they take turns: launches for 20 ms, then the others'. Of each turn
+the first launch is `woken` (from 0.1 s of idling), the median of the others its time; a ratio is that of
+two turns of one round. Of the rounds the half counts in which `others`, the cores that other processes kept
+busy, was least. With `--busy 0.5` half as many processes as there are cores compute all the time beside
+them. `asleep` is the CPU time that a way uses between its turns. Linux only.
 """
 
 import argparse
@@ -56,7 +57,7 @@ def main() -> None:
 
 
 def _kernel() -> str:
-    """Return what the system says of itself and of its scheduler: some of virtual machines pack threads on few cores."""
+    """Return what the system says of itself, and of its scheduler: some pack threads on few cores."""
     try:
         words = Path("/proc/cmdline").read_text(encoding="utf-8").split()
     except OSError:
@@ -136,7 +137,7 @@ def _measured(ways: dict[str, Connection], case: dict[str, Any], rounds: int) ->
 
 
 def _busy_s() -> float:
-    """Return how many seconds the machine's cores have worked, for anybody; 0 where the system does not say."""
+    """Return how many seconds the machine's cores have worked; 0 where the system does not say."""
     try:
         fields = [int(field) for field in Path("/proc/stat").read_text().split("\n")[0].split()[1:8]]
     except OSError:
@@ -172,7 +173,7 @@ def _summary(turns: list[dict[str, Any]], base: list[dict[str, Any]]) -> dict[st
 
 
 def _table(cases: list[dict[str, Any]]) -> str:
-    """Return the table: the first way in ms, each other one as its time over the first one's; then what comes of it."""
+    """Return the table, the first way in ms and the others' times over its own; then what comes of it."""
     first, *others = cases[0]["ways"]
     lines = [
         f"ms; ratios to {first}: median (p20-p80 of the rounds), w: woken from idle",
