@@ -1,6 +1,6 @@
 """Ways to share one launch of a CPU variant among threads, side by side: ours, Python's and Numba's.
 
-python -m bench.threads [--sides 512 ...] [--masks 3 ...] [--busy 0 0.5] [--cores 2 16] [--rounds N] --out FILE
+python -m bench.threads [--sides 512 ...] [--masks 3 ...] [--busy 0 0.5] [--cores 2 16] --out FILE
 
 Each way has a process of its own, and they take turns: launches for 20 ms, then the others'. Of each turn
 the first launch is `woken` (from 0.1 s of idling), the median of the others its time; a ratio is that of
