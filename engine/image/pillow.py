@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import numpy as np
 
 from engine.image.budget import Budget
-from engine.image.canvas import Canvas
+from engine.image.canvas import Allocate, Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused, not_supported
 from engine.image.form import Form
@@ -39,12 +39,14 @@ _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 # Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it
 # decodes, and is lost where it then takes other memory (GIF).
-_MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
+_MAPPED_MODES = ("1", "L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 
 _limit_lock = threading.Lock()
 
 
-def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decoded:
+def read_with_pillow(
+    file: BinaryIO, format_name: str, budget: Budget, allocate: Allocate | None = None
+) -> Decoded:
     """Decode a JPEG, BMP or GIF, or an animation; of several frames the first.
 
     Parameters
@@ -54,6 +56,8 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
     format_name : str
         "JPEG", "BMP", "WebP" or "GIF".
     budget : Budget
+    allocate : callable of (Form), optional
+        As of `Canvas`.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
             )
         if expected is not None and expected != _checksum(scratch):
             raise Refused("its data stops before its last row: the file was cut short or is damaged")
-        canvas = Canvas(form, _orientation(image))
+        canvas = Canvas(form, _orientation(image), allocate)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
             part = image._new(image.im.crop((0, rows.start, width, rows.stop)))
@@ -110,7 +114,7 @@ def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None
     if image.mode not in _MAPPED_MODES:
         return None
     scratch = Scratch((height, row_bytes), np.uint8)
-    image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+    image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, row_bytes, 1))
     return scratch
 
 
