@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ class Opening:
     decoded_bytes: int
     peak_bytes: int
     elapsed_s: float
+    cpu_s: float
     refusal: str = ""
 
     @property
@@ -99,22 +100,22 @@ def kinds() -> dict[str, Callable[[NDArray[np.uint8]], bytes]]:
     }
 
 
-def opening(path: str | os.PathLike[str], way: str = "library") -> Opening:
-    """Open a file in a process of its own.
+def openings(*paths: str | os.PathLike[str], way: str = "library") -> list[Opening]:
+    """Open files, one after another, in a process of their own.
 
     Parameters
     ----------
-    path : str or path-like
+    *paths : str or path-like
     way : str
         "library": `open_image` without limits; "filter": as `filter` does, with its limits; "window": as the
         window does.
     """
-    command = [sys.executable, "-m", "bench.open_memory", "--way", way, "--child", os.fspath(path)]
+    command = [sys.executable, "-m", "bench.open_memory", "--way", way, "--child", *map(os.fspath, paths)]
     done = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True)
-    return Opening(**json.loads(done.stdout))
+    return [Opening(**one) for one in json.loads(done.stdout)]
 
 
-def _opened_here(path: str, way: str) -> Opening:
+def _opened_here(paths: list[str], way: str) -> list[Opening]:
     open_so = {"library": _in_library, "filter": _in_filter, "window": _in_window}[way]
     # What is imported at the first picture of a format does not count.
     with tempfile.TemporaryDirectory() as folder:
@@ -122,15 +123,19 @@ def _opened_here(path: str, way: str) -> Opening:
             small = Path(folder) / kind
             small.write_bytes(kinds()[kind](photograph(64, 64)))
             open_so(os.fspath(small))
+    return [_opened(path, open_so) for path in paths]
+
+
+def _opened(path: str, open_so: Callable[[str], tuple[int, int]]) -> Opening:
     before = _reset_peak()
-    begin = time.perf_counter()
+    begin, cpu_begin = time.perf_counter(), time.process_time()
     decoded_bytes, screen_bytes, refusal = 0, 0, ""
     try:
         decoded_bytes, screen_bytes = open_so(path)
     except EngineError as error:
         refusal = error.why
-    elapsed_s = time.perf_counter() - begin
-    return Opening(decoded_bytes, _peak_bytes() - before - screen_bytes, elapsed_s, refusal)
+    elapsed_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu_begin
+    return Opening(decoded_bytes, _peak_bytes() - before - screen_bytes, elapsed_s, cpu_s, refusal)
 
 
 def _in_library(path: str) -> tuple[int, int]:
@@ -226,13 +231,17 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(kinds()), help="which are made")
     parser.add_argument("--way", default="library", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--window", dest="way", action="store_const", const="window", default="library", help="open as it does"
+        "--window",
+        dest="way",
+        action="store_const",
+        const="window",
+        default="library",
+        help="open as it does",
     )
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.child is not None:
-        one = _opened_here(options.child, options.way)
-        print(json.dumps({name: getattr(one, name) for name in Opening.__dataclass_fields__}))
+    if options.child:
+        print(json.dumps([asdict(one) for one in _opened_here(options.files, options.way)]))
         return
     print(
         f"{'file':<24}{'file MB':>9}{'decoded MB':>12}{'peak MB':>9}{'ratio':>7}{'s':>7}  within 1.5 x + 100 MB"
@@ -251,7 +260,7 @@ def main() -> None:
 
 
 def _print_row(name: str, path: str, way: str) -> None:
-    one = opening(path, way)
+    (one,) = openings(path, way=way)
     ratio = f"{one.peak_bytes / one.decoded_bytes:.2f}" if one.decoded_bytes else "-"
     megabytes = [f"{count / 1e6:.0f}" for count in (os.path.getsize(path), one.decoded_bytes, one.peak_bytes)]
     verdict = f"refused: {one.refusal}" if one.refusal else "yes" if one.is_within else "NO"

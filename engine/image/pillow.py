@@ -39,7 +39,7 @@ _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 # Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it
 # decodes, and is lost where it then takes other memory (GIF).
-_MAPPED_MODES = ("1", "L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
+_MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 
 _limit_lock = threading.Lock()
 
@@ -114,7 +114,7 @@ def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None
     if image.mode not in _MAPPED_MODES:
         return None
     scratch = Scratch((height, row_bytes), np.uint8)
-    image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, row_bytes, 1))
+    image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
     return scratch
 
 
