@@ -3,23 +3,26 @@
 import argparse
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 from engine.atomic_write import atomic_write
 from engine.commands import DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.interrupt import report_interrupt
-from engine.commands.matmul_files import matmul_csv, matmul_document
-from engine.commands.output import say, say_json, table, tell
+from engine.commands.output import say, say_json, tell
 from engine.commands.output_checks import check_result_files
+from engine.commands.results_table import progress_word, results_table
 from engine.commands.sweep_product import measured
-from engine.device.devices import device_named
+from engine.device.devices import device_named, devices
+from engine.device.versions import commit, versions
 from engine.device_info import AUTO
 from engine.errors import BadValue
-from engine.results.product import MatmulResult
+from engine.results.compare import compared
+from engine.results.export import machine_document, results_csv, results_document
+from engine.results.measurement import ProductResult
 from engine.results.strict_json import json_text
 from engine.run.measure_product import device_for
 from engine.run.product_cells import Cell, cells_of
-from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
 from engine.tasks.product.operands import refuse_too_large
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import as_tile
@@ -30,7 +33,8 @@ _EXAMPLES = (
     "--sizes 512,1000x777x513 --tiles 16 --variants matmul-tiled,numpy --csv r.csv",
     "--size 48 --tiles 4,16 --device simulator",
 )
-_LECTURE = f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s"
+# It runs everywhere.
+BASELINE = "numpy"
 
 
 def run(arguments: list[str]) -> int:
@@ -43,10 +47,10 @@ def run(arguments: list[str]) -> int:
         device_named(options.device)
     check_result_files(options.out, options.csv)
     cells = cells_of(options.sizes, options.variants, options.tiles)
-    seen: list[MatmulResult] = []
+    seen: list[ProductResult] = []
     show = _show_progress(len(cells))
 
-    def on_result(result: MatmulResult) -> None:
+    def on_result(result: ProductResult) -> None:
         seen.append(result)
         show(result)
 
@@ -116,21 +120,28 @@ def _product(text: str) -> MatrixProduct:
     return product
 
 
-def _answer(options: argparse.Namespace, results: Sequence[MatmulResult]) -> None:
-    document = matmul_document(
-        options.sizes, options.tiles, options.device, options.seed, options.budget, results
-    )
+def _answer(options: argparse.Namespace, results: Sequence[ProductResult]) -> None:
+    runs = compared(results, BASELINE)
+    request = {
+        "products": [asdict(product) for product in options.sizes],
+        "tiles": list(options.tiles),
+        "device": options.device,
+        "seed": options.seed,
+        "budget_s": options.budget,
+    }
+    machine = machine_document(devices(), versions(), commit())
+    document = results_document(runs, BASELINE, machine, request=request)
     if options.out:
         atomic_write(options.out, json_text(document).encode())
     if options.csv:
-        atomic_write(options.csv, matmul_csv(results).encode())
+        atomic_write(options.csv, results_csv(runs, BASELINE).encode())
     if options.json:
         say_json(document)
     else:
-        say(_table(results))
+        say(results_table(runs, BASELINE))
 
 
-def _refuse_empty(cells: Sequence[Cell], device: str, results: Sequence[MatmulResult]) -> None:
+def _refuse_empty(cells: Sequence[Cell], device: str, results: Sequence[ProductResult]) -> None:
     """Tell that nothing could be measured: for want of a device where that is so, else with the first reason."""
     for cell in cells:
         device_for(cell.variant, device)
@@ -139,68 +150,12 @@ def _refuse_empty(cells: Sequence[Cell], device: str, results: Sequence[MatmulRe
     )
 
 
-def _show_progress(total: int) -> Callable[[MatmulResult], None]:
+def _show_progress(total: int) -> Callable[[ProductResult], None]:
     numbers = itertools.count(1)
 
-    def show(result: MatmulResult) -> None:
+    def show(result: ProductResult) -> None:
         tile = f" tile {result.tile}" if result.tile else ""
-        time = f"{result.kernel_ms:.4g} ms" if result.kernel_ms is not None else _proof(result)
-        tell(f"[{next(numbers)}/{total}] {result.product.size_text}, {result.variant}{tile}: {time}")
+        place = f"[{next(numbers)}/{total}] {result.problem.size_text}"
+        tell(f"{place}, {result.variant}{tile}: {progress_word(result)}")
 
     return show
-
-
-def _table(results: Sequence[MatmulResult]) -> str:
-    """Return the results as a table, with every reason why there is no proof once under it."""
-    headers = (
-        "rows x inner x columns",
-        "variant",
-        "tile",
-        "device",
-        "kernel ms",
-        "p20 - p80 ms",
-        "GFLOPS",
-        "CGMA",
-        _LECTURE,
-        "GFLOPS limit here",
-        "reached",
-        "proof",
-    )
-    reasons = list(dict.fromkeys(result.status for result in results if not result.is_proven))
-    rows = []
-    for result in results:
-        timing = result.timing if result.kernel_ms is not None else None
-        note = "" if result.is_proven else f" ({reasons.index(result.status) + 1})"
-        share = result.share_of_limit
-        rows.append(
-            (
-                result.product.size_text,
-                result.title if result.tile is None else result.variant,
-                str(result.tile or "-"),
-                result.device,
-                f"{timing.kernel.median_ms:.4g}" if timing else "-",
-                f"{timing.kernel.p20_ms:.4g} - {timing.kernel.p80_ms:.4g}" if timing else "-",
-                _short(result.gflops),
-                _short(result.cgma),
-                _short(result.lecture_gflops),
-                _short(result.limited_gflops),
-                "-" if share is None else f"{100 * share:.0f} %",
-                _proof(result) + note,
-            )
-        )
-    lines = [table(headers, rows, right=(2, *range(4, 11)))]
-    lines += [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)]
-    return "\n".join(lines)
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
-
-
-def _proof(result: MatmulResult) -> str:
-    """Return the proof in a word or two; the reason where there is none is told in full elsewhere."""
-    if not result.is_proven:
-        return "cannot" if result.refused else "failed"
-    equal = result.verification is not None and result.verification.exact
-    verified = "verified, exact" if equal else "verified"
-    return verified if result.timing else f"{verified}, no times"

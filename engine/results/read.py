@@ -1,4 +1,7 @@
-"""Results read back from plain data: the other direction of `RunResult.as_json`."""
+"""Results read back from plain data: the other direction of `Measurement.as_json` and of the files of results.
+
+Files of version 1 are read too: filter runs ("haloscope-results") and products ("haloscope-matmul") had a form each.
+"""
 
 import dataclasses
 import math
@@ -9,16 +12,45 @@ from engine.device_info import Environment
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.export import FORMAT, VERSION
+from engine.results.measurement import Measurement, Spread, Timing
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.verify.verification import Verification
 
 T = TypeVar("T")
 
 
-def result_from_json(data: Any) -> RunResult:
-    """Return the result that `RunResult.as_json` described; what it derived (medians, `status`) is derived anew.
+_READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
+
+
+def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
+    """Return the results of a file, of this version or of an earlier one.
+
+    Parameters
+    ----------
+    data : object
+        As `json.loads` gives it.
+
+    Raises
+    ------
+    BadValue
+        It is no file of results, one of a later version, or one of its results is damaged.
+    """
+    what, remedy = "The results cannot be read", "Take a file that Haloscope saved."
+    if not isinstance(data, dict) or data.get("format") not in _READABLE:
+        raise BadValue(what, "this is no file of results", remedy)
+    if data.get("version") not in _READABLE[data["format"]]:
+        reason = f"the file has version {data.get('version')!r}, and this program reads up to {VERSION}"
+        raise BadValue(what, reason, "Use a newer Haloscope.")
+    if not isinstance(data.get("results"), list):
+        raise BadValue(what, "the list of results is missing", remedy)
+    return tuple(map(result_from_json, data["results"]))
+
+
+def result_from_json(data: Any) -> Measurement[Any]:
+    """Return the result that `Measurement.as_json` described; what it derived (medians, `status`) is derived anew.
 
     Parameters
     ----------
@@ -33,27 +65,49 @@ def result_from_json(data: Any) -> RunResult:
         No border is called that.
     """
     try:
-        return _result(data)
+        return _result(_upgraded(data))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
 
 
-def _result(data: dict[str, Any]) -> RunResult:
-    words = ("variant", "title", "device", "mask_name", "failure", "chosen_because")
-    return RunResult(
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a result as version 2 writes it."""
+    if "task" in data:
+        return data
+    # Results of before 0.2 tell neither layout nor work nor refusals.
+    absent: dict[str, Any] = {
+        "layout": "",
+        "work": None,
+        "refused": False,
+        "chosen_because": "",
+        "mask_name": "",
+    }
+    if "product" not in data:
+        return absent | {"task": "filtering", "weights_digest": None} | data
+    tile = data["tile"]
+    block = None if tile is None else {"x": tile, "y": tile}
+    environment = data["environment"] | {"bandwidth_gb_s": data["bandwidth_gb_s"]}
+    moved = {"task": "product", "problem": data["product"], "block": block, "environment": environment}
+    return absent | {"weights_digest": None} | data | moved
+
+
+def _result(data: dict[str, Any]) -> Measurement[Any]:
+    words = ("variant", "title", "device", "mask_name", "failure", "chosen_because", "layout")
+    read = _PROBLEMS.get(data["task"])
+    if read is None:
+        raise ValueError(f"{data['task']!r} is no task")
+    return Measurement(
         **{name: typed(str, data, name) for name in words},
-        problem=_problem(data["problem"]),
+        problem=read(data["problem"]),
         block=optional(data["block"], lambda block: Block(typed(int, block, "x"), typed(int, block, "y"))),
         environment=environment_from_json(data["environment"]),
         timing=optional(data["timing"], timing_from_json),
         verification=optional(data["verification"], verification_from_json),
         seed=typed(int, data, "seed"),
-        # Results of before 0.2 have neither.
-        layout=typed(str, data, "layout") if "layout" in data else "",
-        work=optional(data.get("work"), work_from_json),
-        # Older results did not tell it.
-        refused=typed(bool, data, "refused") if "refused" in data else False,
+        work=optional(data["work"], work_from_json),
+        refused=typed(bool, data, "refused"),
+        weights_digest=optional(data["weights_digest"], lambda _: typed(str, data, "weights_digest")),
     )
 
 
@@ -61,7 +115,11 @@ def environment_from_json(data: dict[str, Any]) -> Environment:
     """Return the machine and the versions behind a result."""
     names = ("device", "driver", "clocks", "commit")
     versions = {str(name): typed(str, data["versions"], name) for name in data["versions"]}
-    return Environment(**{name: typed(str, data, name) for name in names}, versions=versions)
+    return Environment(
+        **{name: typed(str, data, name) for name in names},
+        versions=versions,
+        bandwidth_gb_s=optional(data.get("bandwidth_gb_s"), finite),
+    )
 
 
 def work_from_json(data: dict[str, Any]) -> Work:
@@ -76,10 +134,17 @@ def _problem(data: dict[str, Any]) -> Problem:
         mask_shape=_pair(data["mask_shape"]),
         anchor=_pair(data["anchor"]),
         border=Border.named(typed(str, data, "border")),
-        cval=number(data["cval"]),
+        cval=finite(data["cval"]),
         # Results of before 0.2 were float32 always.
         result_dtype=typed(str, data, "result_dtype") if "result_dtype" in data else "float32",
     )
+
+
+def _product(data: dict[str, Any]) -> MatrixProduct:
+    return MatrixProduct(**{name: typed(int, data, name) for name in ("rows", "inner", "columns")})
+
+
+_PROBLEMS: dict[str, Callable[[dict[str, Any]], Any]] = {Problem.task: _problem, MatrixProduct.task: _product}
 
 
 def timing_from_json(data: dict[str, Any]) -> Timing:
@@ -87,8 +152,8 @@ def timing_from_json(data: dict[str, Any]) -> Timing:
     return Timing(
         kernel=_spread(data["kernel"]),
         end_to_end=_spread(data["end_to_end"]),
-        compile_ms=number(data["compile_ms"]),
-        allocate_ms=number(data["allocate_ms"]),
+        compile_ms=finite(data["compile_ms"]),
+        allocate_ms=finite(data["allocate_ms"]),
         host_to_device=optional(data["host_to_device"], _spread),
         device_to_host=optional(data["device_to_host"], _spread),
         clock=typed(str, data, "clock"),
@@ -111,7 +176,7 @@ def verification_from_json(data: dict[str, Any]) -> Verification:
 
 
 def _spread(data: dict[str, Any]) -> Spread:
-    samples = tuple(number(sample) for sample in data["samples_ms"])
+    samples = tuple(finite(sample) for sample in data["samples_ms"])
     if not samples:
         raise ValueError("a duration has no samples")
     return Spread(samples)
@@ -135,8 +200,16 @@ def _pair(value: Any) -> tuple[int, int]:
     return typed(int, {"a side": first}, "a side"), typed(int, {"a side": second}, "a side")
 
 
-def number(value: Any) -> float:
+def finite(value: Any) -> float:
     """Return a finite number."""
     if type(value) not in (int, float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is not a finite number")
     return float(value)
+
+
+def number(value: Any) -> float:
+    """Return a number, one that JSON has only as a string too."""
+    return float(value) if value in _NON_FINITE else finite(value)
+
+
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")

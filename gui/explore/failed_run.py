@@ -27,6 +27,7 @@ def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) 
         device=job.device,
         problem=problem,
         mask_name=mask.name,
+        weights_digest=mask.weights_digest,
         block=job.block,
         environment=Environment(job.device),
         failure=str(error),

@@ -15,7 +15,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.quantities import digits_text
+from engine.results.quantities import digits_text
 
 _LECTURE_TILE = 16
 

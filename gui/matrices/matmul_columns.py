@@ -7,7 +7,7 @@ from enum import StrEnum
 from engine.results.product import MatmulResult
 from engine.results.spreadsheet import harmless
 from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S, LECTURE_DEVICE
-from gui.widgets.quantities import MISSING, digits_text, error_text, ms_cell, ms_text
+from engine.results.quantities import MISSING, digits_text, error_text, ms_cell, ms_text
 
 
 class Key(StrEnum):

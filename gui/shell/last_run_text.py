@@ -7,7 +7,7 @@ from gui.engine_link.failure_text import why_no_time
 from gui.explore.results.comparison import layout_suffix
 from gui.matrices.matmul_columns import name_of, number_text
 from gui.matrices.matmul_state import MatmulState
-from gui.widgets.quantities import ms_text
+from engine.results.quantities import ms_text
 
 ON_COURSE = "Load takes a paper's kernel over; Measure on this machine fills its tables."
 _SIMULATED = "simulated: its times mean nothing"

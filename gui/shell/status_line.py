@@ -12,7 +12,7 @@ from gui.shell.last_run_text import ON_COURSE, matrices_sentence, no_run_sentenc
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.quantities import ratio_text
+from engine.results.quantities import ratio_text
 
 _STEPS = 1000
 

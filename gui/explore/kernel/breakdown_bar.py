@@ -15,7 +15,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_tooltip import result_tooltip
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.quantities import digits_text, ms_text
+from engine.results.quantities import digits_text, ms_text
 
 _BAR_HEIGHT = GRID
 _LINE = 2 * GRID

@@ -12,7 +12,7 @@ from gui.engine_link.refusal_text import reasons_in_list
 from gui.explore.results.comparison import kernel_speed_ms, no_speed_word, problem_key, workspace_problem_key
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
-from gui.widgets.quantities import ms_text
+from engine.results.quantities import ms_text
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from engine.results.measurement import RunResult
 from gui.engine_link.failure_text import why_no_time
 from gui.explore.results.comparison import kernel_speed_ms, no_speed_word, problem_key
-from gui.widgets.quantities import MISSING, error_text, ms_cell, ratio_text
+from engine.results.quantities import MISSING, error_text, ms_cell, ratio_text
 
 SortValue = str | float | None
 

@@ -15,7 +15,7 @@ from engine.results.measurement import RunResult, speed_up
 from gui.explore.results.comparison import kernel_speed_ms, newest_baseline, no_speed_sentence, problem_key
 from gui.explore.results.results_columns import COLUMNS, POSITION, Key, Row
 from gui.explore.results.results_tooltip import result_tooltip
-from gui.widgets.quantities import ratio_text
+from engine.results.quantities import ratio_text
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -5,7 +5,7 @@ from html import escape
 from engine.results.measurement import RunResult, Spread, Timing
 from gui.explore.results.comparison import kernel_speed_ms, no_speed_sentence, problem_key
 from gui.explore.results.work_text import work_table
-from gui.widgets.quantities import ms_text
+from engine.results.quantities import ms_text
 
 
 def result_tooltip(result: RunResult) -> str:

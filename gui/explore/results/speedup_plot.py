@@ -13,7 +13,7 @@ from gui.explore.results.variant_plot import VariantPlot, newest_by_row, row_nam
 from gui.explore.workspace import Settings, Workspace
 from gui.style.series import series_for
 from gui.style.theme import Theme
-from gui.widgets.quantities import ratio_text
+from engine.results.quantities import ratio_text
 
 _EMPTY = (
     "How many times faster each variant is than the baseline.\n"

@@ -14,7 +14,7 @@ from gui.explore.results.variant_plot import VariantPlot, log_ms, newest_by_row,
 from gui.explore.workspace import Workspace
 from gui.style.series import series_for
 from gui.style.theme import Theme
-from gui.widgets.quantities import ms_text, tick_text
+from engine.results.quantities import ms_text, tick_text
 
 _EMPTY = (
     "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"

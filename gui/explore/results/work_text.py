@@ -4,7 +4,7 @@ from html import escape
 
 from engine.results.measurement import RunResult
 from engine.tasks.work import Work
-from gui.widgets.quantities import digits_text
+from engine.results.quantities import digits_text
 
 WHAT_IT_IS = "Model of the work: counted from the kernel's source, by single elements and before any cache"
 

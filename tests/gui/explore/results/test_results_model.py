@@ -7,7 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from gui.explore.results.results_columns import COLUMNS, POSITION, Key
 from gui.explore.results.results_model import ResultsModel, ResultsOrder
-from gui.widgets.quantities import MISSING
+from engine.results.quantities import MISSING
 from tests.gui.made_results import (
     PROBLEM,
     WORK,

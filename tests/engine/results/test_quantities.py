@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from gui.widgets.quantities import MISSING, digits_text, error_text, ms_cell, ms_text, ratio_text, tick_text
+from engine.results.quantities import MISSING, digits_text, error_text, ms_cell, ms_text, ratio_text, tick_text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,234 @@
+"""Columns of the tables of runs, the same for the window and the command line: facts in words, and every metric."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from engine.results.compare import Compared
+from engine.results.measurement import Measurement
+from engine.results.metrics import Metric, metrics_of
+from engine.results.quantities import MISSING
+from engine.results.spreadsheet import harmless
+from engine.tasks.filtering.problem import Problem
+
+KERNEL = "kernel_median_ms"
+SortValue = str | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Parameters
+    ----------
+    key : str
+        For code; that of the metric where it shows one.
+    header, explanation : str
+        For people.
+    text : callable of Compared
+        What stands in a cell.
+    sort : callable of Compared
+        A number where people read one, None where there is none.
+    metric : Metric, optional
+        What it shows; None for a fact in words.
+    tasks : tuple of str
+        Those that have it; empty: all.
+    shown : bool
+        Whether tables show it at first.
+    repeats : bool
+        Whether it may be the same for all rows, and is then better said once, above the table.
+    """
+
+    key: str
+    header: str
+    explanation: str
+    text: Callable[[Compared], str]
+    sort: Callable[[Compared], SortValue]
+    metric: Metric | None = None
+    tasks: tuple[str, ...] = ()
+    shown: bool = True
+    repeats: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether numbers stand in it, on the right."""
+        return self.metric is not None or self.key in ("block", "tile", "run", "baseline_run")
+
+
+def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
+    """Return every column of the runs of a task: those of `first`, then the others in their order."""
+    found = {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
+    found |= {metric.key: _column(metric) for metric in metrics_of(task)}
+    order = dict.fromkeys((*(key for key in first if key in found), *found))
+    return tuple(found[key] for key in order)
+
+
+def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
+    """Return the facts that are the same for all runs, in words, by the key of their column."""
+    texts = {column.key: {column.text(run) for run in runs} for column in columns if column.repeats}
+    return {key: next(iter(words)) for key, words in texts.items() if len(words) == 1}
+
+
+def table_text(columns: Sequence[Column], runs: Iterable[Compared]) -> str:
+    """Return a table as lines with tabs, as spreadsheets and documents take them when pasted.
+
+    Numbers have six significant digits, whatever the table shows.
+    """
+    lines = [[column.header for column in columns]]
+    lines += [[_pasted(column, run) for column in columns] for run in runs]
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def mask_text(result: Measurement[Problem]) -> str:
+    """Return name and size of a mask; of one without a name of its own the size alone."""
+    rows, columns = result.problem.mask_shape
+    size, name = f"{rows} x {columns}", result.mask_name
+    if name in ("", f"random {size}"):
+        return size
+    return name if name.endswith(size) else f"{name}, {size}"
+
+
+def layout_suffix(result: Measurement[Problem]) -> str:
+    """Return what tells a run with packed rows from one with pitched rows, which are the rule and go without saying."""
+    return " (packed)" if result.layout == "packed" else ""
+
+
+def _pasted(column: Column, run: Compared) -> str:
+    value = column.metric.value(run) if column.metric else None
+    return f"{value:.6g}" if value is not None else harmless(" ".join(column.text(run).split()))
+
+
+def _column(metric: Metric) -> Column:
+    return Column(
+        metric.key,
+        metric.heading,
+        metric.explanation,
+        metric.text,
+        lambda run: None if (value := metric.value(run)) is None else float(value),
+        metric,
+        shown=metric.shown,
+    )
+
+
+def _block_text(run: Compared) -> str:
+    return str(run.result.block) if run.result.block else MISSING
+
+
+def _threads(run: Compared) -> float | None:
+    return float(run.result.block.threads) if run.result.block else None
+
+
+def _variant_text(run: Compared) -> str:
+    """Return the key; NumPy's product by its title, which says that it is a BLAS."""
+    of_product = run.result.task == "product"
+    return run.result.title if of_product and run.result.block is None else run.result.variant
+
+
+_FILTERING, _PRODUCT = ("filtering",), ("product",)
+
+FACTS: tuple[Column, ...] = (
+    Column(
+        "picture",
+        "Picture, px",
+        "Width x height, colours and sample type; that of the results where it is not float32. Sorted by the number of "
+        "samples.",
+        lambda run: run.result.problem.picture_text,
+        lambda run: float(run.result.problem.samples),
+        tasks=_FILTERING,
+        repeats=True,
+    ),
+    Column(
+        "mask",
+        "Mask",
+        "Name and rows x columns of the mask. Sorted by the number of cells.",
+        lambda run: mask_text(run.result),
+        lambda run: float(run.result.problem.taps),
+        tasks=_FILTERING,
+        repeats=True,
+    ),
+    Column(
+        "border",
+        "Border",
+        "The rule for cells outside the picture.",
+        lambda run: str(run.result.problem.border),
+        lambda run: str(run.result.problem.border),
+        tasks=_FILTERING,
+        repeats=True,
+    ),
+    Column(
+        "product",
+        "Rows x inner x columns",
+        "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
+        lambda run: run.result.problem.size_text,
+        lambda run: float(run.result.problem.multiply_adds),
+        tasks=_PRODUCT,
+        repeats=True,
+    ),
+    Column(
+        "variant",
+        "Variant",
+        "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
+        _variant_text,
+        _variant_text,
+    ),
+    Column(
+        "block",
+        "Block",
+        "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
+        _block_text,
+        _threads,
+        tasks=_FILTERING,
+    ),
+    Column(
+        "tile",
+        "Tile",
+        "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
+        lambda run: str(run.result.tile or MISSING),
+        _threads,
+        tasks=_PRODUCT,
+    ),
+    Column(
+        "layout",
+        "Rows",
+        "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or packed, "
+        "each right after the one before. On the CPU they are always packed.",
+        lambda run: run.result.layout or MISSING,
+        lambda run: run.result.layout or None,
+        tasks=_FILTERING,
+        repeats=True,
+    ),
+    Column(
+        "device",
+        "Device",
+        "Where it ran.",
+        lambda run: run.result.device,
+        lambda run: run.result.device,
+        repeats=True,
+    ),
+    Column(
+        "run",
+        "Run",
+        "Number of the run, in the order in which they arrived.",
+        lambda run: str(run.number),
+        lambda run: float(run.number),
+        shown=False,
+    ),
+    Column(
+        "baseline_run",
+        "Baseline run",
+        "Number of the run that the speed-up is against.",
+        lambda run: MISSING if run.baseline_run is None else str(run.baseline_run),
+        lambda run: None if run.baseline_run is None else float(run.baseline_run),
+        shown=False,
+    ),
+    Column(
+        "proof",
+        "Proof",
+        "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
+        lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof,
+        lambda run: run.result.proof,
+    ),
+)
+
+
+def _refuted(run: Compared) -> bool:
+    return run.result.verification is not None and not run.result.verification.passed
