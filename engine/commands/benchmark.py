@@ -164,7 +164,8 @@ def _parser() -> Parser:
         type=_named,
         default=variant(BASELINE),
         metavar=BASELINE,
-        help="speed-ups are against this variant; none where it is not among those measured",
+        help="speed-ups are against the fastest verified run of this variant on the same problem, whose number stands under "
+        "'baseline run'; none where it is not among those measured",
     )
     return parser
 

@@ -73,7 +73,8 @@ def _parser() -> Parser:
         "C = A B in float32, A is rows x inner and B is inner x columns, of random numbers. Each cell is verified "
         "against float64, warmed up and sampled; one that cannot run stands in the results with its reason and with "
         "what can be counted: loads from global memory, CGMA (operations for each load), and the GFLOPS that a "
-        "bandwidth allows at that (bandwidth / 4 bytes x CGMA).",
+        "bandwidth allows at that (bandwidth / 4 bytes x CGMA). Speed-ups are against the fastest verified run of numpy on the "
+        "same product, whose number stands under 'baseline run'.",
         _EXAMPLES,
     )
     add = parser.add_argument

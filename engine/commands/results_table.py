@@ -38,11 +38,6 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
     right = [at for at, column in enumerate(chosen) if column.numeric]
     lines = [table([_header(column, baseline) for column in chosen], rows, right)]
     lines += [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)]
-    if any(run.speed_up is not None for run in runs):
-        lines.append(
-            f"x {baseline}: kernel time of the fastest verified {baseline} of the same problem, in the row of which "
-            "`baseline run` is the number, over that of the run"
-        )
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
@@ -34,8 +35,10 @@ class Column:
         Those that have it; empty: all.
     shown : bool
         Whether tables show it at first.
-    repeats : bool
-        Whether it may be the same for all rows, and is then better said once, above the table.
+    caption : str
+        How it is said once, above the table, where it is the same for all rows; empty: never.
+    of_problem : bool
+        Whether it belongs to what is computed, not to how.
     """
 
     key: str
@@ -46,7 +49,8 @@ class Column:
     metric: Metric | None = None
     tasks: tuple[str, ...] = ()
     shown: bool = True
-    repeats: bool = False
+    caption: str = ""
+    of_problem: bool = False
 
     @property
     def numeric(self) -> bool:
@@ -64,8 +68,19 @@ def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
 
 def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
     """Return the facts that are the same for all runs, in words, by the key of their column."""
-    texts = {column.key: {column.text(run) for run in runs} for column in columns if column.repeats}
-    return {key: next(iter(words)) for key, words in texts.items() if len(words) == 1}
+    found = {}
+    for column in columns:
+        texts = {column.text(run) for run in runs} if column.caption else ()
+        if len(texts) == 1:
+            (text,) = texts
+            found[column.key] = "" if text == MISSING else column.caption.format(text)
+    return found
+
+
+def problem_text(result: Measurement[Any]) -> str:
+    """Return the problem of a run in words: 512 x 512 grey uint8, mask 3 x 3, border zero."""
+    facts = [fact for fact in FACTS if fact.of_problem and (not fact.tasks or result.task in fact.tasks)]
+    return ", ".join(repeated(facts, [Compared(result)]).values())
 
 
 def table_text(columns: Sequence[Column], runs: Iterable[Compared]) -> str:
@@ -134,7 +149,8 @@ FACTS: tuple[Column, ...] = (
         lambda run: run.result.problem.picture_text,
         lambda run: float(run.result.problem.samples),
         tasks=_FILTERING,
-        repeats=True,
+        caption="{}",
+        of_problem=True,
     ),
     Column(
         "mask",
@@ -143,7 +159,8 @@ FACTS: tuple[Column, ...] = (
         lambda run: mask_text(run.result),
         lambda run: float(run.result.problem.taps),
         tasks=_FILTERING,
-        repeats=True,
+        caption="mask {}",
+        of_problem=True,
     ),
     Column(
         "border",
@@ -152,7 +169,8 @@ FACTS: tuple[Column, ...] = (
         lambda run: str(run.result.problem.border),
         lambda run: str(run.result.problem.border),
         tasks=_FILTERING,
-        repeats=True,
+        caption="border {}",
+        of_problem=True,
     ),
     Column(
         "product",
@@ -161,7 +179,8 @@ FACTS: tuple[Column, ...] = (
         lambda run: run.result.problem.size_text,
         lambda run: float(run.result.problem.multiply_adds),
         tasks=_PRODUCT,
-        repeats=True,
+        caption="{}",
+        of_problem=True,
     ),
     Column(
         "variant",
@@ -194,7 +213,7 @@ FACTS: tuple[Column, ...] = (
         lambda run: run.result.layout or MISSING,
         lambda run: run.result.layout or None,
         tasks=_FILTERING,
-        repeats=True,
+        caption="{} rows",
     ),
     Column(
         "device",
@@ -202,7 +221,7 @@ FACTS: tuple[Column, ...] = (
         "Where it ran.",
         lambda run: run.result.device,
         lambda run: run.result.device,
-        repeats=True,
+        caption="{}",
     ),
     Column(
         "run",

@@ -31,7 +31,7 @@ class Compared:
     number : int
         Its position among the runs, from 1.
     baseline : Measurement, optional
-        The run that the speed-up is against; None where none can be compared.
+        The run that the speed-up is against; None where none can be compared, or the run has no speed.
     baseline_run : int, optional
         The number of that run.
     """
@@ -70,7 +70,7 @@ def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -
     for at, run in enumerate(results):
         if run is chosen and run.kernel_ms:
             best |= dict.fromkeys(_served(run), at)
-    found = (best.get((comparable(run), run.layout)) for run in results)
+    found = (best.get((comparable(run), run.layout)) if run.kernel_ms else None for run in results)
     return [
         Compared(run, number, None if at is None else results[at], None if at is None else at + 1)
         for number, (run, at) in enumerate(zip(results, found, strict=True), start=1)

@@ -235,9 +235,20 @@ class Measurement(Generic[P]):
         if not self.verification.passed:
             return "failed"
         words = "verified, exact" if self.verification.exact else "verified"
+        return f"{words}, {self.no_speed}" if self.no_speed else words
+
+    @property
+    def no_speed(self) -> str:
+        """Why it has no speed, in a word or two; empty if it has one."""
         if self.kernel_ms is not None:
-            return words
-        return f"{words}, {'simulated' if self.device == SIMULATOR else 'not timed'}"
+            return ""
+        if self.failure:
+            return "failed"
+        if self.verification is None:
+            return "not run yet"
+        if not self.verification.passed:
+            return "not verified"
+        return "simulated" if self.device == SIMULATOR else "not timed"
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as plain data for JSON: raw samples, medians, proof, machine, versions, problem."""

@@ -74,7 +74,7 @@ class Metric:
     @property
     def heading(self) -> str:
         """Title and unit, for the header of a column or the name of an axis."""
-        unit = f", {self.unit}" if self.unit and self.unit != self.title else ""
+        unit = f", {self.unit}" if self.unit not in self.title else ""
         return f"{self.title[:1].upper()}{self.title[1:]}{unit}"
 
 
@@ -228,7 +228,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "lecture_limit_gflops",
-        f"at {LECTURE_BANDWIDTH_GB_S} GB/s",
+        f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s",
         "GFLOPS",
         f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × CGMA. The lecture "
         f"prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
@@ -238,7 +238,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "bandwidth_limit_gflops",
-        "limit here",
+        "GFLOPS limit here",
         "GFLOPS",
         "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are left out.",
         _limit_here,

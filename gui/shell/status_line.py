@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
+from engine.results.quantities import ratio_text
 from gui.engine_link.engine_state import READY, EngineState
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
@@ -12,7 +13,6 @@ from gui.shell.last_run_text import ON_COURSE, matrices_sentence, no_run_sentenc
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
-from engine.results.quantities import ratio_text
 
 _STEPS = 1000
 

@@ -5,6 +5,8 @@ import signal
 import time
 
 import numpy as np
+from gui.explore.results.results_columns import COLUMNS, Key
+from gui.explore.results.speedup_plot import SpeedupPlot
 from PySide6.QtCore import Qt, QTimer
 
 from engine.host import shared
@@ -12,8 +14,6 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
-from gui.explore.results.results_columns import COLUMNS, Key
-from gui.explore.results.speedup_plot import SpeedupPlot
 
 # The bench measures 15 to 45 ms on 2 quiet cores; this only has to catch a window that waits for the engine.
 LONGEST_GAP_MS = 250

@@ -113,7 +113,7 @@ class Problem:
     @property
     def comparable(self) -> Hashable:
         """What two runs must share so that their times can be compared; `cval` counts only where it is used."""
-        return replace(self, cval=self.ghost_value)
+        return self if self.cval == self.ghost_value else replace(self, cval=self.ghost_value)
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""

@@ -2,13 +2,20 @@
 
 from PySide6.QtWidgets import QWidget
 
+from engine.results.compare import Compared
+from engine.results.metrics import metric
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.results_tooltip import run_heading
-from gui.explore.results.work_text import work_sentence, work_table
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.run_tooltip import run_tooltip
 
 # With three kinds of loads.
 _MOST_LINES = 3
+_LOADS = (
+    ("model_global_loads_per_value", "global loads"),
+    ("model_picture_loads_per_value", "of these of the image"),
+    ("model_shared_loads_per_value", "shared loads"),
+    ("model_constant_loads_per_value", "constant loads"),
+)
 
 
 class WorkLine(ElidedLabel):
@@ -24,7 +31,15 @@ class WorkLine(ElidedLabel):
         self._refresh()
 
     def _refresh(self) -> None:
-        newest = next((result for result in reversed(self._results.results()) if result.work), None)
+        newest = next((run for run in reversed(self._results.rows()) if run.result.work), None)
         self.setText(work_sentence(newest) if newest else "")
-        self.setToolTip(f"{run_heading(newest)}<br>{work_table(newest)}" if newest else "")
+        self.setToolTip(run_tooltip(newest) if newest else "")
         self.setVisible(newest is not None)
+
+
+def work_sentence(run: Compared) -> str:
+    """Return the model of a run in one line."""
+    loads = ((metric(key), name) for key, name in _LOADS)
+    told = ", ".join(f"{entry.text(run)} {name}" for entry, name in loads if entry.value(run))
+    cgma = metric("model_cgma_flop_per_load").text(run)
+    return f"Model: {cgma} operations per global load (CGMA). Per output value: {told}"

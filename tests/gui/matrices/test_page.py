@@ -21,8 +21,8 @@ from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.shell.pages import PAGES
 from gui.style.theme import apply_theme
-from tests.gui.made_products import made_product, made_rows
 from tests.gui.shell.test_main_window import shown, width_of_words
+from tests.made_products import made_product, made_rows
 
 POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
 

@@ -7,7 +7,8 @@ from gui.explore.workspace import Workspace
 from gui.matrices.matmul_state import MatmulState
 from gui.shell.status_line import StatusLine
 from tests.gui.fake_engine import READY
-from tests.gui.made_results import make_picture, make_result, make_simulated
+from tests.gui.made_results import make_picture
+from tests.made_runs import make_result, make_simulated
 
 
 @pytest.fixture

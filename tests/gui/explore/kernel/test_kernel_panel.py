@@ -20,13 +20,10 @@ from tests.gui.made_results import (
     NO_CUDA,
     REMARK,
     VARIANTS,
-    WORK,
     make_engine_state,
-    make_failure,
-    make_result,
-    make_simulated,
     make_workspace,
 )
+from tests.made_runs import WORK, make_failure, make_result, make_simulated
 
 
 def make_panel(

@@ -3,6 +3,9 @@ from dataclasses import replace
 
 import pyqtgraph as pg
 import pytest
+from gui.explore.results.speedup_plot import SpeedupPlot
+from gui.explore.results.time_plot import TimePlot
+from gui.explore.results.variant_plot import VariantPlot
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QFontMetrics, QImage, QPainter, QWheelEvent
 from PySide6.QtWidgets import QApplication
@@ -10,22 +13,13 @@ from pytestqt.qtbot import QtBot
 
 from engine.results.measurement import RunResult
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.speedup_plot import SpeedupPlot
-from gui.explore.results.time_plot import TimePlot
-from gui.explore.results.variant_plot import VariantPlot
 from gui.explore.workspace import Workspace
 from gui.plots.log_axis import log_ticks
 from gui.style.metrics import number_font
 from gui.style.series import series_for
 from gui.style.theme import DARK, apply_theme
-from tests.gui.made_results import (
-    PROBLEM,
-    make_failure,
-    make_result,
-    make_simulated,
-    make_unverified,
-    make_workspace,
-)
+from tests.gui.made_results import make_workspace
+from tests.made_runs import PROBLEM, make_failure, make_result, make_simulated, make_unverified
 
 PLOTS = [TimePlot, SpeedupPlot]
 

@@ -1,21 +1,14 @@
 from dataclasses import replace
 
 import pytest
+from gui.explore.results.results_columns import COLUMNS, POSITION, Key
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
-from gui.explore.results.results_columns import COLUMNS, POSITION, Key
-from gui.explore.results.results_model import ResultsModel, ResultsOrder
 from engine.results.quantities import MISSING
-from tests.gui.made_results import (
-    PROBLEM,
-    WORK,
-    make_failure,
-    make_result,
-    make_simulated,
-    make_unverified,
-)
+from gui.explore.results.results_model import ResultsModel, ResultsOrder
+from tests.made_runs import PROBLEM, WORK, make_failure, make_result, make_simulated, make_unverified
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

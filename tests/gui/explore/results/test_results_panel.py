@@ -1,12 +1,13 @@
+from gui.explore.results.results_columns import POSITION, Key
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
-from gui.explore.results.results_columns import POSITION, Key
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from tests.gui.made_results import make_failure, make_result, make_workspace
+from tests.gui.made_results import make_workspace
+from tests.made_runs import make_failure, make_result
 
 
 def make_panel(qtbot: QtBot) -> tuple[ResultsPanel, ResultsModel]:
