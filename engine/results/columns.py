@@ -59,9 +59,9 @@ class Column:
 
 
 def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
-    """Return every column of the runs of a task: those of `first`, then the others in their order."""
-    found = {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
-    found |= {metric.key: _column(metric) for metric in metrics_of(task)}
+    """Return every column of the runs of a task: those of `first`, then the other metrics, then the other facts."""
+    found = {metric.key: _column(metric) for metric in metrics_of(task)}
+    found |= {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
     order = dict.fromkeys((*(key for key in first if key in found), *found))
     return tuple(found[key] for key in order)
 
@@ -69,11 +69,11 @@ def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
 def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
     """Return the facts that are the same for all runs, in words, by the key of their column."""
     found = {}
-    for column in columns:
-        texts = {column.text(run) for run in runs} if column.caption else ()
+    for fact in FACTS:
+        texts = {fact.text(run) for run in runs} if fact.caption and fact in columns else ()
         if len(texts) == 1:
             (text,) = texts
-            found[column.key] = "" if text == MISSING else column.caption.format(text)
+            found[fact.key] = "" if text == MISSING else fact.caption.format(text)
     return found
 
 

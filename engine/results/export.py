@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.device_info import DeviceInfo
 from engine.results.compare import SPEED_UP_OF, Compared
-from engine.results.metrics import METRICS, metrics_of
+from engine.results.metrics import metrics_of
 from engine.results.spreadsheet import harmless
 from engine.results.strict_json import NON_FINITE
 from engine.tasks.work import MODEL_OF_WORK
@@ -63,15 +63,18 @@ def results_document(
     **asked
         What was asked for, under the name that it shall have.
     """
-    tasks = {run.result.task for run in runs}
+    metrics = {
+        metric.key: metric
+        for task in dict.fromkeys(run.result.task for run in runs)
+        for metric in metrics_of(task)
+    }
     return {
         "format": FORMAT,
         "version": VERSION,
         "units": UNITS,
         "metrics": {
-            metric.key: {"title": metric.title, "unit": metric.unit, "explanation": metric.explanation}
-            for metric in METRICS
-            if not metric.tasks or tasks & set(metric.tasks)
+            key: {"title": metric.title, "unit": metric.unit, "explanation": metric.explanation}
+            for key, metric in metrics.items()
         },
         "baseline": baseline,
         **asked,

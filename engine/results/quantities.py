@@ -39,6 +39,8 @@ def ratio_text(ratio: float | None) -> str:
         return MISSING
     if 0.0 < ratio < 0.9995:
         return f"{ratio_text(1.0 / ratio)} slower"
+    # 0.9996 rounds to 1.00.
+    ratio = max(ratio, 1.0) if ratio else ratio
     return f"{digits_text(ratio, 4 if ratio >= 1000 else 3).replace(',', '')}×"
 
 

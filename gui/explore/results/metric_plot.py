@@ -216,7 +216,7 @@ class MetricPlot(RowPlot):
         if shown.key == SPEED_UP:
             return f"No {self._results.baseline} time for these settings. Run it or choose another baseline."
         if shown.key.endswith(_MEDIAN):
-            return "No timed runs for these settings: no run has a speed."
+            return "No timed runs for these settings."
         return f"No run for these settings has this number: {shown.title}."
 
     def _omitted(self, of_problem: Sequence[Compared]) -> str:

@@ -9,7 +9,7 @@ from engine.tasks.filtering.problem import Problem
 from gui.widgets.runs_model import SPEED_UP, RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was filtered comes after.
-_FIRST = ("variant", "block", KERNEL, SPEED_UP, "proof", "layout", "device")
+_FIRST = ("variant", "block", KERNEL, SPEED_UP, "proof")
 
 
 class ResultsModel(RunsModel):

@@ -23,7 +23,7 @@ _SMALLEST_SPAN = 0.6
 _LEFT_ROOM = 0.05
 # Blanks before a number: half a mark is as wide.
 _MARK_ROOM = "   "
-_CAPTION_LINES = 3
+_CAPTION_LINES = 4
 
 
 class RowPlot(QWidget):

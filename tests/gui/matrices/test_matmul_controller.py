@@ -50,7 +50,7 @@ def test_that_only_the_newest_question_is_answered(make):
     bench.settle()
     bench.fake.answer(first)
     bench.settle()
-    assert {row.product.rows for row in bench.matmul.rows} == {64}
+    assert {row.problem.rows for row in bench.matmul.rows} == {64}
 
 
 def test_that_without_a_gpu_numpy_alone_runs(make, qtbot):
