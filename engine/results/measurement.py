@@ -228,12 +228,8 @@ class Measurement(Generic[P]):
     @property
     def proof(self) -> str:
         """The proof in a word or two, or in one why there is none."""
-        if self.failure:
-            return "cannot" if self.refused else "failed"
-        if self.verification is None:
-            return "not run yet"
-        if not self.verification.passed:
-            return "failed"
+        if self.verification is None or not self.is_proven:
+            return "failed" if self.no_speed == "not verified" else self.no_speed
         words = "verified, exact" if self.verification.exact else "verified"
         return f"{words}, {self.no_speed}" if self.no_speed else words
 
@@ -243,7 +239,7 @@ class Measurement(Generic[P]):
         if self.kernel_ms is not None:
             return ""
         if self.failure:
-            return "failed"
+            return "cannot" if self.refused else "failed"
         if self.verification is None:
             return "not run yet"
         if not self.verification.passed:

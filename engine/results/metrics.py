@@ -185,7 +185,7 @@ def _counts(name: str, title: str, explanation: str, *, bytes_too: bool = False)
 
     told = f"Model, before any cache: {explanation}"
     key = f"model_{name}"
-    yield Metric(key, title, "bytes" if bytes_too else "", f"{told}.", _work(of), count_text, shown=False)
+    yield Metric(key, title, "", f"{told}.", _work(of), count_text, shown=False)
     if not bytes_too:
         per_value = f"{title} per output value"
         explained = f"{told}, per sample or element of the result."
@@ -340,11 +340,11 @@ METRICS: tuple[Metric, ...] = (
     *_counts("shared_loads", "shared loads", "elements loaded from shared memory"),
     *_counts("shared_stores", "shared stores", "elements stored to shared memory"),
     *_counts("constant_loads", "constant loads", "elements loaded from constant memory"),
-    *_counts("global_load_bytes", "global loads", "bytes loaded from global memory", bytes_too=True),
-    *_counts("global_store_bytes", "global stores", "bytes stored to global memory", bytes_too=True),
+    *_counts("global_load_bytes", "global loads in bytes", "bytes loaded from global memory", bytes_too=True),
+    *_counts("global_store_bytes", "global stores in bytes", "bytes stored to global memory", bytes_too=True),
     *_counts(
         "minimum_bytes",
-        "least that must move",
+        "least bytes that must move",
         "each operand read once, each result written once",
         bytes_too=True,
     ),

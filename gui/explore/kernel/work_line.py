@@ -10,9 +10,7 @@ from gui.widgets.run_tooltip import run_tooltip
 
 # With three kinds of loads.
 _MOST_LINES = 3
-_LOADS = (
-    ("model_global_loads_per_value", "global loads"),
-    ("model_picture_loads_per_value", "of these of the image"),
+_ON_CHIP = (
     ("model_shared_loads_per_value", "shared loads"),
     ("model_constant_loads_per_value", "constant loads"),
 )
@@ -39,7 +37,16 @@ class WorkLine(ElidedLabel):
 
 def work_sentence(run: Compared) -> str:
     """Return the model of a run in one line."""
-    loads = ((metric(key), name) for key, name in _LOADS)
-    told = ", ".join(f"{entry.text(run)} {name}" for entry, name in loads if entry.value(run))
-    cgma = metric("model_cgma_flop_per_load").text(run)
+    told = (
+        f"{_text(run, 'model_global_loads_per_value')} global loads "
+        f"({_text(run, 'model_picture_loads_per_value')} of the image)"
+    )
+    for key, name in _ON_CHIP:
+        if metric(key).value(run):
+            told += f", {_text(run, key)} {name}"
+    cgma = _text(run, "model_cgma_flop_per_load")
     return f"Model: {cgma} operations per global load (CGMA). Per output value: {told}"
+
+
+def _text(run: Compared, key: str) -> str:
+    return metric(key).text(run)

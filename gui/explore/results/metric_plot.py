@@ -47,11 +47,11 @@ class MetricPlot(RowPlot):
     ) -> None:
         super().__init__(parent)
         self._results = results
-        self._key = key
+        self._shown = metric(key)
         self._empty = empty
         self._spread: tuple[Metric, ...] = ()
         self._rows: dict[str, int] = {}
-        self._names: dict[int, str] = {}
+        self._row_names: dict[int, str] = {}
         self.setAccessibleName(name)
         self.axis_button.setAccessibleName(f"{name}: what is plotted")
         self.axis_button.setMenu(self._axis_menu())
@@ -66,21 +66,21 @@ class MetricPlot(RowPlot):
 
     def choose(self, key: str) -> None:
         """Make another metric the axis."""
-        self._key = key
+        self._shown = metric(key)
         self.redraw()
 
     def redraw(self) -> None:
         """Draw everything anew: there are few rows, and a change of theme touches all."""
-        theme, shown = current_theme(), metric(self._key)
+        theme, shown = current_theme(), self._shown
         rows = self._results.rows()
         problem = comparable(rows[-1].result) if rows else None
         of_problem = [run for run in rows if comparable(run.result) == problem]
-        self._names = row_names([run.result for run in of_problem])
+        self._row_names = row_names([run.result for run in of_problem])
         self.begin(theme)
         words = self._draw([run for run in of_problem if shown.value(run) is not None], shown, theme)
         caption = ""
         if rows:
-            against = f" against {self._results.baseline}" if self._key == SPEED_UP else ""
+            against = f" against {self._results.baseline}" if shown.key == SPEED_UP else ""
             scale = ", log scale" if words and self.axis.is_log else ""
             caption = f"{shown.heading}{against}{scale} · {problem_text(rows[-1].result)}"
         self.end(caption, self._omitted(of_problem), self._why_empty(shown) if rows else self._empty, words)
@@ -92,7 +92,7 @@ class MetricPlot(RowPlot):
             action = menu.addAction(entry.heading)
             action.setToolTip(entry.explanation)
             action.setCheckable(True)
-            action.setChecked(entry.key == self._key)
+            action.setChecked(entry.key == self._shown.key)
             action.triggered.connect(partial(self.choose, entry.key))
             group.addAction(action)
         return menu
@@ -102,7 +102,7 @@ class MetricPlot(RowPlot):
         if not runs:
             return []
         newest = {self._name(run): run for run in runs}
-        ordered = dict.fromkeys(name for name in self._names.values() if name in newest)
+        ordered = dict.fromkeys(name for name in self._row_names.values() if name in newest)
         self._rows = {name: row for row, name in enumerate(ordered)}
         self._spread = _spread_of(shown)
         values = [value for run in runs for value in self._values(shown, run)]
@@ -201,7 +201,7 @@ class MetricPlot(RowPlot):
         return [float(value) for value in found if value is not None]
 
     def _name(self, run: Compared) -> str:
-        return self._names[id(run.result)]
+        return self._row_names[id(run.result)]
 
     def _y(self, run: Compared) -> float:
         return -float(self._rows[self._name(run)])
@@ -224,7 +224,7 @@ class MetricPlot(RowPlot):
         variants: dict[str, dict[str, None]] = {}
         for run in of_problem:
             word = run.result.no_speed
-            if word in ("failed", "not verified"):
+            if word in ("failed", "cannot", "not verified"):
                 word = f"{word} ({run.result.reason})"
             if word:
                 variants.setdefault(word, {})[self._name(run)] = None

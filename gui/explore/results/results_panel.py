@@ -40,7 +40,8 @@ class ResultsPanel(QWidget):
         self._results = results
         self._workspace = workspace
         self.table = RunsTable(results, "Results of the runs")
-        self.summary = ElidedLabel(small=True)
+        # As high as the buttons.
+        self.summary = ElidedLabel(most=2, small=True)
         self._buttons = self._make_buttons()
         self._stack = QStackedWidget()
         self._stack.addWidget(_empty_text())

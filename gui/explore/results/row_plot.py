@@ -21,6 +21,8 @@ from gui.widgets.elided_label import ElidedLabel
 # Of log10: a factor of 4, so that at least two ticks are words.
 _SMALLEST_SPAN = 0.6
 _LEFT_ROOM = 0.05
+# Of the plot's width.
+_NAMES_SHARE = 0.5
 # Blanks before a number: half a mark is as wide.
 _MARK_ROOM = "   "
 _CAPTION_LINES = 4
@@ -32,6 +34,8 @@ class RowPlot(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._low, self._high, self._number_pixels = 0.0, 1.0, 0
+        self._names: tuple[str, ...] = ()
+        self._name_ticks: list[tuple[float, str]] = []
         self._drawn: list[pg.GraphicsObject] = []
         self._numbers: list[pg.TextItem] = []
         self._spare_numbers: list[pg.TextItem] = []
@@ -79,8 +83,8 @@ class RowPlot(QWidget):
 
     def set_rows(self, names: Sequence[str]) -> None:
         """Name the rows, the first on top."""
-        axis = self.plot.getAxis("left")
-        axis.setTicks([[(-float(row), name) for row, name in enumerate(names)]])
+        self._names = tuple(names)
+        self._show_names()
         self.rows.set_rows(len(names))
 
     def set_values(self, low: float, high: float, numbers: Sequence[str]) -> None:
@@ -119,12 +123,22 @@ class RowPlot(QWidget):
 
     def resizeEvent(self, event: object) -> None:
         super().resizeEvent(event)  # type: ignore[arg-type]
+        self._show_names()
         self.empty_text.setGeometry(self.plot.rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID))
+
+    def _show_names(self) -> None:
+        # The middle of a long name goes before the values have no room: variant and block stay known.
+        metrics, most = QFontMetrics(number_font()), int(_NAMES_SHARE * self.plot.width())
+        shown = (metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most) for name in self._names)
+        ticks = [(-float(row), name) for row, name in enumerate(shown)]
+        if ticks != self._name_ticks:
+            self._name_ticks = ticks
+            self.plot.getAxis("left").setTicks([ticks])
 
     def _fit_values(self) -> None:
         # Numbers have a size in pixels, so their share of the axis changes with the panel's width.
         pixels = max(1.0, self.plot.getViewBox().width())
-        room = min(0.5, self._number_pixels / pixels)
+        room = min(0.75, self._number_pixels / pixels)
         span = (self._high - self._low) / (1.0 - room - _LEFT_ROOM)
         self.plot.setXRange(self._low - _LEFT_ROOM * span, self._high + room * span, padding=0)
 

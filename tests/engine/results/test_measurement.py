@@ -48,7 +48,7 @@ def test_that_only_a_verified_run_has_a_speed() -> None:
         ({}, "", "verified"),
         ({"verification": replace(PROOF, exact=True)}, "", "verified, exact"),
         ({"failure": "it broke"}, "failed", "failed"),
-        ({"failure": "no GPU", "refused": True}, "failed", "cannot"),
+        ({"failure": "no GPU", "refused": True}, "cannot", "cannot"),
         ({"verification": None}, "not run yet", "not run yet"),
         ({"verification": replace(PROOF, passed=False)}, "not verified", "failed"),
         ({"timing": None}, "not timed", "verified, not timed"),

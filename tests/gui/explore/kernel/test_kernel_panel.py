@@ -285,7 +285,9 @@ def test_that_the_model_of_work_of_the_last_run_is_told_also_of_the_simulator(qt
     assert (
         panel.work.lines_of(panel.work.text()) * panel.work.fontMetrics().lineSpacing() <= panel.work.height()
     )
-    assert panel.work.text().startswith("Model: 25.0 operations a global load (CGMA)")
+    assert panel.work.text().startswith(
+        "Model: 25 operations per global load (CGMA). Per output value: 2 global loads (1.6 of"
+    )
     assert "1.60 loads of the picture, 25.0 shared loads" in panel.work.text()
     assert "<b>naive</b>" in panel.work.toolTip()
     results.clear()
