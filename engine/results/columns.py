@@ -11,7 +11,7 @@ from engine.results.quantities import MISSING
 from engine.results.spreadsheet import harmless
 from engine.tasks.filtering.problem import Problem
 
-KERNEL = "kernel_median_ms"
+KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 SortValue = str | float | None
 
 
@@ -83,12 +83,13 @@ def problem_text(result: Measurement[Any]) -> str:
     return ", ".join(repeated(facts, [Compared(result)]).values())
 
 
-def table_text(columns: Sequence[Column], runs: Iterable[Compared]) -> str:
+def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: str) -> str:
     """Return a table as lines with tabs, as spreadsheets and documents take them when pasted.
 
     Numbers have six significant digits, whatever the table shows.
     """
-    lines = [[column.header for column in columns]]
+    headers = {column.key: column.header for column in columns} | {SPEED_UP: f"Speed-up vs {baseline}"}
+    lines = [[headers[column.key] for column in columns]]
     lines += [[_pasted(column, run) for column in columns] for run in runs]
     return "".join("\t".join(line) + "\n" for line in lines)
 

@@ -4,14 +4,13 @@ from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine.results.columns import KERNEL
+from engine.results.columns import KERNEL, SPEED_UP
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.results.results_panel import ResultsPanel
 from gui.page.contract import Page, PageContext
 from gui.style.metrics import GRID
-from gui.widgets.runs_model import SPEED_UP
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID

@@ -12,7 +12,7 @@ from PySide6.QtCore import (
     Qt,
 )
 
-from engine.results.columns import KERNEL, Column, columns_of
+from engine.results.columns import KERNEL, SPEED_UP, Column, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.measurement import Measurement
 from engine.results.quantities import ms_text, ratio_text
@@ -27,7 +27,6 @@ RUN_ROLE = Qt.ItemDataRole.UserRole + 1
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _NO_PARENT = QModelIndex()
-SPEED_UP = "speed_up"
 
 
 class RunsModel(QAbstractTableModel):

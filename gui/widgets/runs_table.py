@@ -9,10 +9,10 @@ from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QMenu, QTableView, QWidget
 
-from engine.results.columns import KERNEL, Column, repeated, table_text
+from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared
 from gui.widgets.run_cells import RunCells
-from gui.widgets.runs_model import RUN_ROLE, SPEED_UP, RunsModel, RunsOrder
+from gui.widgets.runs_model import RUN_ROLE, RunsModel, RunsOrder
 from gui.widgets.table_look import dress_table
 
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
@@ -87,7 +87,7 @@ class RunsTable(QTableView):
         """Copy the selected rows, or all rows where none is selected, with the columns and in the order shown."""
         chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
         runs = self.runs(chosen)
-        QGuiApplication.clipboard().setText(table_text(self._columns_shown(), runs))
+        QGuiApplication.clipboard().setText(table_text(self._columns_shown(), runs, self._runs.baseline))
         self.copied.emit(len(runs))
 
     def show_column(self, key: str, shown: bool) -> None:

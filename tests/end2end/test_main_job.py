@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt, QTimer
 from engine.host import shared
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
+from engine.results.columns import SPEED_UP
 from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.results.metric_plot import MetricPlot
-from gui.widgets.runs_model import SPEED_UP
 
 # The bench measures 15 to 45 ms on 2 quiet cores; this only has to catch a window that waits for the engine.
 LONGEST_GAP_MS = 250

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, Qt, QTimer
 from PySide6.QtGui import QActionGroup, QPainterPath
 from PySide6.QtWidgets import QMenu, QWidget
 
-from engine.results.columns import layout_suffix, problem_text
+from engine.results.columns import SPEED_UP, layout_suffix, problem_text
 from engine.results.compare import Compared, comparable
 from engine.results.measurement import RunResult
 from engine.results.metrics import Metric, metric, metrics_of
@@ -18,7 +18,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_plot import RowPlot
 from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.runs_model import SPEED_UP, baseline_name
+from gui.widgets.runs_model import baseline_name
 
 _FLAT = Qt.PenCapStyle.FlatCap
 _OLDER_OPACITY = 0.35

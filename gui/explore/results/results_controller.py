@@ -41,8 +41,9 @@ class ResultsController(QObject):
 
     def copy(self) -> None:
         """Put all rows on the clipboard, with every column that tables show at first, as lines with tabs."""
-        columns = [column for column in self._results.columns if column.shown]
-        QGuiApplication.clipboard().setText(table_text(columns, self._results.rows()))
+        columns, rows = [column for column in self._results.columns if column.shown], self._results.rows()
+        QGuiApplication.clipboard().setText(table_text(columns, rows, self._results.baseline))
+        self._messages.tell_copied(len(rows))
 
     def _json(self) -> str:
         rows = self._results.rows()

@@ -2,11 +2,11 @@
 
 from PySide6.QtCore import QModelIndex, QObject
 
-from engine.results.columns import KERNEL
+from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared
 from engine.results.measurement import RunResult
 from engine.tasks.filtering.problem import Problem
-from gui.widgets.runs_model import SPEED_UP, RunsModel
+from gui.widgets.runs_model import RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was filtered comes after.
 _FIRST = ("variant", "block", KERNEL, SPEED_UP, "proof")

@@ -77,10 +77,11 @@ def test_that_a_mask_is_named_with_its_size_once(name: str, text: str) -> None:
 def test_that_a_pasted_table_has_a_line_a_run_with_as_many_cells_as_headers() -> None:
     result = make_failure(reason="first\nsecond\tthird")
     runs = compared([make_result("tiled", 1 / 3), result], "naive")
-    lines = table_text(columns_of("filtering"), runs).splitlines()
+    lines = table_text(columns_of("filtering"), runs, "naive").splitlines()
     assert len(lines) == 3
     assert len({line.count("\t") for line in lines}) == 1
     assert "0.333333" in lines[1].split("\t")
     assert "first second third" in lines[2]
-    named = table_text(columns_of("filtering"), compared([make_failure(reason="=cmd|' /C calc'!A0")], ""))
+    assert "Speed-up vs naive" in lines[0]
+    named = table_text(columns_of("filtering"), compared([make_failure(reason="=cmd|' /C calc'!A0")], ""), "")
     assert "\t=cmd" not in named

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.geometry.block import Block
-from engine.results.columns import KERNEL
+from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared
 from engine.results.measurement import RunResult
 from gui.explore.results.metric_plot import MetricPlot
@@ -18,7 +18,6 @@ from gui.plots.log_axis import log_ticks
 from gui.style.metrics import number_font
 from gui.style.series import series_for
 from gui.style.theme import DARK, apply_theme
-from gui.widgets.runs_model import SPEED_UP
 from tests.made_runs import PROBLEM, PROVED, make_failure, make_result, make_simulated, make_unverified
 
 PLOTS = [KERNEL, SPEED_UP]

@@ -5,10 +5,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QAbstractItemModelTester
 from pytestqt.qtbot import QtBot
 
-from engine.results.columns import KERNEL
+from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.quantities import MISSING
 from gui.explore.results.results_model import ResultsModel
-from gui.widgets.runs_model import SPEED_UP, RunsOrder
+from gui.widgets.runs_model import RunsOrder
 from tests.made_runs import PROBLEM, WORK, make_failure, make_result, make_simulated, make_unverified
 
 pytestmark = pytest.mark.usefixtures("qapp")

@@ -3,10 +3,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
-from engine.results.columns import KERNEL
+from engine.results.columns import KERNEL, SPEED_UP
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from gui.widgets.runs_model import SPEED_UP
 from tests.gui.made_results import make_workspace
 from tests.made_runs import make_failure, make_result
 
