@@ -1,23 +1,17 @@
 """`bench`: every variant on every size, mask and block, verified and timed; results as JSON, CSV and a table."""
 
 import argparse
-import itertools
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.atomic_write import atomic_write
-from engine.commands import DONE, NOT_VERIFIED
+from engine.commands import DONE
 from engine.commands.arguments import Parser, number, one_of, several, sides, whole
-from engine.commands.interrupt import report_interrupt
 from engine.commands.mask_grid import KINDS, mask_of_grid
-from engine.commands.output import say, say_json, tell
+from engine.commands.measuring import measure_cells
 from engine.commands.output_checks import check_result_files
-from engine.commands.results_table import progress_word, results_table
 from engine.commands.sweep import Sweep, measured
 from engine.commands.variant_keys import key_of_filter
-from engine.device.devices import device_named, devices
-from engine.device.versions import commit, versions
+from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
@@ -25,10 +19,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.results.columns import mask_text
-from engine.results.compare import compared
-from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import RunResult
-from engine.results.strict_json import json_text
 from engine.run.grid_mask import GridMask
 from engine.run.measure import device_for
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
@@ -53,44 +44,28 @@ def run(arguments: list[str]) -> int:
         return DONE
     sweep = _sweep(options)
     check_result_files(options.out, options.csv)
-    seen: list[RunResult] = []
-    show = _show_progress(sweep)
-
-    def on_result(result: RunResult) -> None:
-        seen.append(result)
-        show(result)
-
-    files = [options.out, options.csv] if options.csv else [options.out]
-    with report_interrupt(files, lambda: f"{len(seen)} of {sweep.cells} cells done"):
-        results, fault = measured(sweep, on_result)
-        baseline = options.baseline.key
-        runs = compared(results, baseline)
-        machine = machine_document(devices(), versions(), commit())
-        document = results_document(runs, baseline, machine, sweep=sweep.as_json())
-        atomic_write(options.out, json_text(document).encode())
-        if options.csv:
-            atomic_write(options.csv, results_csv(runs, baseline).encode())
-        if options.json:
-            say_json(document)
-        else:
-            without = ("border",) if len(sweep.layouts) > 1 else ("border", "layout")
-            say(results_table(runs, baseline, without))
-    if fault is not None:
-        raise fault
-    if any(result.verification and not result.verification.passed for result in results):
-        return NOT_VERIFIED
-    if not any(result.is_proven for result in results):
-        _refuse_empty(sweep, results)
-    return DONE
+    return measure_cells(
+        "bench",
+        options,
+        sweep.cells,
+        lambda on_result: measured(sweep, on_result),
+        lambda result: _name(result, with_layout=len(sweep.layouts) > 1),
+        lambda: _look_for_devices(sweep),
+        baseline=options.baseline.key,
+        asked={"sweep": sweep.as_json()},
+        without=("border",) if len(sweep.layouts) > 1 else ("border", "layout"),
+    )
 
 
-def _refuse_empty(sweep: Sweep, results: Sequence[RunResult]) -> None:
-    """Tell that nothing could be measured: for want of a device where that is so, else with the first reason."""
+def _look_for_devices(sweep: Sweep) -> None:
     for candidate in sweep.variants:
         device_for(candidate, sweep.device)
-    raise BadValue(
-        "bench", f"nothing could be measured: {results[0].status}", "The results hold every reason."
-    )
+
+
+def _name(result: RunResult, *, with_layout: bool) -> str:
+    block = f" {result.block}" if result.block else ""
+    layout = f" {result.layout}" if result.layout and with_layout else ""
+    return f"{result.problem.size_text}, mask {mask_text(result)}, {result.variant}{block}{layout}"
 
 
 def _parser() -> Parser:
@@ -206,18 +181,3 @@ def _sweep(options: argparse.Namespace) -> Sweep:
         layouts=options.layouts,
         result_type=options.result_type,
     )
-
-
-def _show_progress(sweep: Sweep) -> Callable[[RunResult], None]:
-    numbers, total = itertools.count(1), sweep.cells
-
-    def show(result: RunResult) -> None:
-        problem = result.problem
-        block = f" {result.block}" if result.block else ""
-        layout = f" {result.layout}" if result.layout and len(sweep.layouts) > 1 else ""
-        tell(
-            f"[{next(numbers)}/{total}] {problem.size_text}, mask {mask_text(result)}, {result.variant}{block}{layout}: "
-            f"{progress_word(result)}"
-        )
-
-    return show

@@ -1,26 +1,16 @@
 """`matmul`: every way to multiply on every size with every tile, verified and timed; the lecture's figures beside."""
 
-import argparse
-import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
-from engine.atomic_write import atomic_write
-from engine.commands import DONE, NOT_VERIFIED
+from engine.commands import DONE
 from engine.commands.arguments import Parser, number, several, whole
-from engine.commands.interrupt import report_interrupt
-from engine.commands.output import say, say_json, tell
+from engine.commands.measuring import measure_cells
 from engine.commands.output_checks import check_result_files
-from engine.commands.results_table import progress_word, results_table
 from engine.commands.sweep_product import measured
-from engine.device.devices import device_named, devices
-from engine.device.versions import commit, versions
+from engine.device.devices import device_named
 from engine.device_info import AUTO
-from engine.errors import BadValue
-from engine.results.compare import compared
-from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import ProductResult
-from engine.results.strict_json import json_text
 from engine.run.measure_product import device_for
 from engine.run.product_cells import Cell, cells_of
 from engine.tasks.product.operands import refuse_too_large
@@ -47,24 +37,33 @@ def run(arguments: list[str]) -> int:
         device_named(options.device)
     check_result_files(options.out, options.csv)
     cells = cells_of(options.sizes, options.variants, options.tiles)
-    seen: list[ProductResult] = []
-    show = _show_progress(len(cells))
+    request = {
+        "products": [asdict(product) for product in options.sizes],
+        "tiles": list(options.tiles),
+        "device": options.device,
+        "seed": options.seed,
+        "budget_s": options.budget,
+    }
+    return measure_cells(
+        "matmul",
+        options,
+        len(cells),
+        lambda on_result: measured(cells, options.device, options.seed, options.budget, on_result),
+        _name,
+        lambda: _look_for_devices(cells, options.device),
+        baseline=BASELINE,
+        asked={"request": request},
+    )
 
-    def on_result(result: ProductResult) -> None:
-        seen.append(result)
-        show(result)
 
-    files = [path for path in (options.out, options.csv) if path]
-    with report_interrupt(files, lambda: f"{len(seen)} of {len(cells)} cells done"):
-        results, fault = measured(cells, options.device, options.seed, options.budget, on_result)
-        _answer(options, results)
-    if fault is not None:
-        raise fault
-    if any(result.verification and not result.verification.passed for result in results):
-        return NOT_VERIFIED
-    if not any(result.is_proven for result in results):
-        _refuse_empty(cells, options.device, results)
-    return DONE
+def _look_for_devices(cells: Sequence[Cell], device: str) -> None:
+    for cell in cells:
+        device_for(cell.variant, device)
+
+
+def _name(result: ProductResult) -> str:
+    tile = f" tile {result.tile}" if result.tile else ""
+    return f"{result.problem.size_text}, {result.variant}{tile}"
 
 
 def _parser() -> Parser:
@@ -119,44 +118,3 @@ def _product(text: str) -> MatrixProduct:
     product = MatrixProduct.parse(text)
     refuse_too_large(product)
     return product
-
-
-def _answer(options: argparse.Namespace, results: Sequence[ProductResult]) -> None:
-    runs = compared(results, BASELINE)
-    request = {
-        "products": [asdict(product) for product in options.sizes],
-        "tiles": list(options.tiles),
-        "device": options.device,
-        "seed": options.seed,
-        "budget_s": options.budget,
-    }
-    machine = machine_document(devices(), versions(), commit())
-    document = results_document(runs, BASELINE, machine, request=request)
-    if options.out:
-        atomic_write(options.out, json_text(document).encode())
-    if options.csv:
-        atomic_write(options.csv, results_csv(runs, BASELINE).encode())
-    if options.json:
-        say_json(document)
-    else:
-        say(results_table(runs, BASELINE))
-
-
-def _refuse_empty(cells: Sequence[Cell], device: str, results: Sequence[ProductResult]) -> None:
-    """Tell that nothing could be measured: for want of a device where that is so, else with the first reason."""
-    for cell in cells:
-        device_for(cell.variant, device)
-    raise BadValue(
-        "matmul", f"nothing could be measured: {results[0].status}", "What was counted is in the results."
-    )
-
-
-def _show_progress(total: int) -> Callable[[ProductResult], None]:
-    numbers = itertools.count(1)
-
-    def show(result: ProductResult) -> None:
-        tile = f" tile {result.tile}" if result.tile else ""
-        place = f"[{next(numbers)}/{total}] {result.problem.size_text}"
-        tell(f"{place}, {result.variant}{tile}: {progress_word(result)}")
-
-    return show

@@ -1,13 +1,10 @@
-"""The table of runs that `bench` and `matmul` print, and what both say of a run."""
+"""The table of runs that `bench` and `matmul` print."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from engine.commands.output import table
-from engine.results.columns import KERNEL, Column, columns_of
+from engine.results.columns import Column, columns_of
 from engine.results.compare import Compared
-from engine.results.measurement import Measurement
-from engine.results.metrics import metric
 from engine.results.quantities import MISSING
 
 # In the order of the loops that measure: what, then how.
@@ -39,13 +36,6 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
     lines = [table([_header(column, baseline) for column in chosen], rows, right)]
     lines += [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)]
     return "\n".join(lines)
-
-
-def progress_word(result: Measurement[Any]) -> str:
-    """Return the kernel time of a run, or in its place what became of it."""
-    if result.kernel_ms is None:
-        return result.proof
-    return metric(KERNEL).words(Compared(result))
 
 
 def _is_printed(column: Column) -> bool:

@@ -12,7 +12,6 @@ from engine.results.spreadsheet import harmless
 from engine.tasks.filtering.problem import Problem
 
 KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
-SortValue = str | float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +26,8 @@ class Column:
         For people.
     text : callable of Compared
         What stands in a cell.
-    sort : callable of Compared
-        A number where people read one, None where there is none.
+    number : callable of Compared, optional
+        What it is sorted by where that is a number; None for a row without one.
     metric : Metric, optional
         What it shows; None for a fact in words.
     tasks : tuple of str
@@ -45,7 +44,7 @@ class Column:
     header: str
     explanation: str
     text: Callable[[Compared], str]
-    sort: Callable[[Compared], SortValue]
+    number: Callable[[Compared], float | None] | None = None
     metric: Metric | None = None
     tasks: tuple[str, ...] = ()
     shown: bool = True
@@ -55,7 +54,11 @@ class Column:
     @property
     def numeric(self) -> bool:
         """Whether numbers stand in it, on the right."""
-        return self.metric is not None or self.key in ("block", "tile", "run", "baseline_run")
+        return self.number is not None and not self.of_problem
+
+    def sort(self, run: Compared) -> str | float | None:
+        """Return what a run is sorted by; None where it has no such number."""
+        return self.text(run) if self.number is None else self.number(run)
 
 
 def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
@@ -119,14 +122,10 @@ def _column(metric: Metric) -> Column:
         metric.heading,
         metric.explanation,
         metric.text,
-        lambda run: None if (value := metric.value(run)) is None else float(value),
+        metric.value,
         metric,
         shown=metric.shown,
     )
-
-
-def _block_text(run: Compared) -> str:
-    return str(run.result.block) if run.result.block else MISSING
 
 
 def _threads(run: Compared) -> float | None:
@@ -145,10 +144,9 @@ FACTS: tuple[Column, ...] = (
     Column(
         "picture",
         "Picture, px",
-        "Width x height, colours and sample type; that of the results where it is not float32. Sorted by the number of "
-        "samples.",
+        "Width x height, colours and sample type; that of the results where it is not float32. Sorted by the number of samples.",
         lambda run: run.result.problem.picture_text,
-        lambda run: float(run.result.problem.samples),
+        lambda run: run.result.problem.samples,
         tasks=_FILTERING,
         caption="{}",
         of_problem=True,
@@ -158,7 +156,7 @@ FACTS: tuple[Column, ...] = (
         "Mask",
         "Name and rows x columns of the mask. Sorted by the number of cells.",
         lambda run: mask_text(run.result),
-        lambda run: float(run.result.problem.taps),
+        lambda run: run.result.problem.taps,
         tasks=_FILTERING,
         caption="mask {}",
         of_problem=True,
@@ -167,7 +165,6 @@ FACTS: tuple[Column, ...] = (
         "border",
         "Border",
         "The rule for cells outside the picture.",
-        lambda run: str(run.result.problem.border),
         lambda run: str(run.result.problem.border),
         tasks=_FILTERING,
         caption="border {}",
@@ -178,7 +175,7 @@ FACTS: tuple[Column, ...] = (
         "Rows x inner x columns",
         "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
         lambda run: run.result.problem.size_text,
-        lambda run: float(run.result.problem.multiply_adds),
+        lambda run: run.result.problem.multiply_adds,
         tasks=_PRODUCT,
         caption="{}",
         of_problem=True,
@@ -188,13 +185,12 @@ FACTS: tuple[Column, ...] = (
         "Variant",
         "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
         _variant_text,
-        _variant_text,
     ),
     Column(
         "block",
         "Block",
         "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
-        _block_text,
+        lambda run: str(run.result.block or MISSING),
         _threads,
         tasks=_FILTERING,
     ),
@@ -209,35 +205,27 @@ FACTS: tuple[Column, ...] = (
     Column(
         "layout",
         "Rows",
-        "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or packed, "
-        "each right after the one before. On the CPU they are always packed.",
+        "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or packed, each right "
+        "after the one before. On the CPU they are always packed.",
         lambda run: run.result.layout or MISSING,
-        lambda run: run.result.layout or None,
         tasks=_FILTERING,
         caption="{} rows",
     ),
-    Column(
-        "device",
-        "Device",
-        "Where it ran.",
-        lambda run: run.result.device,
-        lambda run: run.result.device,
-        caption="{}",
-    ),
+    Column("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
     Column(
         "run",
         "Run",
         "Number of the run, in the order in which they arrived.",
         lambda run: str(run.number),
-        lambda run: float(run.number),
+        lambda run: run.number,
         shown=False,
     ),
     Column(
         "baseline_run",
         "Baseline run",
         "Number of the run that the speed-up is against.",
-        lambda run: MISSING if run.baseline_run is None else str(run.baseline_run),
-        lambda run: None if run.baseline_run is None else float(run.baseline_run),
+        lambda run: str(run.baseline_run or MISSING),
+        lambda run: run.baseline_run,
         shown=False,
     ),
     Column(
@@ -245,7 +233,6 @@ FACTS: tuple[Column, ...] = (
         "Proof",
         "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
         lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof,
-        lambda run: run.result.proof,
     ),
 )
 
