@@ -61,7 +61,7 @@ def make_result(
     **fields: object,
 ) -> RunResult:
     """Return a verified run; `fields` replace whatever they name."""
-    cpu = variant.startswith("cpu")
+    cpu = any(known.key == variant and known.kind == "cpu" for known in VARIANTS)
     settled: dict[str, object] = {
         "timing": make_timing(kernel_ms, cuda=not cpu),
         "verification": PROVED,
