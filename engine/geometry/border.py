@@ -115,6 +115,7 @@ class Border(StrEnum):
     elsewhere: Mapping[str, tuple[str, ...]]
 
     def __new__(cls, entry: Any) -> "Border":
+        """Return the member that a `BorderEntry` makes."""
         # Any: type checkers take `Border("wrap")`, which looks a member up, for a call of this.
         member = str.__new__(cls, entry.name)
         member._value_ = entry.name

@@ -302,5 +302,22 @@ def test_that_a_result_never_replaces_its_own_picture(command, tmp_path, name):
     before = source.read_bytes()
     answer = command("filter", source, f"{tmp_path}/{name}", "--mask", "box:3")
     assert answer.status == 2
-    assert "is the picture itself: its result would replace it. Give the result another name." in answer.err
+    assert (
+        "is the picture itself: its result would replace it. Give the result another name, or --overwrite"
+        in answer.err
+    )
     assert source.read_bytes() == before
+
+
+def test_that_overwrite_replaces_the_picture_itself_as_in_batch_and_another_file_is_replaced_without_it(
+    command, tmp_path
+):
+    source = _grey(tmp_path)
+    wanted, _ = _filtered(command, tmp_path, source, "--mask", "box:3")
+    for options in ((), ("--overwrite",)):
+        (tmp_path / "out.png").write_bytes(b"an older file")
+        again, _ = _filtered(command, tmp_path, source, "--mask", "box:3", *options)
+        assert np.array_equal(again.pixels, wanted.pixels)
+    answer = command("filter", source, source, "--mask", "box:3", "--overwrite")
+    assert (answer.status, answer.err) == (0, "")
+    assert np.array_equal(engine.open_image(source).pixels, wanted.pixels)
