@@ -96,7 +96,8 @@ class KernelFiles:
 
 def _packed(key: str, kept: KeptKernel) -> bytes:
     header = json.dumps(
-        {"key": key, "entry_name": kept.entry_name, "is_cooperative": kept.is_cooperative}
+        {"key": key, "entry_name": kept.entry_name, "is_cooperative": kept.is_cooperative},
+        allow_nan=False,
     ).encode()
     body = len(header).to_bytes(_LENGTH_BYTES, "big") + header + kept.cubin
     return hashlib.sha256(body).digest() + body

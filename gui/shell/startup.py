@@ -57,7 +57,7 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     haloscope.window.show()
     app.exec()
-    sys.stdout.write(json.dumps(times) + "\n")
+    sys.stdout.write(json.dumps(times, allow_nan=False) + "\n")
     sys.stdout.flush()
     if times["first_result_ms"] is None:
         message = haloscope.window.message_bar.text or "The engine did not answer within a minute."

@@ -169,3 +169,18 @@ def test_that_nobody_looks_at_the_letters_of_a_key() -> None:
         for node in sniffing(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not found, "Ask the variant's traits (engine/variants/contract.py):\n" + "\n".join(found)
+
+
+def test_that_no_json_has_numbers_that_json_does_not_have() -> None:
+    # Documents for people go through engine.results.strict_json, where such a number is its name; all others refuse it.
+    loose = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in SOURCES
+        if path.relative_to(ROOT).parts[0] in ("engine", "gui")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("json.dumps", "json.dump")
+        if not any(
+            given.arg == "allow_nan" and ast.unparse(given.value) == "False" for given in node.keywords
+        )
+    ]
+    assert loose == []
