@@ -34,7 +34,7 @@ from engine.run.measure import refuse_unsuitable
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS
 
 # Of the oracle: some 0.2 s a case, and there are about a hundred.
@@ -116,7 +116,7 @@ def measured(machine: Backend, sides: list[int], mask_side: int, rounds: int) ->
     two_d = [
         v
         for v in VARIANTS
-        if v.device is DeviceKind.CUDA and not v.key.startswith("row") and not v.uint8_only
+        if v.device is DeviceKind.CUDA and v.masks is not MaskClass.ONE_ROW and not v.uint8_only
     ]
     print(f"{'size':>6} {'type':14}{'variant':16}{'pitched us':>12}{'packed us':>12}{'packed/pitched':>16}")
     for side in sides:
