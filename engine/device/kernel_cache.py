@@ -42,7 +42,7 @@ class KeptKernel:
 
     def packed(self) -> bytes:
         """Return it as the bytes of one file."""
-        facts = json.dumps([self.entry_name, self.is_cooperative]).encode()
+        facts = json.dumps([self.entry_name, self.is_cooperative], allow_nan=False).encode()
         return facts + b"\n" + self.cubin
 
     @classmethod
