@@ -9,7 +9,7 @@ from engine.tasks.product.problem import MatrixProduct
 
 @dataclass(frozen=True, slots=True)
 class CountMatmul:
-    """Ask what every way to multiply asks of memory, and whether it can run, at once. Reply: tuple of MatmulResult.
+    """Ask what every way to multiply asks of memory, and whether it can run, at once. Reply: tuple of ProductResult.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class CountMatmul:
 
 @dataclass(frozen=True, slots=True)
 class RunMatmul:
-    """Multiply in one way with one tile: verify, warm up, sample. Reply: MatmulResult. Progress arrives on the way.
+    """Multiply in one way with one tile: verify, warm up, sample. Reply: ProductResult. Progress arrives on the way.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def test_that_the_simulator_proves_and_does_not_time() -> None:
         matmul_variant("matmul-tiled"), 3, *random_matrices(product, 2)
     )
     result = outcome.result
-    assert (result.device, result.tile, result.product) == ("simulator", 3, product)
+    assert (result.device, result.tile, result.problem) == ("simulator", 3, product)
     assert result.is_proven
     assert result.timing is None
 

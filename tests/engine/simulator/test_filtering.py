@@ -1,6 +1,9 @@
+import io
+import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +11,12 @@ import pytest
 
 import engine
 from engine.errors import BadValue, HostLost, UnsupportedVariant, VerificationFailed
+from engine.results.read import result_from_json
 from engine.simulator import filtering as simulation
-from engine.simulator.process import ask_child, error_as_json, error_from_json
+from engine.simulator.process import ask_child, error_as_json, error_from_json, pack, unpack
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
+from tests.made_runs import PROVED, make_result
 
 ROOT = Path(simulation.__file__).parents[2]
 
@@ -112,3 +117,12 @@ def test_that_an_error_comes_back_as_it_was(error):
     if error is not None:
         assert back.args == error.args
         assert getattr(back, "nearest_block", None) == getattr(error, "nearest_block", None)
+
+
+def test_that_a_wrong_result_with_nan_comes_back_from_the_child():
+    wrong = replace(PROVED, passed=False, max_error=math.nan, bound=math.inf, reason="row 0 is nan")
+    result = make_result("naive", timing=None, verification=wrong)
+    header, _ = unpack(io.BytesIO(pack({"result": result.as_json()}, {})))
+    found = result_from_json(header["result"]).verification
+    assert math.isnan(found.max_error)
+    assert (found.bound, found.passed) == (math.inf, False)
