@@ -1,7 +1,6 @@
 """What the host does for each request. Called on: the main thread of the host process, one job at a time."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,14 @@ from engine.host.protocol import (
     Preview,
     Progress,
     Ready,
+    Report,
     Run,
     Saved,
     SaveResult,
     ScreenLevels,
-    SharedArray,
     VariantInfo,
 )
+from engine.host.shared_array import SharedArray
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
@@ -54,9 +54,6 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
-
-Report = Callable[[Progress], None]
-"""Tells progress; raises `Cancelled` where the person stopped the request."""
 
 
 def ready() -> Ready:
@@ -148,7 +145,7 @@ def run(request: Run, report: Report) -> Filtered:
     return Filtered(None, None, work.choice.variant.key, work.backend.info.key, 0.0, outcome.result)
 
 
-def check_variants(request: CheckVariants) -> tuple[Availability, ...]:
+def check_variants(request: CheckVariants, report: Report) -> tuple[Availability, ...]:
     """Return for every variant whether it can do the job on the job's device, and why not."""
     job = request.job
     samples = shared.attach(job.picture.pixels)

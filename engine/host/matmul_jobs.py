@@ -1,8 +1,7 @@
 """What the host does for products of matrices. Called in the host process: counting on the thread that reads the pipe."""
 
-from engine.host.jobs import Report
 from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.host.protocol import Progress
+from engine.host.protocol import Progress, Report
 from engine.results.product import MatmulResult
 from engine.run.plan import SamplingPlan
 from engine.run.sampling import Step
@@ -11,7 +10,7 @@ from engine.run.sampling import Step
 EXPECTED_MATRICES_S = 2.0
 
 
-def count_matmul(request: CountMatmul) -> tuple[MatmulResult, ...]:
+def count_matmul(request: CountMatmul, report: Report) -> tuple[MatmulResult, ...]:
     """Return what can be counted of every cell, and why those that cannot run cannot."""
     # The host is up before anybody asks for matrices.
     from engine.run.product_cells import cells_of, counted_cell

@@ -5,7 +5,8 @@ import numpy as np
 from engine.device_info import DeviceInfo, Environment
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host.protocol import Availability, PictureHandle, Ready, ScreenLevels, SharedArray, VariantInfo
+from engine.host.protocol import Availability, PictureHandle, Ready, ScreenLevels, VariantInfo
+from engine.host.shared_array import SharedArray
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult, Spread, Timing
 from engine.tasks.filtering.problem import Problem
