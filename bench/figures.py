@@ -17,6 +17,7 @@ from bench.document import VARIANTS_DOCUMENT, put
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
+from engine.results.metrics import number_of
 from engine.run.measure import measure
 from engine.run.measure_product import measure as multiply
 from engine.run.plan import SamplingPlan
@@ -96,9 +97,12 @@ def measured_products() -> dict[str, Any]:
         for variant in (known for known in MATMUL_VARIANTS if known.device is DeviceKind.CUDA):
             for tile in TILES:
                 result = multiply(variant, tile, a, b, machine, PLAN).result
-                cell: dict[str, Any] = {"status": result.status, "cgma": result.cgma}
+                cell: dict[str, Any] = {
+                    "status": result.status,
+                    "cgma": number_of(result, "cgma_flop_per_load"),
+                }
                 if result.kernel_ms is not None:
-                    cell |= {"kernel_us": result.kernel_ms * 1e3, "gflops": result.gflops}
+                    cell |= {"kernel_us": result.kernel_ms * 1e3, "gflops": number_of(result, "gflops")}
                 found.setdefault(variant.key, {}).setdefault(str(side), {})[str(tile)] = cell
                 print(
                     f"{variant.key:14} {side:5} tile {tile:2} {cell.get('kernel_us', 0):10.1f} us", flush=True

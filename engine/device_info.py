@@ -56,10 +56,14 @@ class DeviceInfo:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine and the versions behind a result."""
+    """The machine and the versions behind a result.
+
+    `bandwidth_gb_s` is the theoretical bandwidth of the device's global memory, GB/s; None where it is not known.
+    """
 
     device: str
     driver: str = ""
     clocks: str = ""
     versions: dict[str, str] = field(default_factory=dict)
     commit: str = ""
+    bandwidth_gb_s: float | None = None

@@ -1,21 +1,16 @@
 """`bench`: every variant on every size, mask and block, verified and timed; results as JSON, CSV and a table."""
 
 import argparse
-import itertools
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
+from engine.commands import DONE
 from engine.commands.arguments import Parser, number, one_of, several, sides, whole
-from engine.commands.interrupt import report_interrupt
-from engine.commands.mask_grid import KINDS, mask_label, mask_of_grid
-from engine.commands.output import say, say_json, table, tell
+from engine.commands.mask_grid import KINDS, mask_of_grid
+from engine.commands.measuring import measure_cells
 from engine.commands.result_checks import check_result_files
-from engine.commands.results_files import results_csv, results_document
-from engine.commands.sweep import Sweep, measured, speed_ups
+from engine.commands.sweep import Sweep, measured
 from engine.commands.variant_keys import key_of_filter
-from engine.commands.written import write_each
 from engine.device.devices import device_named
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
@@ -23,8 +18,8 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.results.columns import mask_text
 from engine.results.measurement import RunResult
-from engine.results.strict_json import json_text
 from engine.run.grid_mask import GridMask
 from engine.run.measure import device_for
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
@@ -49,45 +44,28 @@ def run(arguments: list[str]) -> int:
         return DONE
     sweep = _sweep(options)
     check_result_files(options.out, options.csv)
-    seen: list[RunResult] = []
-    show = _show_progress(sweep)
-
-    def on_result(result: RunResult) -> None:
-        seen.append(result)
-        show(result)
-
-    files = [options.out, options.csv] if options.csv else [options.out]
-    with report_interrupt(files, lambda: f"{len(seen)} of {sweep.cells} cells done"):
-        results, fault = measured(sweep, on_result)
-        baseline = options.baseline.key
-        faster = speed_ups(results, baseline)
-        document = results_document(sweep, baseline, results, faster)
-        texts = {options.out: lambda: json_text(document)}
-        if options.csv:
-            texts[options.csv] = lambda: results_csv(baseline, results, faster)
-        not_written = write_each(texts)
-        if options.json:
-            say_json(document)
-        else:
-            say(_table(results, faster, baseline, with_layout=len(sweep.layouts) > 1))
-    for error in not_written:
-        tell(str(error))
-    if fault is not None:
-        raise fault
-    if any(result.verification and not result.verification.passed for result in results):
-        return NOT_VERIFIED
-    if not any(_is_proven(result) for result in results):
-        _refuse_empty(sweep, results)
-    return BAD_INPUT if not_written else DONE
+    return measure_cells(
+        "bench",
+        options,
+        sweep.cells,
+        lambda on_result: measured(sweep, on_result),
+        lambda result: _name(result, with_layout=len(sweep.layouts) > 1),
+        lambda: _look_for_devices(sweep),
+        baseline=options.baseline.key,
+        asked={"sweep": sweep.as_json()},
+        without=("border",) if len(sweep.layouts) > 1 else ("border", "layout"),
+    )
 
 
-def _refuse_empty(sweep: Sweep, results: Sequence[RunResult]) -> None:
-    """Tell that nothing could be measured: for want of a device where that is so, else with the first reason."""
+def _look_for_devices(sweep: Sweep) -> None:
     for candidate in sweep.variants:
         device_for(candidate, sweep.device)
-    raise BadValue(
-        "bench", f"nothing could be measured: {results[0].status}", "The results hold every reason."
-    )
+
+
+def _name(result: RunResult, *, with_layout: bool) -> str:
+    block = f" {result.block}" if result.block else ""
+    layout = f" {result.layout}" if result.layout and with_layout else ""
+    return f"{result.problem.size_text}, mask {mask_text(result)}, {result.variant}{block}{layout}"
 
 
 def _parser() -> Parser:
@@ -161,7 +139,8 @@ def _parser() -> Parser:
         type=_named,
         default=variant(BASELINE),
         metavar=BASELINE,
-        help="speed-ups are against this variant; none where it is not among those measured",
+        help="speed-ups are against the fastest verified run of this variant on the same problem, whose number stands under "
+        "'baseline run'; none where it is not among those measured",
     )
     return parser
 
@@ -202,77 +181,3 @@ def _sweep(options: argparse.Namespace) -> Sweep:
         layouts=options.layouts,
         result_type=options.result_type,
     )
-
-
-def _show_progress(sweep: Sweep) -> Callable[[RunResult], None]:
-    numbers, total = itertools.count(1), sweep.cells
-
-    def show(result: RunResult) -> None:
-        problem = result.problem
-        block = f" {result.block}" if result.block else ""
-        layout = f" {result.layout}" if result.layout and len(sweep.layouts) > 1 else ""
-        time = f"{result.kernel_ms:.4g} ms" if result.kernel_ms is not None else _proof(result)
-        tell(
-            f"[{next(numbers)}/{total}] {problem.size_text}, mask {_mask(result)}, {result.variant}{block}{layout}: {time}"
-        )
-
-    return show
-
-
-def _table(
-    results: Sequence[RunResult], faster: Sequence[float | None], baseline: str, *, with_layout: bool
-) -> str:
-    """Return the results as a table, with every reason why there is no proof once under it."""
-    headers = (
-        "picture",
-        "mask",
-        "variant",
-        "block",
-        *(("rows",) if with_layout else ()),
-        "device",
-        "kernel ms",
-        "p20 - p80 ms",
-        "end to end ms",
-        f"x {baseline}",
-        "proof",
-    )
-    reasons = list(dict.fromkeys(result.status for result in results if not _is_proven(result)))
-    rows = []
-    for result, ratio in zip(results, faster, strict=True):
-        timing = result.timing if result.kernel_ms is not None else None
-        note = "" if _is_proven(result) else f" ({reasons.index(result.status) + 1})"
-        rows.append(
-            (
-                result.problem.size_text,
-                _mask(result),
-                result.variant,
-                str(result.block) if result.block else "-",
-                *((result.layout or "-",) if with_layout else ()),
-                result.device,
-                f"{timing.kernel.median_ms:.4g}" if timing else "-",
-                f"{timing.kernel.p20_ms:.4g} - {timing.kernel.p80_ms:.4g}" if timing else "-",
-                f"{timing.end_to_end.median_ms:.4g}" if timing else "-",
-                f"{ratio:.3g}" if ratio is not None else "-",
-                _proof(result) + note,
-            )
-        )
-    lines = [table(headers, rows, right=range(headers.index("kernel ms"), len(headers) - 1))]
-    lines += [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)]
-    return "\n".join(lines)
-
-
-def _mask(result: RunResult) -> str:
-    return mask_label(result.mask_name, *result.problem.mask_shape)
-
-
-def _is_proven(result: RunResult) -> bool:
-    return result.verification is not None and result.verification.passed and not result.failure
-
-
-def _proof(result: RunResult) -> str:
-    """Return the proof in a word or two; the reason where there is none is told in full elsewhere."""
-    if not _is_proven(result):
-        return "cannot" if result.refused else "failed"
-    equal = result.verification is not None and result.verification.exact
-    verified = "verified, exact" if equal else "verified"
-    return verified if result.timing else f"{verified}, no times"

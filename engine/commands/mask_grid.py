@@ -8,7 +8,7 @@ from engine.errors import BadValue, MaskError
 from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, MAX_SIDE, SIDES_ALLOWED, is_size_allowed
 from engine.mask.resolve import resolve_mask
-from engine.run.grid_mask import GridMask, _random_name
+from engine.run.grid_mask import GridMask
 
 # The words that `masks --help` and the errors show.
 KINDS = ", ".join(GENERATORS)
@@ -40,9 +40,3 @@ def mask_of_grid(option: str) -> Callable[[str], GridMask]:
         return GridMask(*mask.shape, mask.with_name(text))
 
     return read
-
-
-def mask_label(name: str, rows: int, columns: int) -> str:
-    """Return what a person reads of a mask: its size, after its name where it was asked for by name."""
-    size = f"{rows} x {columns}"
-    return size if name == _random_name(rows, columns) else f"{name}, {size}"

@@ -1,7 +1,8 @@
 """The cells of a benchmark: every variant on every size, mask and block, measured one after another."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,10 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.results.measurement import RunResult, layouts_served, speed_up
+from engine.results.measurement import RunResult
 from engine.run.grid_mask import GridMask
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem, result_dtype_for
-from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
 
 
@@ -86,6 +86,31 @@ class Sweep:
     def cells(self) -> int:
         """How many results there will be."""
         return len(self.sizes) * len(self.masks) * sum(1 for _ in self.ways())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is measured as plain data."""
+        return {
+            "variants": [variant.key for variant in self.variants],
+            "sizes": [{"width": width, "height": height} for width, height in self.sizes],
+            "masks": [
+                {
+                    "rows": cell.rows,
+                    "columns": cell.columns,
+                    "name": cell.weights(self.seed).name,
+                    "weights": "random" if cell.named is None else cell.named.weights.tolist(),
+                }
+                for cell in self.masks
+            ],
+            "blocks": [asdict(block) for block in self.blocks],
+            "layouts": [str(layout) for layout in self.layouts],
+            "border": str(self.border),
+            "device": self.device,
+            "channels": self.channels,
+            "dtype": self.dtype,
+            "result_type": self.result_type,
+            "seed": self.seed,
+            "budget_s": self.budget_s,
+        }
 
     def picture(self, width: int, height: int) -> np.ndarray:
         """Return a random picture: whole numbers of the full range, or float32 from 0 to 1."""
@@ -169,6 +194,7 @@ def _failed(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, error: Engi
             picture, mask, sweep.border, 0.0, result_dtype_for(sweep.result_type, picture, picture)
         ),
         mask_name=mask.name,
+        weights_digest=mask.weights_digest,
         block=way.block if variant.uses_block else None,
         environment=Environment("", versions=versions(), commit=commit()),
         failure=str(error),
@@ -176,24 +202,3 @@ def _failed(sweep: Sweep, picture: np.ndarray, mask: Mask, way: Way, error: Engi
         seed=sweep.seed,
         layout=str(way.layout) if variant.device is DeviceKind.CUDA else "",
     )
-
-
-def speed_ups(results: Sequence[RunResult], baseline: str) -> list[float | None]:
-    """Return for each result how many times faster it is than the baseline on the same problem and mask.
-
-    A baseline measured with several blocks counts with its fastest; measured with several layouts, with that of the
-    result's own. None where either has no speed, or where the baseline was not measured.
-    """
-    # Two masks of one size make one problem, and a variant may skip the zeros of one of them.
-    fastest: dict[tuple[Problem, str, str], RunResult] = {}
-    for result in results:
-        if result.variant != baseline or not result.kernel_ms:
-            continue
-        for layout in layouts_served(result):
-            same = result.problem, result.mask_name, layout
-            best = fastest.setdefault(same, result)
-            if best.kernel_ms and result.kernel_ms < best.kernel_ms:
-                fastest[same] = result
-    return [
-        speed_up(fastest.get((result.problem, result.mask_name, result.layout)), result) for result in results
-    ]

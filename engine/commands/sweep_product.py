@@ -7,7 +7,7 @@ import numpy as np
 from engine.device.devices import backend, own_process_needed
 from engine.device.launches import DeviceKind
 from engine.errors import DeviceFault, EngineError
-from engine.results.product import MatmulResult
+from engine.results.measurement import ProductResult
 from engine.run.measure_product import counted, device_for, measure
 from engine.run.plan import SamplingPlan
 from engine.run.product_cells import Cell, device_of
@@ -21,8 +21,8 @@ def measured(
     device: str,
     seed: int,
     budget_s: float,
-    on_result: Callable[[MatmulResult], None] = lambda result: None,
-) -> tuple[list[MatmulResult], DeviceFault | None]:
+    on_result: Callable[[ProductResult], None] = lambda result: None,
+) -> tuple[list[ProductResult], DeviceFault | None]:
     """Measure every cell.
 
     Parameters
@@ -34,17 +34,17 @@ def measured(
         Of the matrices and of the rectangles that are verified.
     budget_s : float
         Time for the samples of each cell, seconds.
-    on_result : callable of MatmulResult
+    on_result : callable of ProductResult
         Called after each cell.
 
     Returns
     -------
-    list of MatmulResult
+    list of ProductResult
         One a cell; a failure is a result with its reason and with what can be counted.
     DeviceFault or None
         If a device was lost on the way: the CUDA cells after it were not tried.
     """
-    results: list[MatmulResult] = []
+    results: list[ProductResult] = []
     fault: DeviceFault | None = None
     for cell, a, b in _with_matrices(cells, seed):
         lost = fault if cell.variant.device is DeviceKind.CUDA else None
@@ -80,7 +80,7 @@ def _with_matrices(cells: Sequence[Cell], seed: int) -> Iterator[tuple[Cell, Mat
         yield cell, a, b
 
 
-def _measure(cell: Cell, a: Matrix, b: Matrix, device: str, seed: int, budget_s: float) -> MatmulResult:
+def _measure(cell: Cell, a: Matrix, b: Matrix, device: str, seed: int, budget_s: float) -> ProductResult:
     machine = device_for(cell.variant, device)
     if own_process_needed(machine):
         return multiply_in_simulator(cell.variant, cell.tile, a, b, seed=seed).result

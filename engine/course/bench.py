@@ -21,6 +21,7 @@ from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.generators import gaussian
 from engine.results.measurement import RunResult
+from engine.results.metrics import number_of
 from engine.run.bank import measure_bank
 from engine.run.measure import measure
 from engine.run.measure_product import measure as multiply
@@ -192,11 +193,12 @@ class Bench:
         result = multiply(
             chosen, run.tile, a, b, backend(device.key), self.plan, checkpoint=checkpoint, seed=SEED
         ).result
-        if result.kernel_ms is None or result.gflops is None:
+        rate = number_of(result, "gflops")
+        if result.kernel_ms is None or rate is None:
             wrong = result.verification is not None and not result.verification.passed
             reason = result.status if result.failure or wrong else NO_SPEED
             return Measured(reason=reason, not_verified=wrong)
-        return Measured({"kernel_ms": result.kernel_ms, "gflops": result.gflops})
+        return Measured({"kernel_ms": result.kernel_ms, "gflops": rate})
 
 
 def _variant(key: str) -> Variant:

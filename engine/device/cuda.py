@@ -214,4 +214,5 @@ class CudaBackend:
         """Return device, driver, clocks and versions."""
         facts = self.info.facts
         clocks = f"{facts['clock']} maximum, memory {facts['memory clock']}" if "clock" in facts else ""
-        return Environment(self.info.title, facts.get("driver API", ""), clocks, versions(), commit())
+        driver = facts.get("driver API", "")
+        return Environment(self.info.title, driver, clocks, versions(), commit(), self.info.bandwidth_gb_s)

@@ -185,6 +185,7 @@ def _started(theirs: Connection) -> subprocess.Popen[bytes]:
             [*command, "0"], stdin=subprocess.DEVNULL, env=environment, startupinfo=startup
         )
     tracker = resource_tracker.getfd()
+    assert tracker is not None
     return subprocess.Popen(
         [*command, str(tracker)], stdin=subprocess.DEVNULL, env=environment, pass_fds=(pipe, tracker)
     )

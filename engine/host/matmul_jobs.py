@@ -2,7 +2,7 @@
 
 from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import Progress, Report
-from engine.results.product import MatmulResult
+from engine.results.measurement import ProductResult
 from engine.run.plan import SamplingPlan
 from engine.run.sampling import Step
 
@@ -10,7 +10,7 @@ from engine.run.sampling import Step
 EXPECTED_MATRICES_S = 2.0
 
 
-def count_matmul(request: CountMatmul, report: Report) -> tuple[MatmulResult, ...]:
+def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, ...]:
     """Return what can be counted of every cell, and why those that cannot run cannot."""
     # The host is up before anybody asks for matrices.
     from engine.run.product_cells import cells_of, counted_cell
@@ -20,7 +20,7 @@ def count_matmul(request: CountMatmul, report: Report) -> tuple[MatmulResult, ..
     return tuple(counted_cell(cell, request.device) for cell in cells)
 
 
-def run_matmul(request: RunMatmul, report: Report) -> MatmulResult:
+def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
     """Multiply once in one way, verified and timed; a request that was stopped ends between launches and samples."""
     from engine.device.devices import backend
     from engine.run.measure_product import device_for, measure

@@ -11,7 +11,7 @@ from engine.tasks.product.problem import MatrixProduct
 
 @dataclass(frozen=True, slots=True)
 class CountMatmul(Request):
-    """Ask what every way to multiply asks of memory, and whether it can run, at once. Reply: tuple of MatmulResult.
+    """Ask what every way to multiply asks of memory, and whether it can run, at once. Reply: tuple of ProductResult.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class CountMatmul(Request):
 
 @dataclass(frozen=True, slots=True)
 class RunMatmul(Request):
-    """Multiply in one way with one tile: verify, warm up, sample. Reply: MatmulResult. Progress arrives on the way.
+    """Multiply in one way with one tile: verify, warm up, sample. Reply: ProductResult. Progress arrives on the way.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """`Bank`: several masks that are applied to one picture in one launch."""
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +68,11 @@ class Bank:
         """What results call the bank."""
         rows, columns = self.shape
         return f"bank of {len(self)}, {rows} x {columns}"
+
+    @property
+    def weights_digest(self) -> str:
+        """Digest of all weights."""
+        return hashlib.sha256("".join(mask.weights_digest for mask in self.masks).encode()).hexdigest()[:16]
 
     @property
     def weight_matrix(self) -> npt.NDArray[np.float32]:

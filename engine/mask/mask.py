@@ -4,6 +4,7 @@ A mask cannot be changed; every method returns a new one. The turn by 180 degree
 convolution is `Mask.flipped` and stands nowhere else in the program.
 """
 
+import hashlib
 import math
 import operator
 from dataclasses import dataclass
@@ -118,6 +119,11 @@ class Mask:
         rounded = np.ascontiguousarray(self.weights, dtype=np.float32)
         rounded.setflags(write=False)
         return rounded
+
+    @cached_property
+    def weights_digest(self) -> str:
+        """Digest of shape and weights: masks of one size and name may have other weights."""
+        return hashlib.sha256(repr(self.shape).encode() + self.weights.tobytes()).hexdigest()[:16]
 
     @cached_property
     def total(self) -> float:

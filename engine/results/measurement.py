@@ -5,13 +5,15 @@ A run that failed is a result too, with its reason in place of its times; it is 
 
 import dataclasses
 import statistics
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from engine.device_info import Environment
+from engine.device_info import SIMULATOR, Environment
 from engine.geometry.block import Block
-from engine.geometry.layout import Layout
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.verify.verification import Verification
 
@@ -94,58 +96,115 @@ class Timing:
         return data
 
 
+class TaskProblem(Protocol):
+    """What results ask of the problem of any task; it is a frozen dataclass of plain values.
+
+    Attributes
+    ----------
+    task : str
+        Stable key of the task.
+    checked_unit : str
+        What the verification counts: "pixel", "element".
+    """
+
+    task: ClassVar[str]
+    checked_unit: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def size_text(self) -> str:
+        """The size in words for people."""
+
+    @property
+    def values(self) -> int:
+        """Values that are computed."""
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share so that their times can be compared."""
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+
+
+P = TypeVar("P", bound=TaskProblem)
+
+
 @dataclass(frozen=True, slots=True)
-class RunResult:
-    """One variant on one problem: its times and its proof, or why there are none.
+class Measurement(Generic[P]):
+    """One variant on one problem of any task: its times and its proof, or why there are none.
 
     Parameters
     ----------
     variant, title : str
         Key and name of the variant that ran; never "auto".
-    chosen_because : str
-        The planner's reason where `auto` was asked for.
     device : str
         Key of the device: "cpu", "cuda:0", "simulator".
-    problem : Problem
-    mask_name : str
+    problem : Problem, MatrixProduct
+        Of the task; it names the task.
     block : Block, optional
-        None where the variant has no block.
+        None where the variant has no block. The tile of a product is a square block.
+    environment : Environment
     timing : Timing, optional
         None where the run failed, was not verified, or where times mean nothing (the simulator).
     verification : Verification, optional
+        None where nothing was computed.
     failure : str
         What, why and what to do, in one line; empty if the run succeeded.
-    seed : int
-        Of the rectangles that were verified.
-    layout : str
-        Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
-    work : Work, optional
-        The model of what the variant asks of the machine; None where the run failed.
     refused : bool
         Whether the failure is that this cannot be done (the variant with that mask, that block, that device), so that
         nothing was tried.
+    chosen_because : str
+        The planner's reason where `auto` was asked for.
+    seed : int
+        Of the rectangles that were verified, and of random operands.
+    layout : str
+        Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
+    work : Work, optional
+        The model of what the variant asks of the machine; None where nobody can say.
+    mask_name : str
+        Of a filter.
+    weights_digest : str, optional
+        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not known, as in
+        files of version 1.
     """
 
     variant: str
     title: str
     device: str
-    problem: Problem
-    mask_name: str
+    problem: P
     block: Block | None
     environment: Environment
     timing: Timing | None = None
     verification: Verification | None = None
     failure: str = ""
+    refused: bool = False
     chosen_because: str = ""
     seed: int = 0
     layout: str = ""
     work: Work | None = None
-    refused: bool = False
+    mask_name: str = ""
+    weights_digest: str | None = None
+
+    @property
+    def task(self) -> str:
+        """Key of the task."""
+        return self.problem.task
+
+    @property
+    def tile(self) -> int | None:
+        """Side of the square block of a product."""
+        return self.block.x if self.block else None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether it was computed and agrees with the oracle."""
+        return not self.failure and self.verification is not None and self.verification.passed
 
     @property
     def kernel_ms(self) -> float | None:
-        """Median kernel time, ms, of a verified run; None otherwise: what is not verified has no speed."""
-        if self.timing is None or self.verification is None or not self.verification.passed:
+        """Median kernel time, ms, where it is a speed; None for a run that failed, is not verified, or was simulated."""
+        if self.timing is None or not self.is_proven or self.device == SIMULATOR:
             return None
         return self.timing.kernel.median_ms
 
@@ -154,36 +213,56 @@ class RunResult:
         """Verified, or why not, in words."""
         if self.failure:
             return self.failure
-        return self.verification.sentence if self.verification else "not verified"
+        return (
+            self.verification.sentence_of(self.problem.checked_unit) if self.verification else "not run yet"
+        )
+
+    @property
+    def reason(self) -> str:
+        """The status where the variant is named already: without the variant's name before it."""
+        if not self.status.startswith(f"variant '{self.variant}'"):
+            return self.status
+        why = self.status.partition(": ")[2]
+        return why[:1].upper() + why[1:] or self.status
+
+    @property
+    def proof(self) -> str:
+        """The proof in a word or two, or in one why there is none."""
+        if self.verification is None or not self.is_proven:
+            return "failed" if self.no_speed == "not verified" else self.no_speed
+        words = "verified, exact" if self.verification.exact else "verified"
+        return f"{words}, {self.no_speed}" if self.no_speed else words
+
+    @property
+    def no_speed(self) -> str:
+        """Why it has no speed, in a word or two; empty if it has one."""
+        if self.kernel_ms is not None:
+            return ""
+        if self.failure:
+            return "cannot" if self.refused else "failed"
+        if self.verification is None:
+            return "not run yet"
+        if not self.verification.passed:
+            return "not verified"
+        return "simulated" if self.device == SIMULATOR else "not timed"
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as plain data for JSON: raw samples, medians, proof, machine, versions, problem."""
-        data = dataclasses.asdict(self)
-        data["problem"]["border"] = str(self.problem.border)
+        data = {"task": self.task} | dataclasses.asdict(self)
+        data["problem"] = {
+            name: str(value) if isinstance(value, Enum) else value for name, value in data["problem"].items()
+        }
         if self.timing is not None:
             data["timing"] = self.timing.as_json()
         if self.work is not None:
-            data["work"] |= {
-                "cgma": self.work.cgma,
-                "arithmetic_intensity": self.work.arithmetic_intensity,
-            }
+            data["work"] |= {"cgma": self.work.cgma, "arithmetic_intensity": self.work.arithmetic_intensity}
         data["status"] = self.status
         return data
 
 
-def speed_up(baseline: RunResult | None, result: RunResult) -> float | None:
-    """Return how many times faster a result's kernel is than the baseline's.
-
-    None where either has no speed, or where their rows lie differently on the device: that would be two differences
-    in one number.
-    """
-    if baseline is None or not baseline.kernel_ms or not result.kernel_ms:
-        return None
-    if result.layout not in layouts_served(baseline):
-        return None
-    return baseline.kernel_ms / result.kernel_ms
-
-
-def layouts_served(baseline: RunResult) -> tuple[str, ...]:
-    """Return the layouts of results that a baseline may be compared with: on the CPU there is only one, so all."""
-    return ("", baseline.layout) if baseline.layout else ("", *Layout)
+if TYPE_CHECKING:
+    RunResult = Measurement[Problem]
+    ProductResult = Measurement[MatrixProduct]
+else:
+    # `isinstance(result, engine.RunResult)` is asked by scripts, and a class with its parameter cannot answer.
+    RunResult = ProductResult = Measurement

@@ -1,24 +1,49 @@
-"""Results read back from plain data: the other direction of `RunResult.as_json`."""
+"""Results read back from plain data: the other direction of `Measurement.as_json` and of the files of results.
+
+Files of version 1 are read too: filter runs ("haloscope-results") and products ("haloscope-matmul") had a form each.
+"""
 
 import dataclasses
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from engine.device_info import Environment
 from engine.errors import BadValue
-from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.export import FORMAT, VERSION
+from engine.results.measurement import Measurement
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.verify.verification import Verification
+from engine.tasks.product.problem import MatrixProduct
 
-T = TypeVar("T")
+_READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
 
 
-def result_from_json(data: Any) -> RunResult:
-    """Return the result that `RunResult.as_json` described; what it derived (medians, `status`) is derived anew.
+def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
+    """Return the results of a file, of this version or of an earlier one.
+
+    Parameters
+    ----------
+    data : object
+        As `json.loads` gives it.
+
+    Raises
+    ------
+    BadValue
+        It is no file of results, one of a later version, or one of its results is damaged.
+    """
+    what, remedy = "The results cannot be read", "Take a file that Haloscope saved."
+    if not isinstance(data, dict) or data.get("format") not in _READABLE:
+        raise BadValue(what, "this is no file of results", remedy)
+    if data.get("version") not in _READABLE[data["format"]]:
+        reason = f"the file has version {data.get('version')!r}, and this program reads up to {VERSION}"
+        raise BadValue(what, reason, "Use a newer Haloscope.")
+    if not isinstance(data.get("results"), list):
+        raise BadValue(what, "the list of results is missing", remedy)
+    return tuple(map(result_from_json, data["results"]))
+
+
+def result_from_json(data: Any) -> Measurement[Any]:
+    """Return the result that `Measurement.as_json` described; what it derived (medians, `status`) is derived anew.
 
     Parameters
     ----------
@@ -33,110 +58,84 @@ def result_from_json(data: Any) -> RunResult:
         No border is called that.
     """
     try:
-        return _result(data)
+        return _result(_upgraded(data))
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
 
 
-def _result(data: dict[str, Any]) -> RunResult:
-    words = ("variant", "title", "device", "mask_name", "failure", "chosen_because")
-    return RunResult(
-        **{name: typed(str, data, name) for name in words},
-        problem=_problem(data["problem"]),
-        block=optional(data["block"], lambda block: Block(typed(int, block, "x"), typed(int, block, "y"))),
-        environment=environment_from_json(data["environment"]),
-        timing=optional(data["timing"], timing_from_json),
-        verification=optional(data["verification"], verification_from_json),
-        seed=typed(int, data, "seed"),
-        # Results of before 0.2 have neither.
-        layout=typed(str, data, "layout") if "layout" in data else "",
-        work=optional(data.get("work"), work_from_json),
-        # Older results did not tell it.
-        refused=typed(bool, data, "refused") if "refused" in data else False,
-    )
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a result as version 2 writes it."""
+    if "task" in data:
+        return data
+    # Results of before 0.2 tell neither layout nor work nor refusals.
+    absent: dict[str, Any] = {
+        "layout": "",
+        "work": None,
+        "refused": False,
+        "chosen_because": "",
+        "mask_name": "",
+    }
+    if "product" not in data:
+        return absent | {"task": "filtering", "weights_digest": None} | data
+    tile = data["tile"]
+    block = None if tile is None else {"x": tile, "y": tile}
+    environment = data["environment"] | {"bandwidth_gb_s": data["bandwidth_gb_s"]}
+    moved = {"task": "product", "problem": data["product"], "block": block, "environment": environment}
+    return absent | {"weights_digest": None} | data | moved
 
 
-def environment_from_json(data: dict[str, Any]) -> Environment:
-    """Return the machine and the versions behind a result."""
-    names = ("device", "driver", "clocks", "commit")
-    versions = {str(name): typed(str, data["versions"], name) for name in data["versions"]}
-    return Environment(**{name: typed(str, data, name) for name in names}, versions=versions)
+def _result(data: dict[str, Any]) -> Measurement[Any]:
+    problem = _PROBLEMS.get(data["task"])
+    if problem is None:
+        raise ValueError(f"{data['task']!r} is no task")
+    parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
+    return Measurement(problem=_value(problem, data["problem"], "problem"), **parts)
 
 
-def work_from_json(data: dict[str, Any]) -> Work:
-    """Return the work of a result."""
-    return Work(**{name.name: typed(int, data, name.name) for name in dataclasses.fields(Work)})
+_PROBLEMS: dict[str, type] = {Problem.task: Problem, MatrixProduct.task: MatrixProduct}
+_PARTS = {name: kind for name, kind in get_type_hints(Measurement).items() if name != "problem"}
+# What files of this version need not have.
+_LATER = ("result_dtype", "in_steps", "bandwidth_gb_s")
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
-def _problem(data: dict[str, Any]) -> Problem:
-    return Problem(
-        **{name: typed(int, data, name) for name in ("height", "width", "channels")},
-        dtype=typed(str, data, "dtype"),
-        mask_shape=_pair(data["mask_shape"]),
-        anchor=_pair(data["anchor"]),
-        border=Border.named(typed(str, data, "border")),
-        cval=number(data["cval"]),
-        # Results of before 0.2 were float32 always.
-        result_dtype=typed(str, data, "result_dtype") if "result_dtype" in data else "float32",
-    )
-
-
-def timing_from_json(data: dict[str, Any]) -> Timing:
-    """Return the durations of a result."""
-    return Timing(
-        kernel=_spread(data["kernel"]),
-        end_to_end=_spread(data["end_to_end"]),
-        compile_ms=number(data["compile_ms"]),
-        allocate_ms=number(data["allocate_ms"]),
-        host_to_device=optional(data["host_to_device"], _spread),
-        device_to_host=optional(data["device_to_host"], _spread),
-        clock=typed(str, data, "clock"),
-        cache=typed(str, data, "cache"),
-    )
-
-
-def verification_from_json(data: dict[str, Any]) -> Verification:
-    """Return the proof of a result."""
-    return Verification(
-        passed=typed(bool, data, "passed"),
-        max_error=number(data["max_error"]),
-        bound=number(data["bound"]),
-        checked_pixels=typed(int, data, "checked_pixels"),
-        total_pixels=typed(int, data, "total_pixels"),
-        exact=typed(bool, data, "exact"),
-        reason=typed(str, data, "reason"),
-        in_steps=typed(bool, data, "in_steps") if "in_steps" in data else False,
-    )
-
-
-def _spread(data: dict[str, Any]) -> Spread:
-    samples = tuple(number(sample) for sample in data["samples_ms"])
-    if not samples:
-        raise ValueError("a duration has no samples")
-    return Spread(samples)
-
-
-def optional(value: Any, read: Callable[[Any], T]) -> T | None:
-    """Return what `read` makes of a value; None of None."""
-    return None if value is None else read(value)
-
-
-def typed(kind: type[T], data: dict[str, Any], name: str) -> T:
-    """Return an entry of a table that has to be of one type, exactly."""
-    value = data[name]
+def _value(kind: Any, value: Any, name: str) -> Any:
+    """Return plain data as a value of a type: a dataclass field by field, nothing but what the type says."""
+    inner = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return None if value is None else _value(inner[0], value, name)
+    if kind is float:
+        return _number(value, name)
+    if kind is Border:
+        return Border.named(_value(str, value, name))
+    if dataclasses.is_dataclass(kind):
+        return _fields(kind, value)
+    if get_origin(kind) is dict:
+        return {str(key): _value(inner[1], item, name) for key, item in value.items()}
+    if get_origin(kind) is tuple:
+        kinds = inner[:1] * len(value) if Ellipsis in inner else inner
+        items = tuple(_value(each, item, name) for each, item in zip(kinds, value, strict=True))
+        if not items:
+            raise ValueError(f"{name} is empty")
+        return items
     if type(value) is not kind:
         raise TypeError(f"{name} is not of type {kind.__name__}")
     return value
 
 
-def _pair(value: Any) -> tuple[int, int]:
-    first, second = value
-    return typed(int, {"a side": first}, "a side"), typed(int, {"a side": second}, "a side")
+def _fields(kind: Any, data: Any) -> Any:
+    hints = get_type_hints(kind)
+    names = [
+        field.name for field in dataclasses.fields(kind) if field.name in data or field.name not in _LATER
+    ]
+    return kind(**{name: _value(hints[name], data[name], name) for name in names})
 
 
-def number(value: Any) -> float:
-    """Return a finite number."""
+def _number(value: Any, name: str) -> float:
+    """Return a number, also one that JSON has only as a string."""
+    if value in _NON_FINITE:
+        return float(value)
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a finite number")
+        raise ValueError(f"{name} is {value!r}, not a number")
     return float(value)

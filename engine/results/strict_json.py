@@ -15,14 +15,15 @@ def json_text(document: Any) -> str:
     is not finite becomes the string "NaN", "Infinity" or "-Infinity", which the number constructors of Python and
     JavaScript read.
     """
-    return json.dumps(_strict(document), indent=2, allow_nan=False) + "\n"
+    return json.dumps(strict(document), indent=2, allow_nan=False) + "\n"
 
 
-def _strict(value: Any) -> Any:
+def strict(value: Any) -> Any:
+    """Return plain data without numbers that JSON does not have: they are strings."""
     if isinstance(value, dict):
-        return {str(key): _strict(item) for key, item in value.items()}
+        return {str(key): strict(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
+        return [strict(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value

@@ -84,7 +84,8 @@ def measure_bank(
         verifier=_verifier(bank, AFFORDABLE_MULTIPLY_ADDS // len(bank) if affordable is None else affordable),
     )
     values = None if outcome.values is None else outcome.values.reshape(len(bank), *samples.shape)
-    return replace(outcome, values=values, result=replace(outcome.result, mask_name=bank.name))
+    result = replace(outcome.result, mask_name=bank.name, weights_digest=bank.weights_digest)
+    return replace(outcome, values=values, result=result)
 
 
 def _verifier(bank: Bank, affordable: int) -> Verifier:

@@ -228,6 +228,7 @@ def measure(
         device=backend.info.key,
         problem=problem,
         mask_name=mask.name or "custom",
+        weights_digest=mask.weights_digest,
         block=choice.block if choice.variant.uses_block else None,
         environment=backend.environment(),
         chosen_because=choice.reason,

@@ -20,7 +20,7 @@ from engine.errors import (
     UnsupportedVariant,
 )
 from engine.geometry.block import Block
-from engine.results.product import MatmulResult
+from engine.results.measurement import ProductResult
 from engine.run.plan import SamplingPlan
 from engine.run.sampling import Checkpoint, Sampler, Step, timed
 from engine.tasks.product.agreement import verify
@@ -35,7 +35,7 @@ class MatmulOutcome:
     """The product (None if it failed), the result that tells about it, and the error behind a failure."""
 
     values: np.ndarray | None
-    result: MatmulResult
+    result: ProductResult
     error: EngineError | None = None
 
 
@@ -109,7 +109,7 @@ def counted(
     seed: int = 0,
     failure: str = "",
     refused: bool = False,
-) -> MatmulResult:
+) -> ProductResult:
     """Return the result as far as it is known without running anything: the work, the limit, or why it cannot run.
 
     Parameters
@@ -125,18 +125,19 @@ def counted(
     refused : bool
         Whether the failure is a refusal: nothing was tried.
     """
-    return MatmulResult(
+    return ProductResult(
         variant=variant.key,
         title=variant.title,
         device=device.key if device else "cuda:0",
-        product=product,
-        tile=tile if variant.uses_tile else None,
-        environment=Environment(device.title if device else ""),
+        problem=product,
+        block=Block(tile, tile) if variant.uses_tile else None,
+        environment=Environment(device.title, bandwidth_gb_s=device.bandwidth_gb_s)
+        if device
+        else Environment(""),
         failure=failure,
+        refused=refused,
         seed=seed,
         work=variant.work(product, tile) if variant.work else None,
-        bandwidth_gb_s=device.bandwidth_gb_s if device else None,
-        refused=refused,
     )
 
 
@@ -220,9 +221,9 @@ def _measured(
     backend: Backend,
     plan: SamplingPlan,
     checkpoint: Checkpoint,
-    result: MatmulResult,
+    result: ProductResult,
 ) -> MatmulOutcome:
-    product = result.product
+    product = result.problem
     refuse_unsuitable(variant, product, tile, backend.info)
     backend.activate()
     checkpoint(Step("compiling", 0.0, 2.0))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
-from engine.results.product import MatmulResult
+from engine.results.measurement import ProductResult
 from engine.run.measure_product import counted, device_for, refuse_unsuitable
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
@@ -48,7 +48,7 @@ def device_of(cell: Cell, wanted: str) -> DeviceInfo | None:
         return None
 
 
-def counted_cell(cell: Cell, device: str, *, seed: int = 0) -> MatmulResult:
+def counted_cell(cell: Cell, device: str, *, seed: int = 0) -> ProductResult:
     """Return what can be counted of a cell, and why it cannot run on a device where it cannot."""
     failure, refused = "", False
     try:

@@ -20,6 +20,7 @@ import numpy as np
 from engine import errors
 from engine.errors import EngineError, HostLost
 from engine.geometry.block import Block
+from engine.results.strict_json import strict
 
 STARTING_S = 120.0
 
@@ -80,7 +81,7 @@ def serve(answer: Callable[[BinaryIO], bytes]) -> None:
 def pack(header: dict[str, Any], arrays: Arrays) -> bytes:
     """Return a header and arrays as one archive."""
     buffer = io.BytesIO()
-    text = json.dumps(header, allow_nan=False).encode()
+    text = json.dumps(strict(header), allow_nan=False).encode()
     np.savez(buffer, allow_pickle=False, header=np.frombuffer(text, np.uint8), **arrays)
     return buffer.getvalue()
 

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from engine.device.devices import backend, device_named
 from engine.device_info import SIMULATOR
-from engine.results.product import matmul_result_from_json
+from engine.results.read import result_from_json
 from engine.run.measure_product import MatmulOutcome, expected_launch_s, measure, refuse_unsuitable
 from engine.run.plan import NO_SAMPLES
 from engine.simulator.process import (
@@ -50,7 +50,7 @@ def multiply_in_simulator(
     request = pack({"variant": variant.key, "tile": tile, "seed": seed}, {"a": a, "b": b})
     timeout_s = STARTING_S + PATIENCE * expected_launch_s(variant, product, tile, device)
     header, arrays = unpack(io.BytesIO(ask_child(__name__, request, timeout_s)))
-    result = matmul_result_from_json(header["result"])
+    result = result_from_json(header["result"])
     return MatmulOutcome(arrays.get("values"), result, error_from_json(header["error"]))
 
 

@@ -1,6 +1,6 @@
 """Work: what one computation asks of the machine, counted by construction. A model, and called one where it is shown."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 
 FLOAT_BYTES = 4
 
@@ -52,13 +52,4 @@ class Work:
 
 
 MODEL_OF_WORK = "a model: what the kernel's source asks of memory by single elements, counted and not measured, before any cache"
-"""What the columns of `work_columns` are, for the reader of a file."""
-
-
-def work_columns(work: Work | None) -> dict[str, int | float | None]:
-    """Return the figures of a model of work under the names of their columns in tables; None each without a model."""
-    counts = asdict(work) if work else {field.name: None for field in fields(Work)}
-    return {f"model_{name}": count for name, count in counts.items()} | {
-        "model_cgma_flop_per_load": work.cgma if work else None,
-        "model_intensity_flop_per_byte": work.arithmetic_intensity if work else None,
-    }
+"""What a model of work is, for the reader of a file."""

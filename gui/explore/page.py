@@ -4,6 +4,7 @@ from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine.results.columns import KERNEL, SPEED_UP
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.picture.picture_view import PictureView
@@ -16,6 +17,14 @@ _LEFT_WIDTH = 35 * GRID
 # The longest title of a kernel, its time and a scroll bar.
 _RIGHT_WIDTH = 40 * GRID
 _LOWER_HEIGHT = 28 * GRID
+_NO_TIMES = (
+    "The kernel time of each variant: the median, the spread from p20 to p80, the minimum.\n"
+    "Press Run (Ctrl+R) to measure one, or Run all to compare all."
+)
+_NO_SPEED_UPS = (
+    "How many times faster each variant is than the baseline.\n"
+    "Press Run all to measure every kernel on the same problem."
+)
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 
 
@@ -50,12 +59,13 @@ class ExplorePage(Page):
 
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
-        from gui.explore.results.speedup_plot import SpeedupPlot
-        from gui.explore.results.time_plot import TimePlot
+        from gui.explore.results.metric_plot import MetricPlot
 
-        results, workspace = self._context.results, self._context.workspace
-        self.time_place.fill(TimePlot(results, workspace))
-        self.speed_up_place.fill(SpeedupPlot(results, workspace))
+        results = self._context.results
+        self.time_place.fill(MetricPlot(results, KERNEL, "Execution time by variant", _NO_TIMES))
+        self.speed_up_place.fill(
+            MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
+        )
 
     def restore_default(self) -> None:
         self.restoreState(self._default)

@@ -11,7 +11,6 @@ from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJo
 from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.failure_text import why_no_time
 from gui.explore.display import Display
 from gui.explore.failed_run import failed_run
 from gui.explore.results.results_model import ResultsModel
@@ -135,7 +134,7 @@ class RunController(QObject):
             verified = result.verification is not None and result.verification.passed
             if result.failure or not verified:
                 self._messages.show(
-                    Message(SOURCE, Severity.ERROR, f"{result.title} gave no time", why_no_time(result))
+                    Message(SOURCE, Severity.ERROR, f"{result.title} gave no time", result.reason)
                 )
         if filtered.values is not None and self._shows_what_is_wanted(job):
             self._display.show_filtered(filtered)

@@ -4,6 +4,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from engine.device_info import AUTO
+from engine.results.quantities import digits_text
 from engine.tasks.product.lecture import (
     BYTES_PER_ACCESS,
     LECTURE_BANDWIDTH_GB_S,
@@ -15,7 +16,6 @@ from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.quantities import digits_text
 
 _LECTURE_TILE = 16
 

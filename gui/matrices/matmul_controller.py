@@ -8,11 +8,10 @@ from PySide6.QtCore import QObject, Signal
 from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.results.product import MatmulResult
+from engine.results.measurement import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import EngineState
-from gui.matrices.matmul_columns import name_of
-from gui.matrices.matmul_state import LoadedProduct, MatmulState
+from gui.matrices.matmul_state import LoadedProduct, MatmulState, name_of
 from gui.page.messages import Message, Messages, Severity
 
 SOURCE = "matrices"
@@ -45,7 +44,7 @@ class MatmulController(QObject):
         self._is_looked_at = False
         self._counting: CountMatmul | None = None
         self._is_waiting_for_count = False
-        self._queue: deque[MatmulResult] = deque()
+        self._queue: deque[ProductResult] = deque()
         self._planned = 0
         self._current: Ask | None = None
         matmul.count_wanted.connect(self._look)
@@ -108,7 +107,7 @@ class MatmulController(QObject):
         settings = self._matmul.settings
         request = self._counting = CountMatmul(settings.product, settings.tiles, settings.device)
 
-        def replied(rows: tuple[MatmulResult, ...]) -> None:
+        def replied(rows: tuple[ProductResult, ...]) -> None:
             if self._counting is request:
                 self._counting = None
                 self._matmul.set_counted(rows)
@@ -147,7 +146,7 @@ class MatmulController(QObject):
         tell("waiting for the engine")
         # NumPy runs on the CPU, in the real host, whatever device is chosen.
         device = "auto" if cell.tile is None else self._matmul.settings.device
-        request = RunMatmul(cell.product, cell.variant, cell.tile, device)
+        request = RunMatmul(cell.problem, cell.variant, cell.tile, device)
         self._current = self._link.ask(
             Ask(
                 request,
@@ -157,11 +156,11 @@ class MatmulController(QObject):
             )
         )
 
-    def _replied(self, result: MatmulResult) -> None:
+    def _replied(self, result: ProductResult) -> None:
         self._matmul.add(result)
         self._next()
 
-    def _failed(self, request: RunMatmul, cell: MatmulResult, error: EngineError) -> None:
+    def _failed(self, request: RunMatmul, cell: ProductResult, error: EngineError) -> None:
         if isinstance(error, Cancelled):
             self._queue.clear()
         else:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO, SIMULATOR
-from engine.results.product import MatmulResult
+from engine.results.measurement import ProductResult
 from engine.tasks.product.problem import MatrixProduct
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
@@ -76,22 +76,22 @@ class MatmulState(QObject):
         super().__init__(parent)
         self.running = False
         self.loaded: LoadedProduct | None = None
-        self.last: MatmulResult | None = None
+        self.last: ProductResult | None = None
         self._settings = MatmulSettings()
-        self._counted: tuple[MatmulResult, ...] = ()
-        self._measured: dict[_Cell, MatmulResult] = {}
+        self._counted: tuple[ProductResult, ...] = ()
+        self._measured: dict[_Cell, ProductResult] = {}
 
     @property
     def settings(self) -> MatmulSettings:
         return self._settings
 
     @property
-    def rows(self) -> tuple[MatmulResult, ...]:
+    def rows(self) -> tuple[ProductResult, ...]:
         """What is known of each cell: measured where it was, else counted."""
         return tuple(self._measured.get(_cell(row), row) for row in self._counted)
 
     @property
-    def runnable(self) -> tuple[MatmulResult, ...]:
+    def runnable(self) -> tuple[ProductResult, ...]:
         """The counted rows of the cells that can run here."""
         return tuple(row for row in self._counted if not row.failure)
 
@@ -128,7 +128,7 @@ class MatmulState(QObject):
             product=MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE), tiles=SMALL_TILES, device=SIMULATOR
         )
 
-    def set_counted(self, rows: tuple[MatmulResult, ...]) -> None:
+    def set_counted(self, rows: tuple[ProductResult, ...]) -> None:
         """Take what can be counted of every cell."""
         if rows != self._counted:
             self._counted = rows
@@ -140,10 +140,10 @@ class MatmulState(QObject):
             self.running = running
             self.running_changed.emit()
 
-    def add(self, result: MatmulResult) -> None:
+    def add(self, result: ProductResult) -> None:
         """Take a cell that has run; it stands in the table if it is still about the product that is chosen."""
         self.last = result
-        if result.product == self._settings.product:
+        if result.problem == self._settings.product:
             self._measured[_cell(result)] = result
             self.rows_changed.emit()
 
@@ -153,5 +153,10 @@ class MatmulState(QObject):
             self.loaded_changed.emit()
 
 
-def _cell(result: MatmulResult) -> _Cell:
+def name_of(result: ProductResult) -> str:
+    """Return what a row is called: NumPy by its title, which says that it is a BLAS."""
+    return result.title if result.tile is None else result.variant
+
+
+def _cell(result: ProductResult) -> _Cell:
     return result.variant, result.tile

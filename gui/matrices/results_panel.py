@@ -1,43 +1,33 @@
 """The table of products, and in a line above it what cannot run here, why, and what to try instead."""
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPushButton,
     QStackedWidget,
-    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from gui.matrices.cells import MatmulCells
-from gui.matrices.matmul_columns import COLUMNS, Key, clipboard_text, short_reason
 from gui.matrices.matmul_model import MatmulModel
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.table_look import dress_table
+from gui.widgets.runs_table import RunsTable
 
 _EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
 _TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
 
-# The longest text that a column should show whole.
-_TYPICAL = {
-    Key.VARIANT: "●   matmul-naive  ",
-    Key.TILE: "Tile ",
-    Key.KERNEL: "Kernel, ms",
-    Key.GFLOPS: "12,345.6",
-    Key.CGMA: "CGMA ",
-    Key.LECTURE: "At 86.4 GB/s",
-    Key.LIMIT: "Allowed here",
-    Key.REACHED: "Reached",
-    Key.ERROR: "Max error",
-    Key.BOUND: "1.2e-07",
-    Key.STATUS: "verified",
+# What the page is about; the columns of the others are in the header's menu.
+_SHOWN = {
+    "kernel_p20_ms": False,
+    "kernel_p80_ms": False,
+    "end_to_end_median_ms": False,
+    "speed_up": False,
+    "error_bound": True,
 }
 
 
@@ -56,13 +46,16 @@ class MatmulResultsPanel(QWidget):
         super().__init__(parent)
         self._matmul = matmul
         self.model = MatmulModel(matmul, self)
-        self.table = self._make_table()
+        self.table = RunsTable(self.model, "Products of matrices", _SHOWN)
+        self.table.horizontalHeader().setStretchLastSection(True)
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)
         self.copy_button = QToolButton()
         self._stack = QStackedWidget()
         self._build()
-        self.copy_button.clicked.connect(self.copy)
+        self.copy_button.clicked.connect(self.table.copy)
+        self.table.copied.connect(self.copied)
+        self.table.baseline_asked.connect(self.model.use_as_baseline)
         self.try_small.clicked.connect(matmul.try_small)
         matmul.rows_changed.connect(self._refresh)
         matmul.running_changed.connect(self._refresh)
@@ -74,25 +67,22 @@ class MatmulResultsPanel(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(120 * GRID, 36 * GRID)
 
-    def copy(self) -> None:
-        """Put the table on the clipboard, as lines with tabs."""
-        QGuiApplication.clipboard().setText(clipboard_text(self._matmul.rows))
-        self.copied.emit(len(self._matmul.rows))
-
     def _select_loaded(self) -> None:
         """Mark the rows of the kernel that a paper brought."""
         loaded = self._matmul.loaded
         rows = [
             at
-            for at, row in enumerate(self.model.rows())
-            if loaded is not None and row.variant == loaded.variant and row.tile == loaded.tile
+            for at, run in enumerate(self.table.runs())
+            if loaded is not None and (run.result.variant, run.result.tile) == (loaded.variant, loaded.tile)
         ]
         chosen = QItemSelection()
         for at in rows:
-            chosen.select(self.model.index(at, 0), self.model.index(at, self.model.columnCount() - 1))
+            chosen.select(
+                self.table.order.index(at, 0), self.table.order.index(at, self.model.columnCount() - 1)
+            )
         self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         if rows:
-            self.table.scrollTo(self.model.index(rows[0], 0))
+            self.table.scrollTo(self.table.order.index(rows[0], 0))
 
     def _refresh(self) -> None:
         rows = self._matmul.rows
@@ -101,7 +91,7 @@ class MatmulResultsPanel(QWidget):
         reasons: dict[str, dict[str, None]] = {}
         for row in rows:
             if row.failure:
-                reasons.setdefault(short_reason(row.failure), {})[row.variant] = None
+                reasons.setdefault(_short(row.failure), {})[row.variant] = None
         self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
         self.reasons.setVisible(bool(reasons))
         kernels = [row for row in rows if row.tile is not None]
@@ -139,10 +129,7 @@ class MatmulResultsPanel(QWidget):
         column.addLayout(line)
         column.addWidget(self._stack, 1)
 
-    def _make_table(self) -> QTableView:
-        table = QTableView()
-        table.setModel(self.model)
-        table.setItemDelegate(MatmulCells(table))
-        dress_table(table, "Products of matrices", [_TYPICAL[column.key] for column in COLUMNS])
-        table.horizontalHeader().setStretchLastSection(True)
-        return table
+
+def _short(failure: str) -> str:
+    """Return why something failed, without what failed and what would do: both are beside it."""
+    return failure.partition(": ")[2].split(". ")[0].rstrip(".") or failure

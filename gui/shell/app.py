@@ -98,7 +98,7 @@ class Haloscope:
         self.products = MatmulController(self.matmul, self.state, self.link, self.messages)
         self.sessions = SessionController(self.workspace, self.pictures, self.messages)
         self.masks = MaskController(self.workspace, self.messages)
-        self.exports = ResultsController(self.results, self.messages)
+        self.exports = ResultsController(self.results, self.state, self.messages)
         self.files = FileCommands(
             self.window,
             self.workspace,

@@ -1,13 +1,12 @@
 """What the status line says of the last run of each page, or of what to press while there is none."""
 
 from engine.device_info import SIMULATOR
-from engine.results.measurement import RunResult
-from engine.results.product import MatmulResult
-from gui.engine_link.failure_text import why_no_time
-from gui.explore.results.comparison import layout_suffix
-from gui.matrices.matmul_columns import name_of, number_text
-from gui.matrices.matmul_state import MatmulState
-from gui.widgets.quantities import ms_text
+from engine.results.columns import layout_suffix
+from engine.results.compare import Compared
+from engine.results.measurement import ProductResult, RunResult
+from engine.results.metrics import metric
+from engine.results.quantities import ms_text
+from gui.matrices.matmul_state import MatmulState, name_of
 
 ON_COURSE = "Load takes a paper's kernel over; Measure on this machine fills its tables."
 _SIMULATED = "simulated: its times mean nothing"
@@ -19,7 +18,7 @@ def run_sentence(result: RunResult) -> str:
     if result.device == SIMULATOR and not result.failure:
         return f"Last run: {name}, {result.status}; {_SIMULATED}"
     if result.kernel_ms is None:
-        return f"Last run: {name}: {why_no_time(result)}"
+        return f"Last run: {name}: {result.reason}"
     return f"Last run: {name}, {ms_text(result.kernel_ms)}, {result.status}"
 
 
@@ -47,11 +46,11 @@ def matrices_sentence(matmul: MatmulState, *, engine_is_ready: bool) -> str:
     return f"No product yet: press Multiply matrices (F5) to measure and verify.{alone}"
 
 
-def _product_sentence(result: MatmulResult) -> str:
+def _product_sentence(result: ProductResult) -> str:
     tile = f", tile {result.tile}" if result.tile else ""
-    what = f"Last product: {name_of(result)}{tile}, {result.product.size_text}"
+    what = f"Last product: {name_of(result)}{tile}, {result.problem.size_text}"
     if result.device == SIMULATOR and not result.failure:
         return f"{what}, {result.status}; {_SIMULATED}"
     if result.kernel_ms is None:
         return f"{what}: {result.status}"
-    return f"{what}, {ms_text(result.kernel_ms)}, {number_text(result.gflops)} GFLOPS, {result.status}"
+    return f"{what}, {ms_text(result.kernel_ms)}, {metric('gflops').words(Compared(result))}, {result.status}"

@@ -4,6 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QWidget
 
+from engine.results.columns import SPEED_UP
+from engine.results.compare import Compared
+from engine.results.metrics import metric
 from gui.engine_link.engine_state import READY, EngineState
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
@@ -12,7 +15,7 @@ from gui.shell.last_run_text import ON_COURSE, matrices_sentence, no_run_sentenc
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.quantities import ratio_text
+from gui.widgets.runs_model import baseline_name
 
 _STEPS = 1000
 
@@ -45,7 +48,7 @@ class StatusLine(QFrame):
         self._last = _Sentence("Last run")
         for long in (self._stage, self._last):
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self._speed_up = _label("Speed-up", "How many times faster than the baseline, same problem.")
+        self._speed_up = _label("Speed-up", "")
         self._speed_up.setFont(number_font())
         row = QHBoxLayout(self)
         row.setContentsMargins(2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
@@ -98,19 +101,27 @@ class StatusLine(QFrame):
 
     def _show_last(self) -> None:
         rows = self._results.rows()
-        speed_up = None
+        newest = None
         is_ready = self._state.is_ready
         if self._page == "matrices":
             words = matrices_sentence(self._matmul, engine_is_ready=is_ready)
         elif rows:
-            words, speed_up = run_sentence(rows[-1].result), rows[-1].speed_up
+            newest = rows[-1]
+            words = run_sentence(newest.result)
         elif self._page == "course":
             words = ON_COURSE
         else:
             has_picture = self._workspace.picture is not None
             words = no_run_sentence(engine_is_ready=is_ready, has_picture=has_picture)
         self._last.setText(words)
-        self._speed_up.setText("" if speed_up is None else f"{ratio_text(speed_up)} {self._results.baseline}")
+        self._show_speed_up(newest)
+
+    def _show_speed_up(self, run: Compared | None) -> None:
+        has_one = run is not None and run.speed_up is not None
+        self._speed_up.setText(
+            f"{metric(SPEED_UP).text(run)} vs {self._results.baseline}" if run and has_one else ""
+        )
+        self._speed_up.setToolTip(f"Against {baseline_name(run)}, same problem." if run and has_one else "")
 
 
 class _Sentence(ElidedLabel):

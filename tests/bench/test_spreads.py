@@ -1,6 +1,6 @@
 from bench.spreads import spread_summary, summarised
 from engine.results.measurement import Spread
-from tests.gui.made_results import make_failure, make_result
+from tests.made_runs import make_failure, make_result
 
 
 def test_that_a_summary_says_how_many_samples_there_were_and_keeps_none() -> None:

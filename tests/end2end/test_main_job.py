@@ -10,10 +10,10 @@ from PySide6.QtCore import Qt, QTimer
 from engine.host import shared
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
+from engine.results.columns import SPEED_UP
 from engine.tasks.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
-from gui.explore.results.results_columns import COLUMNS, Key
-from gui.explore.results.speedup_plot import SpeedupPlot
+from gui.explore.results.metric_plot import MetricPlot
 
 # The bench measures 15 to 45 ms on 2 quiet cores; this only has to catch a window that waits for the engine.
 LONGEST_GAP_MS = 250
@@ -90,10 +90,11 @@ def test_that_run_all_gives_the_speed_up_of_every_variant_that_can_run(window, q
     assert speed_ups["cpu-serial"] == 1.0
     # The plain loops are 10 and more times slower, also where there is one core.
     assert speed_ups["cpu-parallel"] > 2.0
-    column = [column.key for column in COLUMNS].index(Key.SPEEDUP)
+    column = window.results.position(SPEED_UP)
     shown = [window.results.index(row, column).data() for row in range(window.results.rowCount())]
-    (plot,) = window.window.findChildren(SpeedupPlot)
-    drawn = [f"{variant} {text}" for variant, text in zip(speed_ups, shown, strict=True)]
+    plots = window.window.findChildren(MetricPlot)
+    (plot,) = (plot for plot in plots if plot.accessibleName().startswith("Speed-up"))
+    drawn = [f"{variant}: {text}" for variant, text in zip(speed_ups, shown, strict=True)]
     qtbot.waitUntil(lambda: all(words in plot.accessibleDescription() for words in drawn))
 
 

@@ -40,7 +40,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.verify.verification import Verification
 from tests.gui.made_course import made_tables
-from tests.gui.made_products import made_product, made_rows
+from tests.made_products import made_product, made_rows
 
 NO_GPU = "there is no NVIDIA driver. Install one, or choose the simulator."
 
@@ -278,6 +278,7 @@ def _run_result(job: FilterJob) -> RunResult:
         device="cpu",
         problem=problem,
         mask_name=job.mask.name,
+        weights_digest=job.mask.weights_digest,
         block=job.block,
         environment=Environment("CPU, 2 cores"),
         timing=Timing(

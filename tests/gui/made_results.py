@@ -1,98 +1,12 @@
-"""Results, pictures and workspaces as the engine would make them, for the tests of numbers and plots."""
+"""Pictures, devices and workspaces as the engine would make them, for the tests of the window."""
 
-import numpy as np
-
-from engine.device_info import DeviceInfo, Environment
+from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
-from engine.geometry.border import Border
 from engine.host.protocol import Availability, PictureHandle, Ready, ScreenLevels, VariantInfo
 from engine.host.shared_array import SharedArray
-from engine.mask.mask import Mask
-from engine.results.measurement import RunResult, Spread, Timing
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.verify.verification import Verification
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
-
-PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)
-ENVIRONMENT = Environment(
-    "NVIDIA H200", "580.65", "1980 MHz", {"numba": "0.68.1", "numpy": "2.4.6"}, "abc1234"
-)
-PROVED = Verification(True, 1.2e-7, 3e-6, 262_144, 262_144, exact=False)
-REFUTED = Verification(
-    False,
-    0.5,
-    3e-6,
-    262_144,
-    262_144,
-    exact=False,
-    reason="12 pixels differ by more than rounding, first at row 3",
-)
-
-
-# Of a tiled kernel: 25 shared loads and 1.6 loads of the picture for each result.
-WORK = Work(
-    flops=50 * PROBLEM.samples,
-    global_loads=2 * PROBLEM.samples,
-    global_stores=PROBLEM.samples,
-    global_load_bytes=3 * PROBLEM.samples,
-    global_store_bytes=4 * PROBLEM.samples,
-    minimum_bytes=5 * PROBLEM.samples,
-    picture_loads=8 * PROBLEM.samples // 5,
-    shared_loads=25 * PROBLEM.samples,
-    shared_stores=2 * PROBLEM.samples,
-)
-
-
-def make_timing(kernel_ms: float, *, cuda: bool = True) -> Timing:
-    """Return a timing whose kernel has this median, a fifth on either side of it."""
-    kernel = Spread(tuple(kernel_ms * factor for factor in (0.9, 0.95, 1.0, 1.1, 1.3)))
-    copies = Spread((0.21, 0.22, 0.23)) if cuda else None
-    whole = kernel_ms + (0.45 if cuda else 0.0)
-    return Timing(kernel, Spread((whole, whole * 1.1)), 412.0, 1.2, copies, copies, "device events")
-
-
-def make_result(
-    variant: str = "tiled",
-    kernel_ms: float = 0.04,
-    *,
-    problem: Problem = PROBLEM,
-    device: str | None = None,
-    **fields: object,
-) -> RunResult:
-    """Return a verified run; `fields` replace whatever they name."""
-    cpu = variant.startswith("cpu")
-    settled: dict[str, object] = {
-        "timing": make_timing(kernel_ms, cuda=not cpu),
-        "verification": PROVED,
-        "block": None if cpu else Block(16, 16),
-        "layout": "" if cpu else "pitched",
-    }
-    return RunResult(
-        variant=variant,
-        title=variant.capitalize(),
-        device=device or ("cpu" if cpu else "cuda:0"),
-        problem=problem,
-        mask_name="Gaussian",
-        environment=ENVIRONMENT,
-        **(settled | fields),  # type: ignore[arg-type]
-    )
-
-
-def make_failure(variant: str = "cached", reason: str = "launch failed: out of resources") -> RunResult:
-    """Return a run that failed."""
-    return make_result(variant, timing=None, verification=None, failure=reason)
-
-
-def make_unverified(variant: str = "tiled") -> RunResult:
-    """Return a run whose result was wrong."""
-    return make_result(variant, timing=None, verification=REFUTED)
-
-
-def make_simulated(variant: str = "naive") -> RunResult:
-    """Return a verified run of the simulator; it has times on purpose, which must not be believed."""
-    return make_result(variant, 900.0, device="simulator")
+from tests.made_runs import MASK
 
 
 def make_picture(width: int = 512, height: int = 512, channels: int = 3) -> PictureHandle:
@@ -103,7 +17,7 @@ def make_picture(width: int = 512, height: int = 512, channels: int = 3) -> Pict
 
 def make_workspace() -> Workspace:
     """Return a workspace that describes `PROBLEM`."""
-    workspace = Workspace(Mask(np.ones((5, 5)) / 25, name="Gaussian"))
+    workspace = Workspace(MASK)
     workspace.set_picture(make_picture())
     return workspace
 

@@ -1,7 +1,9 @@
 """Problem: everything about a filtering that is known without looking at a pixel."""
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -45,6 +47,9 @@ class Problem:
         A size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or a result that is neither
         float32 nor of the picture's type.
     """
+
+    task: ClassVar[str] = "filtering"
+    checked_unit: ClassVar[str] = "pixel"
 
     height: int
     width: int
@@ -101,6 +106,32 @@ class Problem:
         return self.height * self.width * self.channels
 
     @property
+    def values(self) -> int:
+        """Values that are computed: the samples of the result."""
+        return self.samples
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share so that their times can be compared; `cval` counts only where it is used."""
+        return self if self.cval == self.ghost_value else replace(self, cval=self.ghost_value)
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        return {
+            "width_px": self.width,
+            "height_px": self.height,
+            "channels": self.channels,
+            "dtype": self.dtype,
+            "result_dtype": self.result_dtype,
+            "mask_rows": self.mask_shape[0],
+            "mask_columns": self.mask_shape[1],
+            "anchor_row": self.anchor[0],
+            "anchor_column": self.anchor[1],
+            "border": str(self.border),
+            "border_value": self.ghost_value,
+        }
+
+    @property
     def multiply_adds(self) -> int:
         """Multiply-adds of the whole filtering, computed directly."""
         return self.samples * self.taps
@@ -130,3 +161,9 @@ class Problem:
         """Width x height x channels, as people write it."""
         colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
         return f"{self.width} x {self.height} {colour}"
+
+    @property
+    def picture_text(self) -> str:
+        """Size, colours and type of the picture, and the type of its results where it is not float32 as a rule."""
+        results = f", {self.result_dtype} results" if self.is_quantised else ""
+        return f"{self.size_text} {self.dtype}{results}"

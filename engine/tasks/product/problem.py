@@ -1,7 +1,9 @@
 """MatrixProduct: everything about a product of two matrices that is known without looking at a number."""
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.errors import BadValue
 from engine.tasks.work import FLOAT_BYTES
@@ -22,6 +24,9 @@ class MatrixProduct:
     BadValue
         A size below 1, or beyond 1,048,576.
     """
+
+    task: ClassVar[str] = "product"
+    checked_unit: ClassVar[str] = "element"
 
     rows: int
     inner: int
@@ -67,6 +72,20 @@ class MatrixProduct:
     def elements(self) -> int:
         """Elements of C."""
         return self.rows * self.columns
+
+    @property
+    def values(self) -> int:
+        """Values that are computed."""
+        return self.elements
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share so that their times can be compared."""
+        return self
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        return {"rows": self.rows, "inner": self.inner, "columns": self.columns}
 
     @property
     def bytes(self) -> int:

@@ -9,13 +9,14 @@ from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine.results.columns import layout_suffix
+from engine.results.compare import Compared
 from engine.results.measurement import RunResult, Timing
-from gui.explore.results.comparison import kernel_speed_ms, layout_suffix
+from engine.results.quantities import digits_text, ms_text
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.results_tooltip import result_tooltip
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.quantities import digits_text, ms_text
+from gui.widgets.run_tooltip import run_tooltip
 
 _BAR_HEIGHT = GRID
 _LINE = 2 * GRID
@@ -105,14 +106,14 @@ class BreakdownBar(QWidget):
             legend_left = place.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
 
     def _refresh(self) -> None:
-        timed = (r for r in reversed(self._results.results()) if kernel_speed_ms(r) is not None)
+        timed = (r for r in reversed(self._results.results()) if r.kernel_ms is not None)
         self._result = next(timed, None)
         self.setVisible(self._result is not None)
         if self._result is not None and self._result.timing is not None:
             parts = (*parts_once(self._result.timing), *parts_each_time(self._result.timing))
             words = ", ".join(f"{part.name} {ms_text(part.duration_ms)}" for part in parts)
             self.setAccessibleDescription(f"{self._result.variant}: {words}")
-            self.setToolTip(result_tooltip(self._result))
+            self.setToolTip(run_tooltip(Compared(self._result)))
         self.update()
 
 

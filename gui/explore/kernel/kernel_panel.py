@@ -28,8 +28,8 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 
 _BASELINE_TEACHES = (
-    "The kernel that speed-ups are measured against, on the same problem. Courses take cpu-serial: one thread, "
-    "the textbook loops."
+    "The kernel whose fastest verified run of the same problem speed-ups are measured against. Courses take cpu-serial: "
+    "one thread, the textbook loops. Right-click a row of the results to use exactly that run."
 )
 # What a kernel needs is mostly two lines, and never more than a low window has room for.
 _FEWEST_NOTE_LINES, _MOST_NOTE_LINES = 2, 5

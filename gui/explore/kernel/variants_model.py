@@ -7,12 +7,13 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from engine.device_info import AUTO
 from engine.host.protocol import Filtered, VariantInfo
+from engine.results.compare import comparable
+from engine.results.quantities import ms_text
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.refusal_text import reasons_in_list
-from gui.explore.results.comparison import kernel_speed_ms, no_speed_word, problem_key, workspace_problem_key
+from gui.explore.results.comparison import problem_of, workspace_comparable
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
-from gui.widgets.quantities import ms_text
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -147,31 +148,33 @@ class VariantsModel(QAbstractListModel):
         return None
 
     def _read_rows(self) -> list[VariantRow]:
-        rows = [self._auto_row(), *map(self._variant_row, self._engine_state.variants)]
+        times = self._newest_times()
+        variants = self._engine_state.variants
+        rows = [self._auto_row(), *(self._variant_row(entry, times.get(entry.key, "")) for entry in variants)]
         told = reasons_in_list(["" if row.selectable else row.reason for row in rows])
         return [replace(row, under=under) for row, under in zip(rows, told, strict=True)]
 
-    def _variant_row(self, variant: VariantInfo) -> VariantRow:
+    def _variant_row(self, variant: VariantInfo, newest_time: str) -> VariantRow:
         found = self._engine_state.availability.get(variant.key)
         reason = found.reason if found else ""
         selectable = not reason or (found is not None and found.nearest_block is not None)
         # A greyed row says enough: its title needs the room, and the reason stands under it.
         refused = "block refused" if selectable else ""
-        time = refused if reason else self._newest_time(variant.key)
+        time = refused if reason else newest_time
         subtitle = variant.key if variant.key != variant.title.casefold() else ""
         return VariantRow(
             variant.key, variant.title, variant.idea, variant.remark, subtitle, time, reason, selectable
         )
 
-    def _newest_time(self, variant: str) -> str:
-        key = workspace_problem_key(self._workspace)
+    def _newest_times(self) -> dict[str, str]:
+        """Return the newest kernel time of each variant on the present problem, or a word in its place."""
+        present = workspace_comparable(self._workspace)
         layouts = ("", self._workspace.settings.layout)
-        for result in reversed(self._results.results()):
-            is_present = problem_key(result.problem) == key and result.layout in layouts
-            if result.variant == variant and is_present:
-                speed_ms = kernel_speed_ms(result)
-                return no_speed_word(result) if speed_ms is None else ms_text(speed_ms)
-        return ""
+        return {
+            result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)
+            for result in self._results.results()
+            if result.layout in layouts and comparable(result) == present
+        }
 
     def _auto_row(self) -> VariantRow:
         choice = self._choice
@@ -188,4 +191,6 @@ class VariantsModel(QAbstractListModel):
 
     def _chosen_for(self) -> object:
         settings = self._workspace.settings
-        return workspace_problem_key(self._workspace), settings.device, settings.block
+        # Not the weights: the choice stays in sight while a mask is being edited, until the next preview.
+        job = self._workspace.job()
+        return job and problem_of(job), settings.device, settings.block

@@ -1,66 +1,29 @@
-"""Results of the runs as a table model: one row a run, failed ones too. No widgets in here."""
+"""Results of the filter runs: one row a run, failed ones too, in the order in which they arrived."""
 
-from typing import Any
+from PySide6.QtCore import QModelIndex, QObject
 
-from PySide6.QtCore import (
-    QAbstractTableModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QSortFilterProxyModel,
-    Qt,
-)
+from engine.results.columns import KERNEL, SPEED_UP
+from engine.results.compare import Compared
+from engine.results.measurement import RunResult
+from engine.tasks.filtering.problem import Problem
+from gui.widgets.runs_model import RunsModel
 
-from engine.results.measurement import RunResult, speed_up
-from gui.explore.results.comparison import kernel_speed_ms, newest_baseline, no_speed_sentence, problem_key
-from gui.explore.results.results_columns import COLUMNS, POSITION, Key, Row
-from gui.explore.results.results_tooltip import result_tooltip
-from gui.widgets.quantities import ratio_text
-
-Index = QModelIndex | QPersistentModelIndex
-
-SORT_ROLE = Qt.ItemDataRole.UserRole
-ROW_ROLE = Qt.ItemDataRole.UserRole + 1
-
-_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-_NO_PARENT = QModelIndex()
+# The order of a glance at a narrow window: who, how fast, is it right; what was filtered comes after.
+_FIRST = ("variant", "block", KERNEL, SPEED_UP, "proof")
 
 
-class ResultsModel(QAbstractTableModel):
-    """Rows of RunResult in the order in which they arrived, with the speed-up against a baseline.
-
-    Signals
-    -------
-    rowsInserted, modelReset, dataChanged, headerDataChanged
-        Qt's own: a result arrived, all were cleared, the baseline changed.
-    """
+class ResultsModel(RunsModel):
+    """The runs of the page Explore."""
 
     def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._results: list[RunResult] = []
-        self._speed_ups: list[float | None] = []
-        self._baseline = "cpu-serial"
-
-    @property
-    def baseline(self) -> str:
-        """Key of the variant that speed-ups are measured against."""
-        return self._baseline
-
-    def results(self) -> tuple[RunResult, ...]:
-        """All results, oldest first."""
-        return tuple(self._results)
-
-    def rows(self) -> tuple[Row, ...]:
-        """All results with their speed-ups, oldest first: what `results_export` takes."""
-        return tuple(map(Row, self._results, self._speed_ups))
+        super().__init__(Problem.task, "cpu-serial", _FIRST, parent)
 
     def add(self, result: RunResult) -> None:
-        """Append a result; a new run of the baseline changes the speed-ups of its problem."""
+        """Append a result; a run of the baseline changes the speed-ups of its problem."""
         position = len(self._results)
-        self.beginInsertRows(_NO_PARENT, position, position)
+        self.beginInsertRows(QModelIndex(), position, position)
         self._results.append(result)
-        self._speed_ups.append(None)
+        self._runs.append(Compared(result, position + 1))
         self.endInsertRows()
         self._compare()
 
@@ -68,88 +31,6 @@ class ResultsModel(QAbstractTableModel):
         """Forget all results."""
         self.beginResetModel()
         self._results.clear()
-        self._speed_ups.clear()
+        self._runs.clear()
+        self._chosen = None
         self.endResetModel()
-
-    def set_baseline(self, variant: str) -> None:
-        """Measure speed-ups against another variant."""
-        if variant != self._baseline:
-            self._baseline = variant
-            column = POSITION[Key.SPEEDUP]
-            self.headerDataChanged.emit(Qt.Orientation.Horizontal, column, column)
-            self._compare()
-
-    def rowCount(self, parent: Index = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(self._results)
-
-    def columnCount(self, parent: Index = _NO_PARENT) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        row = Row(self._results[index.row()], self._speed_ups[index.row()])
-        column = COLUMNS[index.column()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return column.text(row)
-        if role == SORT_ROLE:
-            return column.sort(row)
-        if role == ROW_ROLE:
-            return row
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if column.numeric else _LEFT
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return self._tooltip(column.key, row)
-        return None
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation == Qt.Orientation.Vertical:
-            return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
-        column = COLUMNS[section]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return f"vs {self._baseline}" if column.key is Key.SPEEDUP else column.header
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if column.numeric else _LEFT
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return column.teaches
-        return None
-
-    def _compare(self) -> None:
-        baselines = newest_baseline(self._results, self._baseline)
-        self._speed_ups = [
-            speed_up(baselines.get((problem_key(result.problem), result.layout)), result)
-            if kernel_speed_ms(result) is not None
-            else None
-            for result in self._results
-        ]
-        if self._results:
-            column = POSITION[Key.SPEEDUP]
-            self.dataChanged.emit(self.index(0, column), self.index(len(self._results) - 1, column))
-
-    def _tooltip(self, key: Key, row: Row) -> str:
-        if key is Key.SPEEDUP:
-            if row.speed_up is not None:
-                return f"{ratio_text(row.speed_up)} as fast as the newest run of {self._baseline} on the same problem."
-            return no_speed_sentence(row.result) or (
-                f"Run {self._baseline} on the same problem (size, channels, type, mask shape, border) to compare, on a "
-                "GPU with rows in the same layout."
-            )
-        return row.result.status if key is Key.STATUS else result_tooltip(row.result)
-
-
-class ResultsOrder(QSortFilterProxyModel):
-    """Sorts results by value, not by text; rows without a value come last in either direction."""
-
-    def lessThan(self, left: Index, right: Index) -> bool:
-        a, b = left.data(SORT_ROLE), right.data(SORT_ROLE)
-        a_missing, b_missing = _is_missing(a), _is_missing(b)
-        if a_missing or b_missing:
-            ascending = self.sortOrder() == Qt.SortOrder.AscendingOrder
-            return a_missing != b_missing and b_missing == ascending
-        return bool(a < b)
-
-
-def _is_missing(value: object) -> bool:
-    return value is None or value != value

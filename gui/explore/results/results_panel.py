@@ -1,77 +1,27 @@
-"""The table of results: sort, copy, ask to save, clear."""
+"""The table of results with what can be done with them: copy, ask to save, clear, choose the baseline."""
 
-from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QStackedWidget,
-    QTableView,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from collections.abc import Callable
 
-from gui.explore.results.comparison import kernel_speed_ms
-from gui.explore.results.results_cells import ResultCells
-from gui.explore.results.results_columns import COLUMNS, Key, Row
-from gui.explore.results.results_export import to_clipboard_text
-from gui.explore.results.results_model import ROW_ROLE, ResultsModel, ResultsOrder
+from PySide6.QtCore import QModelIndex, QSize, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from engine.results.measurement import Measurement
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Settings, Workspace
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.table_look import dress_table
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.runs_table import RunsTable
 
 _EMPTY = (
     "Every run appears here: its time, its speed-up, and the proof that its picture is right.\n\n"
     "Press Run (Ctrl+R) to measure one kernel, or Run all to compare all that can run here."
 )
-
-# The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
-_TYPICAL = {
-    Key.VARIANT: "●  register-blocked",
-    Key.BLOCK: "32 x 32",
-    Key.LAYOUT: "pitched",
-    Key.KERNEL: "not verified",
-    Key.SPEEDUP: "vs cpu-serial",
-    Key.STATUS: "verified on all of",
-    Key.SPREAD: "0.01234 – 0.01234",
-    Key.END_TO_END: "End to end, ms",
-    Key.ERROR: "Max error",
-    Key.PICTURE: "4096 x 4096 RGB uint16",
-    Key.MASK: "Gaussian 15 x 15",
-    Key.BORDER: "replicate",
-    Key.DEVICE: "simulator",
-}
-
-
-class ResultsTable(QTableView):
-    """A table that copies whole rows.
-
-    Signals
-    -------
-    copy_requested()
-        Ctrl+C was pressed in the table.
-    """
-
-    copy_requested = Signal()
-
-    def event(self, event: QEvent) -> bool:
-        # Ours before any shortcut of the window: here Ctrl+C means rows.
-        if event.type() == QEvent.Type.ShortcutOverride and _is_copy(event):
-            event.accept()
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if _is_copy(event):
-            self.copy_requested.emit()
-        else:
-            super().keyPressEvent(event)
+_HINT = "Right-click the header to choose columns, a row to use it as baseline."
 
 
 class ResultsPanel(QWidget):
-    """Results in a sortable table with what can be done with them.
+    """Results in a sortable table.
 
     Signals
     -------
@@ -88,10 +38,10 @@ class ResultsPanel(QWidget):
     def __init__(self, results: ResultsModel, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._results = results
-        self._order = ResultsOrder(self)
-        self._order.setSourceModel(results)
-        self.table = self._make_table()
-        self._summary = QLabel()
+        self._workspace = workspace
+        self.table = RunsTable(results, "Results of the runs")
+        # As high as the buttons.
+        self.summary = ElidedLabel(most=2, small=True)
         self._buttons = self._make_buttons()
         self._stack = QStackedWidget()
         self._stack.addWidget(_empty_text())
@@ -99,7 +49,7 @@ class ResultsPanel(QWidget):
 
         bar = QHBoxLayout()
         bar.setSpacing(HALF_GRID)
-        bar.addWidget(self._summary, 1)
+        bar.addWidget(self.summary, 1)
         for button in self._buttons:
             bar.addWidget(button)
         layout = QVBoxLayout(self)
@@ -108,6 +58,9 @@ class ResultsPanel(QWidget):
         layout.addLayout(bar)
         layout.addWidget(self._stack, 1)
 
+        self.table.copied.connect(self.copied)
+        self.table.caption_changed.connect(self._refresh)
+        self.table.baseline_asked.connect(self._use_as_baseline)
         results.rowsInserted.connect(self._show_newest)
         results.modelReset.connect(self._refresh)
         workspace.settings_changed.connect(self._follow_baseline)
@@ -116,49 +69,33 @@ class ResultsPanel(QWidget):
 
     def copy(self) -> None:
         """Copy the selected rows, or all rows where none is selected, in the order shown."""
-        chosen = self.table.selectionModel().selectedRows()
-        rows = sorted({index.row() for index in chosen}) or range(self._order.rowCount())
-        text = to_clipboard_text(map(self._row, rows), self._results.baseline)
-        QGuiApplication.clipboard().setText(text)
-        self.copied.emit(len(rows))
+        self.table.copy()
 
     def sizeHint(self) -> QSize:
         return QSize(70 * GRID, 28 * GRID)
 
-    def _row(self, position: int) -> Row:
-        row = self._order.index(position, 0).data(ROW_ROLE)
-        assert isinstance(row, Row)
-        return row
-
     def _follow_baseline(self, settings: Settings) -> None:
         self._results.set_baseline(settings.baseline)
 
+    def _use_as_baseline(self, run: Measurement | None) -> None:  # type: ignore[type-arg]
+        if run is not None:
+            self._workspace.change(baseline=run.variant)
+        self._results.use_as_baseline(run)
+
     def _show_newest(self, _parent: QModelIndex, _first: int, last: int) -> None:
         self._refresh()
-        self.table.scrollTo(self._order.mapFromSource(self._results.index(last, 0)))
+        self.table.scrollTo(self.table.order.mapFromSource(self._results.index(last, 0)))
 
     def _refresh(self) -> None:
         results = self._results.results()
         self._stack.setCurrentIndex(1 if results else 0)
         for button in self._buttons:
             button.setEnabled(bool(results))
-        without = sum(kernel_speed_ms(result) is None for result in results)
-        text = f"{len(results)} run{'s' if len(results) != 1 else ''}"
-        self._summary.setText((text + (f", {without} without a speed" if without else "")) if results else "")
-
-    def _make_table(self) -> ResultsTable:
-        table = ResultsTable()
-        table.setModel(self._order)
-        table.setItemDelegate(ResultCells(table))
-        dress_table(table, "Results of the runs", [_TYPICAL[column.key] for column in COLUMNS])
-        header = table.horizontalHeader()
-        header.setSectionsMovable(True)
-        header.setSortIndicatorClearable(True)
-        table.setSortingEnabled(True)
-        # As they arrived, until a header is clicked.
-        table.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
-        table.copy_requested.connect(self.copy)
-        return table
+        without = sum(result.kernel_ms is None for result in results)
+        count = f"{len(results)} run{'s' if len(results) != 1 else ''}"
+        parts = (count, f"{without} without a speed" if without else "", self.table.caption)
+        self.summary.setText(" · ".join(part for part in parts if part) if results else "")
+        self.summary.setToolTip(f"{self.summary.text()}\n\n{_HINT}")
 
     def _make_buttons(self) -> tuple[QToolButton, ...]:
         return (
@@ -171,13 +108,13 @@ class ResultsPanel(QWidget):
             _button(
                 "CSV",
                 "export",
-                "Save the results as CSV: medians, spread and proof, a row a run.",
+                "Export as CSV: one row per run, with medians, spread and verification.",
                 self.save_csv_requested.emit,
             ),
             _button(
                 "JSON",
                 "export",
-                "Save the results as JSON: every raw sample, the proof, the machine and its versions.",
+                "Export as JSON: every raw sample, the verification, the machine and its versions.",
                 self.save_json_requested.emit,
             ),
             _button(
@@ -186,26 +123,22 @@ class ResultsPanel(QWidget):
         )
 
 
-def _button(text: str, icon_name: str, tooltip: str, action: object) -> QToolButton:
+def _button(text: str, icon_name: str, tooltip: str, action: Callable[[], object]) -> QToolButton:
     button = QToolButton()
     button.setText(text)
     button.setIcon(icon(icon_name))
-    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    button.setToolButtonStyle(button.toolButtonStyle().ToolButtonTextBesideIcon)
     button.setAutoRaise(True)
     button.setToolTip(tooltip)
     button.setAccessibleName(f"{text} results")
-    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    button.setFocusPolicy(button.focusPolicy().StrongFocus)
     button.clicked.connect(action)
     return button
 
 
 def _empty_text() -> QLabel:
     label = QLabel(_EMPTY)
-    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    label.setAlignment(label.alignment().AlignCenter)
     label.setWordWrap(True)
     label.setForegroundRole(label.foregroundRole().PlaceholderText)
     return label
-
-
-def _is_copy(event: QEvent) -> bool:
-    return isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)

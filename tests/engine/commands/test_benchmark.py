@@ -7,18 +7,12 @@ import pytest
 
 import engine.commands
 from engine.api.filtering import Request
-from engine.commands.results_files import results_csv
-from engine.commands.sweep import Sweep, speed_ups
-from engine.device_info import Environment
+from engine.commands.sweep import Sweep
 from engine.errors import DeviceFault
-from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.measurement import RunResult, Spread, Timing
 from engine.results.read import result_from_json
 from engine.run.grid_mask import GridMask
-from engine.tasks.filtering.problem import Problem
 from engine.variants.registry import variant
-from engine.verify.verification import Verification
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
 
@@ -95,7 +89,7 @@ def test_that_times_are_raw_samples_with_what_made_them(measured):
     assert float(rows[0]["kernel_median_ms"]) == document["results"][0]["timing"]["kernel"]["median_ms"]
     assert (document["format"], document["version"], document["baseline"]) == (
         "haloscope-results",
-        1,
+        2,
         "cpu-serial",
     )
     assert document["results"][0]["speed_up"] == 1.0
@@ -198,7 +192,11 @@ def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(comma
     assert answer.status == 0
     assert [line.split()[0] for line in answer.err.splitlines()] == ["[1/3]", "[2/3]", "[3/3]"]
     lines = answer.out.splitlines()
-    assert [line.split()[7] for line in lines[1:4]] == ["cpu-serial", "tiled", "cached"]
+    assert [line.split()[line.split().index("x", 5) + 2] for line in lines[1:4]] == [
+        "cpu-serial",
+        "tiled",
+        "cached",
+    ]
     assert "verified" in lines[1]
     assert lines[2].endswith("cannot (1)")
     assert lines[3].endswith("cannot (1)")
@@ -318,54 +316,6 @@ def test_that_a_seed_names_picture_and_weights():
     assert random.weights(7) == random.weights(7)
     assert random.weights(7) != random.weights(8)
     assert random.weights(7).shape == (2, 5)
-
-
-def _result(key, kernel_ms, block=None, name="random", layout=""):
-    timing = Timing(Spread((kernel_ms,)), Spread((kernel_ms,)), 0.0, 0.0) if kernel_ms else None
-    proof = Verification(True, 0.0, 0.0, 1, 1, True) if kernel_ms else None
-    failure = "" if kernel_ms else "no"
-    result = RunResult(key, key, "cpu", Problem(4, 4), name, block, Environment("a"), timing, proof, failure)
-    return replace(result, layout=layout)
-
-
-def test_that_speed_up_is_against_the_baselines_fastest_block():
-    results = [
-        _result("naive", 8.0, Block(8, 8)),
-        _result("naive", 4.0, Block(16, 4)),
-        _result("tiled", 2.0),
-        _result("cached", None),
-    ]
-    assert speed_ups(results, "naive") == [0.5, 1.0, 2.0, None]
-    assert speed_ups(results, "cached") == [None] * 4
-    assert speed_ups(results, "cpu-serial") == [None] * 4
-
-
-def test_that_speed_up_is_against_the_baseline_on_the_same_mask():
-    results = [
-        _result("naive", 8.0, name="box:3"),
-        _result("naive", 4.0),
-        _result("tiled", 2.0, name="box:3"),
-    ]
-    assert speed_ups(results, "naive") == [1.0, 1.0, 4.0]
-
-
-def test_that_speed_up_is_against_the_baseline_of_the_same_layout():
-    results = [
-        _result("cpu-serial", 12.0),
-        _result("naive", 4.0, layout="pitched"),
-        _result("naive", 6.0, layout="packed"),
-        _result("tiled", 3.0, layout="packed"),
-    ]
-    assert speed_ups(results, "naive") == [4.0 / 12.0, 1.0, 1.0, 2.0]
-    assert speed_ups(results, "cpu-serial") == [1.0, 3.0, 2.0, 4.0]
-    assert speed_ups(results, "tiled") == [0.25, None, 0.5, 1.0]
-
-
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_that_no_text_of_the_csv_is_a_formula(start):
-    text = results_csv("naive", [_result("naive", 1.0, name=f"{start}cmd|' /C calc'!A0")], [1.0])
-    (row,) = csv.DictReader(text.splitlines(keepends=True))
-    assert row["mask"].startswith(f"'{start}")
 
 
 def test_that_a_benchmark_in_which_nothing_could_run_writes_the_reasons_and_says_so(tmp_path, capsys):

@@ -8,7 +8,8 @@ import engine.commands
 import engine.commands.sweep_product
 import engine.variants.matmul.registry
 from engine.errors import DeviceFault, DeviceUnavailable
-from engine.results.product import matmul_result_from_json
+from engine.results.metrics import number_of
+from engine.results.read import result_from_json
 from engine.run import measure_product
 from engine.variants.matmul.registry import matmul_variant
 
@@ -42,24 +43,24 @@ def test_that_without_a_gpu_the_counted_cells_are_there_and_the_measured_say_why
     )
     assert answer.status == 0
     document = _strict(out.read_text())
-    assert (document["format"], document["version"]) == ("haloscope-matmul", 1)
+    assert (document["format"], document["version"]) == ("haloscope-results", 2)
     results = document["results"]
-    assert [(r["variant"], r["tile"]) for r in results] == [
+    assert [(r["variant"], r["block"] and r["block"]["x"]) for r in results] == [
         *(("matmul-naive", tile) for tile in (4, 8, 16, 32)),
         *(("matmul-tiled", tile) for tile in (4, 8, 16, 32)),
         ("numpy", None),
     ]
     *cuda, numpy = results
-    assert [r["cgma"] for r in cuda] == [1.0] * 4 + [4.0, 8.0, 16.0, 32.0]
-    assert cuda[6]["lecture_gflops"] == pytest.approx(345.6, abs=1e-9)
-    assert cuda[0]["lecture_gflops"] == pytest.approx(21.6, abs=1e-9)
+    assert [r["cgma_flop_per_load"] for r in cuda] == [1.0] * 4 + [4.0, 8.0, 16.0, 32.0]
+    assert cuda[6]["lecture_limit_gflops"] == pytest.approx(345.6, abs=1e-9)
+    assert cuda[0]["lecture_limit_gflops"] == pytest.approx(21.6, abs=1e-9)
     assert all("No NVIDIA driver was found." in r["failure"] for r in cuda)
     assert all((r["timing"], r["gflops"], r["verification"]) == (None, None, None) for r in cuda)
     assert numpy["title"] == "numpy (BLAS)"
     assert numpy["verification"]["passed"] is True
     assert len(numpy["timing"]["kernel"]["samples_ms"]) >= 5
     assert numpy["gflops"] > 0
-    assert matmul_result_from_json(numpy).gflops == numpy["gflops"]
+    assert number_of(result_from_json(numpy), "gflops") == numpy["gflops"]
     with table.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [row["cgma_flop_per_load"] for row in rows] == [*["1.0"] * 4, "4.0", "8.0", "16.0", "32.0", ""]
@@ -75,13 +76,13 @@ def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(comma
     assert answer.status == 0
     assert [line.split()[0] for line in answer.err.splitlines()] == [f"[{n}/10]" for n in range(1, 11)]
     lines = answer.out.splitlines()
-    assert lines[0].startswith("rows x inner x columns  variant")
+    assert lines[0].startswith("run  rows x inner x columns  variant")
     # As `bench` says it: nothing was tried.
     assert lines[1].endswith("cannot (1)")
     assert lines[3].endswith("cannot (2)")
     assert "numpy (BLAS)" in lines[5]
     assert "verified" in lines[5]
-    assert lines[6].startswith("3 x 5 x 7")
+    assert lines[6].split()[:6] == ["6", *["3", "x", "5", "x", "7"]]
     assert [line[:4] for line in lines[11:]] == ["(1) ", "(2) "]
     assert answer.err.count(": cannot\n") == 8
 
@@ -108,7 +109,7 @@ def test_that_what_is_too_large_for_the_simulator_stands_with_its_reason(command
     assert answer.status == 0
     naive, _, numpy = _strict(answer.out)["results"]
     assert naive["failure"].startswith("matrices of 65 x 65 x 65 in the simulator")
-    assert (naive["device"], naive["cgma"]) == ("simulator", 1.0)
+    assert (naive["device"], naive["cgma_flop_per_load"]) == ("simulator", 1.0)
     assert numpy["verification"]["passed"] is True
 
 

@@ -7,7 +7,8 @@ import pytest
 from engine.errors import BadValue, Cancelled, UnknownName
 from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import Progress
-from engine.results.product import MatmulResult
+from engine.results.measurement import ProductResult
+from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from tests.engine.host.conftest import PATIENCE_S, Watched
 
@@ -17,8 +18,8 @@ SMALL = MatrixProduct(5, 7, 6)
 def test_that_what_can_be_counted_is_answered_for_every_cell(calm: Watched) -> None:
     product = MatrixProduct(64, 64, 64)
     request = CountMatmul(product, (4, 16), "simulator")
-    counted: tuple[MatmulResult, ...] = calm.client.submit(request).result(PATIENCE_S)
-    assert [(r.variant, r.tile, r.cgma) for r in counted] == [
+    counted: tuple[ProductResult, ...] = calm.client.submit(request).result(PATIENCE_S)
+    assert [(r.variant, r.tile, number_of(r, "cgma_flop_per_load")) for r in counted] == [
         ("matmul-naive", 4, 1.0),
         ("matmul-naive", 16, 1.0),
         ("matmul-tiled", 4, 4.0),
@@ -34,7 +35,7 @@ def test_that_what_cannot_run_is_counted_with_the_reason(calm: Watched) -> None:
     naive, tiled, numpy = calm.client.submit(request).result(PATIENCE_S)
     assert "sides up to 64" in naive.failure
     assert "sides up to 64" in tiled.failure
-    assert tiled.cgma is not None
+    assert number_of(tiled, "cgma_flop_per_load") is not None
     assert numpy.failure == ""
 
 
@@ -45,9 +46,9 @@ def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm: Wat
         stages.append(progress.stage)
 
     request = RunMatmul(MatrixProduct(40, 30, 20), "numpy", budget_s=0.01, seed=3)
-    result: MatmulResult = calm.client.submit(request, note).result(PATIENCE_S)
+    result: ProductResult = calm.client.submit(request, note).result(PATIENCE_S)
     assert result.is_proven, result.status
-    assert result.gflops is not None
+    assert number_of(result, "gflops") is not None
     assert (result.seed, result.device, result.tile) == (3, "cpu", None)
     assert stages[0] == "making the matrices"
     assert "verifying against the float64 oracle" in stages
@@ -57,7 +58,7 @@ def test_that_the_simulators_process_multiplies_and_does_not_time(calm: Watched)
     request = RunMatmul(SMALL, "matmul-tiled", 4, "simulator")
     assert request.wants_simulator
     assert not RunMatmul(SMALL, "numpy").wants_simulator
-    result: MatmulResult = calm.client.submit(request).result(PATIENCE_S)
+    result: ProductResult = calm.client.submit(request).result(PATIENCE_S)
     assert result.is_proven, result.status
     assert (result.device, result.tile, result.timing) == ("simulator", 4, None)
     assert len(calm.hosts) == 1

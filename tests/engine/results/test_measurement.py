@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import engine
 from engine.device_info import Environment
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.measurement import RunResult, Spread, Timing, speed_up
+from engine.results.measurement import RunResult, Spread, Timing
 from engine.tasks.filtering.problem import Problem
 from engine.verify.verification import Verification
 
@@ -19,8 +20,8 @@ PROOF = Verification(True, 1e-7, 3e-7, 63, 63, False)
 def result_of(kernel_ms: float, **changes: object) -> RunResult:
     timing = Timing(Spread((kernel_ms,)), Spread((2 * kernel_ms,)), 12.0, 0.5)
     made = RunResult(
-        "tiled", "Tiled", "cuda:0", Problem(7, 9, border=Border.WRAP), "box", Block(8, 4), Environment("a GPU"),
-        timing, PROOF,
+        "tiled", "Tiled", "cuda:0", Problem(7, 9, border=Border.WRAP), Block(8, 4), Environment("a GPU"),
+        timing, PROOF, mask_name="box",
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -34,13 +35,6 @@ def test_that_a_spread_says_what_numpy_says(samples: list[float]) -> None:
     assert spread.p80_ms == pytest.approx(np.quantile(samples, 0.8), rel=1e-15)
 
 
-def test_that_a_speed_up_never_is_between_two_layouts() -> None:
-    cpu, pitched, packed = (result_of(4.0, layout=layout) for layout in ("", "pitched", "packed"))
-    faster = result_of(2.0, layout="packed")
-    assert [speed_up(baseline, faster) for baseline in (cpu, pitched, packed)] == [2.0, None, 2.0]
-    assert [speed_up(faster, result) for result in (cpu, pitched, packed)] == [0.5, None, 0.5]
-
-
 def test_that_only_a_verified_run_has_a_speed() -> None:
     assert result_of(3.0).kernel_ms == 3.0
     assert result_of(3.0, verification=None).kernel_ms is None
@@ -48,24 +42,43 @@ def test_that_only_a_verified_run_has_a_speed() -> None:
     assert result_of(3.0, timing=None).kernel_ms is None
 
 
-def test_that_the_speed_up_is_baseline_over_result() -> None:
-    assert speed_up(result_of(6.0), result_of(1.5)) == 4.0
-    assert speed_up(result_of(1.5), result_of(1.5)) == 1.0
-
-
 @pytest.mark.parametrize(
-    ("baseline", "result"),
+    ("changes", "no_speed", "proof"),
     [
-        (None, result_of(1.0)),
-        (result_of(1.0, timing=None), result_of(1.0)),
-        (result_of(1.0), result_of(1.0, timing=None, failure="no")),
-        (result_of(1.0, verification=None), result_of(1.0)),
-        (result_of(1.0), result_of(1.0, verification=replace(PROOF, passed=False))),
+        ({}, "", "verified"),
+        ({"verification": replace(PROOF, exact=True)}, "", "verified, exact"),
+        ({"failure": "it broke"}, "failed", "failed"),
+        ({"failure": "no GPU", "refused": True}, "cannot", "cannot"),
+        ({"verification": None}, "not run yet", "not run yet"),
+        ({"verification": replace(PROOF, passed=False)}, "not verified", "failed"),
+        ({"timing": None}, "not timed", "verified, not timed"),
+        ({"device": "simulator"}, "simulated", "verified, simulated"),
     ],
-    ids=["no baseline", "baseline failed", "result failed", "baseline unverified", "result unverified"],
+    ids=lambda value: str(list(value)) if isinstance(value, dict) else value,
 )
-def test_that_there_is_no_speed_up_without_two_speeds(baseline: RunResult | None, result: RunResult) -> None:
-    assert speed_up(baseline, result) is None
+def test_that_what_has_no_speed_says_why_in_a_word(
+    changes: dict[str, object], no_speed: str, proof: str
+) -> None:
+    result = result_of(3.0, **changes)
+    assert (result.no_speed, result.proof) == (no_speed, proof)
+    assert (result.kernel_ms is None) == bool(no_speed)
+
+
+def test_that_a_reason_does_not_name_its_variant_again() -> None:
+    for status, told in (
+        ("variant 'tiled': it is written for CUDA devices. Choose another.", "It is written for CUDA devices. Choose another."),
+        ("variant 'tiled' with a block of 64 x 64: 4,096 threads: too many.", "4,096 threads: too many."),
+        ("out of memory. Use a smaller picture.", "out of memory. Use a smaller picture."),
+        ("variant 'naive': another one's.", "variant 'naive': another one's."),
+        ("variant 'tiled' stopped", "variant 'tiled' stopped"),
+    ):  # fmt: skip
+        assert result_of(1.0, failure=status).reason == told
+    wrong = result_of(1.0, verification=replace(PROOF, passed=False, reason="row 3 is off"))
+    assert wrong.reason == "row 3 is off"
+
+
+def test_that_scripts_can_ask_whether_something_is_a_result() -> None:
+    assert isinstance(result_of(1.0), engine.RunResult)
 
 
 def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians() -> None:
@@ -89,7 +102,7 @@ def test_that_a_failure_is_told_in_place_of_a_time() -> None:
     data = json.loads(json.dumps(failed.as_json(), allow_nan=False))
     assert data["timing"] is None
     assert data["status"] == data["failure"] == "It failed: why. Do this."
-    assert result_of(1.0, timing=None, verification=None).status == "not verified"
+    assert result_of(1.0, timing=None, verification=None).status == "not run yet"
 
 
 def test_that_a_proof_says_how_much_of_the_picture_it_covers() -> None:

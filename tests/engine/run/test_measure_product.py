@@ -1,6 +1,5 @@
 """One product: what is refused, wrong or stopped has no speed; what has one is verified, warm and sampled."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +17,8 @@ from engine.errors import (
     OutOfDeviceMemory,
     UnsupportedVariant,
 )
-from engine.results.product import matmul_result_from_json
+from engine.results.metrics import number_of
+from engine.results.strict_json import json_text
 from engine.run.measure_product import MatmulOutcome, counted, device_for, measure, refuse_unsuitable
 from engine.run.plan import SamplingPlan
 from engine.run.sampling import Step
@@ -59,10 +59,10 @@ def test_that_a_product_is_verified_timed_and_recorded() -> None:
     assert result.timing is not None
     assert len(result.timing.kernel.samples_ms) == 3
     assert result.kernel_ms == result.timing.kernel.median_ms > 0
-    assert result.gflops == 2 * 6 * 9 * 5 / result.kernel_ms / 1e6
+    assert number_of(result, "gflops") == 2 * 6 * 9 * 5 / result.kernel_ms / 1e6
     assert (result.variant, result.title, result.device) == ("numpy", "numpy (BLAS)", "cpu")
     # Nobody can say what a BLAS loads.
-    assert (result.tile, result.cgma, result.limited_gflops, result.work) == (None, None, None, None)
+    assert (result.tile, number_of(result, "cgma_flop_per_load"), result.work) == (None, None, None)
     assert result.seed == 7
     assert "numpy" in result.environment.versions
 
@@ -71,9 +71,9 @@ def test_that_a_product_is_verified_timed_and_recorded() -> None:
 def test_that_a_wrong_product_has_no_speed_and_says_where_it_is_wrong(value: float) -> None:
     result = measured(replace(NUMPY, prepare=lambda product, tile: Writes(value))).result
     assert not result.is_proven
-    assert (result.timing, result.kernel_ms, result.gflops) == (None, None, None)
+    assert (result.timing, result.kernel_ms, number_of(result, "gflops")) == (None, None, None)
     assert result.status.startswith("not verified: row 0, column 0 is ")
-    json.dumps(result.as_json(), allow_nan=False)
+    json_text(result.as_json())
 
 
 def test_that_a_variant_that_fails_is_a_result_with_its_reason() -> None:
@@ -117,11 +117,11 @@ def test_that_inner_sizes_that_differ_are_refused() -> None:
 
 def test_that_counting_needs_no_device() -> None:
     lecture = counted(TILED, MatrixProduct(64, 64, 64), 16, None, failure="no GPU")
-    assert (lecture.tile, lecture.cgma, lecture.status) == (16, 16.0, "no GPU")
-    assert lecture.lecture_gflops == pytest.approx(345.6, abs=1e-9)
-    assert (lecture.limited_gflops, lecture.share_of_limit) == (None, None)
+    assert (lecture.tile, number_of(lecture, "cgma_flop_per_load"), lecture.status) == (16, 16.0, "no GPU")
+    assert number_of(lecture, "lecture_limit_gflops") == pytest.approx(345.6, abs=1e-9)
+    assert [number_of(lecture, key) for key in ("bandwidth_limit_gflops", "share_of_limit")] == [None, None]
     known = counted(NAIVE, PRODUCT, 16, replace(simulator_info(), bandwidth_gb_s=100.0))
-    assert (known.cgma, known.limited_gflops) == (1.0, 25.0)
+    assert [number_of(known, key) for key in ("cgma_flop_per_load", "bandwidth_limit_gflops")] == [1.0, 25.0]
     assert (known.is_proven, known.status) == (False, "not run yet")
 
 
@@ -129,30 +129,7 @@ def test_that_zeros_that_fill_a_tile_do_not_count_as_work_done() -> None:
     result = counted(TILED, MatrixProduct(16, 1, 16), 16, None)
     assert result.work is not None
     assert result.work.flops == 2 * 16 * 16 * 16
-    assert result.cgma == 2 * 16 * 16 / 32
-
-
-def test_that_a_result_comes_back_from_json_as_it_was() -> None:
-    for result in (
-        measured(seed=3).result,
-        counted(
-            TILED, PRODUCT, 7, replace(simulator_info(), bandwidth_gb_s=86.4), failure="no", refused=True
-        ),
-    ):
-        text = json.dumps(result.as_json(), allow_nan=False)
-        assert matmul_result_from_json(json.loads(text)) == result
-    data = json.loads(text)
-    assert data["cgma"] == result.cgma
-    assert data["limited_gflops"] == result.limited_gflops
-    del data["refused"]
-    assert matmul_result_from_json(data).refused is False
-
-
-@pytest.mark.parametrize("damage", [{"tile": "4"}, {"product": {"rows": 1}}, {"seed": None}, {"work": 3}])
-def test_that_damaged_json_is_refused(damage: dict[str, object]) -> None:
-    data = counted(TILED, PRODUCT, 7, None).as_json() | damage
-    with pytest.raises(BadValue, match="This is not the result of a product"):
-        matmul_result_from_json(data)
+    assert number_of(result, "cgma_flop_per_load") == 2 * 16 * 16 / 32
 
 
 def test_that_a_run_can_be_stopped_before_every_step() -> None:

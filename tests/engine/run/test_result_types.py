@@ -129,11 +129,11 @@ def test_that_the_simulator_rounds_in_its_own_process_and_refuses_who_cannot():
 
 
 def test_that_a_result_of_before_this_choice_was_float32():
-    data = RunResult("naive", "", "cpu", Problem(1, 1, dtype="uint8"), "", None, Environment("")).as_json()
+    data = RunResult("naive", "", "cpu", Problem(1, 1, dtype="uint8"), None, Environment("")).as_json()
     assert data["problem"].pop("result_dtype") == "float32"
     assert result_from_json(data).problem.result_dtype == "float32"
     rounded = Problem(1, 1, dtype="uint8", result_dtype="uint8")
-    data = RunResult("naive", "", "cpu", rounded, "", None, Environment("")).as_json()
+    data = RunResult("naive", "", "cpu", rounded, None, Environment("")).as_json()
     assert result_from_json(json.loads(json.dumps(data))).problem == rounded
 
 

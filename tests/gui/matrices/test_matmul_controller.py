@@ -4,10 +4,11 @@ from engine.course.paper import Configuration
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import SMALL_TILES, LoadedProduct, MatmulState
-from tests.gui.made_products import made_rows
+from tests.made_products import made_rows
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_that_only_the_newest_question_is_answered(make):
     bench.settle()
     bench.fake.answer(first)
     bench.settle()
-    assert {row.product.rows for row in bench.matmul.rows} == {64}
+    assert {row.problem.rows for row in bench.matmul.rows} == {64}
 
 
 def test_that_without_a_gpu_numpy_alone_runs(make, qtbot):
@@ -110,7 +111,7 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(m
     bench.settle()
     first = bench.matmul.rows[0]
     assert first.failure == "The product: the memory is full. Choose a smaller size."
-    assert first.cgma == 1.0
+    assert number_of(first, "cgma_flop_per_load") == 1.0
     assert len(bench.fake.waiting(RunMatmul)) == 1
     assert bench.messages.newest.why == "the memory is full"
 

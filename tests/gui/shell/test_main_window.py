@@ -112,7 +112,7 @@ def test_that_each_plot_comes_once_and_after_the_first_paint(open_window):
     haloscope = open_window()
     haloscope.finish()
     kinds = [type(widget).__name__ for widget in haloscope.window.findChildren(QWidget)]
-    assert kinds.count("TimePlot") == kinds.count("SpeedupPlot") == 1
+    assert kinds.count("MetricPlot") == 2
 
 
 def test_that_every_control_of_the_frame_has_a_tooltip_and_a_name(open_window):

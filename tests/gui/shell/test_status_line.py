@@ -7,7 +7,8 @@ from gui.explore.workspace import Workspace
 from gui.matrices.matmul_state import MatmulState
 from gui.shell.status_line import StatusLine
 from tests.gui.fake_engine import READY
-from tests.gui.made_results import make_picture, make_result, make_simulated
+from tests.gui.made_results import make_picture
+from tests.made_runs import make_result, make_simulated
 
 
 @pytest.fixture
@@ -49,7 +50,8 @@ def test_that_the_last_run_is_told_with_its_proof_and_its_speed_up(parts):
     results.add(make_result("tiled", 0.04))
     assert "0.04" in line.last_run
     assert "verified on every pixel" in line.last_run
-    assert line._speed_up.text() == "500× cpu-serial"
+    assert line._speed_up.text() == "500× vs cpu-serial"
+    assert line._speed_up.toolTip() == "Against run 1 (cpu-serial), same problem."
 
 
 def test_that_a_failed_run_is_told_with_its_reason_and_no_speed(parts):

@@ -20,13 +20,10 @@ from tests.gui.made_results import (
     NO_CUDA,
     REMARK,
     VARIANTS,
-    WORK,
     make_engine_state,
-    make_failure,
-    make_result,
-    make_simulated,
     make_workspace,
 )
+from tests.made_runs import WORK, make_failure, make_result, make_simulated
 
 
 def make_panel(
@@ -288,8 +285,9 @@ def test_that_the_model_of_work_of_the_last_run_is_told_also_of_the_simulator(qt
     assert (
         panel.work.lines_of(panel.work.text()) * panel.work.fontMetrics().lineSpacing() <= panel.work.height()
     )
-    assert panel.work.text().startswith("Model: 25.0 operations a global load (CGMA)")
-    assert "1.60 loads of the picture, 25.0 shared loads" in panel.work.text()
+    assert panel.work.text().startswith(
+        "Model: 25 operations per global load (CGMA). Per output value: 2 global loads (1.6 of the image), 25 shared loads"
+    )
     assert "<b>naive</b>" in panel.work.toolTip()
     results.clear()
     assert panel.work.isHidden()

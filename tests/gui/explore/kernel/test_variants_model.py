@@ -11,14 +11,8 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.variants_model import SUBTITLE_ROLE, TIME_ROLE, VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
-from tests.gui.made_results import (
-    NO_CUDA,
-    REMARK,
-    make_engine_state,
-    make_result,
-    make_simulated,
-    make_workspace,
-)
+from tests.gui.made_results import NO_CUDA, REMARK, make_engine_state, make_workspace
+from tests.made_runs import make_result, make_simulated
 
 pytestmark = pytest.mark.usefixtures("qapp")
 

@@ -8,53 +8,49 @@ from PySide6.QtGui import QFontMetrics, QImage, QPainter, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from engine.geometry.block import Block
+from engine.results.columns import KERNEL, SPEED_UP
+from engine.results.compare import Compared
 from engine.results.measurement import RunResult
+from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.speedup_plot import SpeedupPlot
-from gui.explore.results.time_plot import TimePlot
-from gui.explore.results.variant_plot import VariantPlot
-from gui.explore.workspace import Workspace
 from gui.plots.log_axis import log_ticks
 from gui.style.metrics import number_font
 from gui.style.series import series_for
 from gui.style.theme import DARK, apply_theme
-from tests.gui.made_results import (
-    PROBLEM,
-    make_failure,
-    make_result,
-    make_simulated,
-    make_unverified,
-    make_workspace,
-)
+from tests.made_runs import PROBLEM, PROVED, make_failure, make_result, make_simulated, make_unverified
 
-PLOTS = [TimePlot, SpeedupPlot]
+PLOTS = [KERNEL, SPEED_UP]
 
 
-def make_plot(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
-) -> tuple[VariantPlot, ResultsModel, Workspace]:
-    results, workspace = ResultsModel(), make_workspace()
-    plot = kind(results, workspace)
+def make_plot(qtbot: QtBot, key: str) -> tuple[MetricPlot, ResultsModel]:
+    results = ResultsModel()
+    plot = MetricPlot(results, key, "Plot", "Press Run to fill it.")
     results.setParent(plot)
-    workspace.setParent(plot)
     qtbot.addWidget(plot)
     plot.resize(480, 240)
-    return plot, results, workspace
+    return plot, results
 
 
-def marks(plot: VariantPlot) -> dict[int, tuple[RunResult, float]]:
+def marks(plot: MetricPlot) -> dict[int, tuple[RunResult, float]]:
     """Return the runs that are drawn, by identity, with the value at which their mark lies."""
     QApplication.processEvents()
     drawn = {}
     for item in plot.plot.getPlotItem().items:
         if isinstance(item, pg.ScatterPlotItem):
             for point in item.points():
-                if isinstance(point.data(), RunResult):
-                    drawn[id(point.data())] = (point.data(), 10 ** point.pos().x())
+                if isinstance(point.data(), Compared):
+                    x = point.pos().x()
+                    drawn[id(point.data().result)] = (point.data().result, 10**x if plot.axis.is_log else x)
     return drawn
 
 
-def written(plot: VariantPlot) -> list[str]:
+def row_names(plot: MetricPlot) -> list[str]:
+    QApplication.processEvents()
+    return [name for _, name in plot.plot.getAxis("left")._tickLevels[0]]
+
+
+def written(plot: MetricPlot) -> list[str]:
     QApplication.processEvents()
     return [
         item.toPlainText().strip() for item in plot.plot.getPlotItem().items if isinstance(item, pg.TextItem)
@@ -62,10 +58,8 @@ def written(plot: VariantPlot) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
-) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn(qtbot: QtBot, kind: str) -> None:
+    plot, results = make_plot(qtbot, kind)
     elsewhere = make_result("cached", 0.3, problem=replace(PROBLEM, width=100))
     good = [make_result("cpu-serial", 20.0), make_result("tiled", 0.5)]
     for result in (
@@ -80,46 +74,98 @@ def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn(
 
 
 def test_that_times_stand_at_their_median_and_older_runs_stay(qtbot: QtBot) -> None:
-    plot, results, _ = make_plot(qtbot, TimePlot)
+    plot, results = make_plot(qtbot, KERNEL)
     runs = [make_result("tiled", 0.5), make_result("tiled", 0.25)]
     for run in runs:
         results.add(run)
     for run, value_ms in marks(plot).values():
         assert math.isclose(value_ms, run.kernel_ms or 0.0, rel_tol=1e-12)
     assert len(marks(plot)) == 2
-    assert written(plot) == ["0.250 ms"]
+    assert written(plot) == ["0.2500 ms"]
 
 
 def test_that_a_speed_up_stands_at_its_ratio_with_the_number_at_its_end(qtbot: QtBot) -> None:
-    plot, results, workspace = make_plot(qtbot, SpeedupPlot)
+    plot, results = make_plot(qtbot, SPEED_UP)
     results.add(make_result("cpu-serial", 20.0))
     results.add(make_result("naive", 2.0))
     assert written(plot) == ["1.00×", "10.0×"]
     assert sorted(round(value, 9) for _, value in marks(plot).values()) == [1.0, 10.0]
-    workspace.change(baseline="naive")
-    assert written(plot) == ["0.100×", "1.00×"]
+    results.set_baseline("naive")
+    assert written(plot) == ["10.0× slower", "1.00×"]
     assert "naive" in plot.caption.text()
 
 
 @pytest.mark.parametrize("kind", PLOTS)
 def test_that_packed_rows_stand_in_a_row_of_their_own_beside_the_pitched_ones(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+    qtbot: QtBot, kind: str
 ) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+    plot, results = make_plot(qtbot, kind)
     results.add(make_result("cpu-serial", 20.0))
     results.add(make_result("naive", 2.0))
     results.add(make_result("tiled", 1.0))
     results.add(make_result("naive", 4.0, layout="packed"))
     rows = {run.variant + run.layout: value for run, value in marks(plot).values()}
-    names = [name for _, name in plot.plot.getAxis("left")._tickLevels[0]]
-    assert names == ["cpu-serial", "naive", "naive (packed)", "tiled"]
+    assert row_names(plot) == ["cpu-serial", "naive", "naive (packed)", "tiled"]
     naive, packed = rows["naivepitched"], rows["naivepacked"]
     assert math.isclose(max(naive, packed) / min(naive, packed), 2.0, rel_tol=1e-9)
     assert "naive (packed)" in plot.accessibleDescription()
 
 
+@pytest.mark.parametrize("kind", PLOTS)
+def test_that_each_block_of_a_variant_has_a_row_of_its_own(qtbot: QtBot, kind: str) -> None:
+    plot, results = make_plot(qtbot, kind)
+    results.add(make_result("cpu-serial", 20.0))
+    results.add(make_result("tiled", 2.0, block=Block(8, 8)))
+    assert row_names(plot) == ["cpu-serial", "tiled"]
+    results.add(make_result("naive", 4.0))
+    results.add(make_result("tiled", 1.0, block=Block(32, 8)))
+    assert row_names(plot) == ["cpu-serial", "tiled 8 x 8", "tiled 32 x 8", "naive"]
+    assert len(written(plot)) == 4
+
+
+def test_that_runs_with_other_weights_are_another_problem(qtbot: QtBot) -> None:
+    plot, results = make_plot(qtbot, KERNEL)
+    results.add(make_result("tiled", 1.0, weights_digest="another Gaussian"))
+    results.add(make_result("naive", 2.0))
+    assert row_names(plot) == ["naive"]
+
+
+def test_that_the_plotted_speed_up_is_that_of_the_table_and_names_its_baseline(qtbot: QtBot) -> None:
+    plot, results = make_plot(qtbot, SPEED_UP)
+    for variant, kernel_ms in (("cpu-serial", 10.0), ("cpu-serial", 20.0), ("tiled", 1.0)):
+        results.add(make_result(variant, kernel_ms))
+    results.use_as_baseline(results.results()[1])
+    assert written(plot) == ["1.00×", "20.0×"]
+    assert "against run 2 (cpu-serial)" in plot.accessibleDescription()
+
+
+def test_that_any_metric_can_be_the_axis(qtbot: QtBot) -> None:
+    plot, results = make_plot(qtbot, KERNEL)
+    results.add(make_result("cpu-serial", 20.0))
+    results.add(make_result("tiled", 2.0))
+    actions = {action.text(): action for action in plot.axis_button.menu().actions()}
+    assert actions["Kernel, ms"].isChecked()
+    actions["Max error"].trigger()
+    assert written(plot) == ["1.2e-07"] * 2
+    assert plot.caption.text().startswith("Max error, log scale")
+    actions["End to end, ms"].trigger()
+    assert written(plot) == ["21.00 ms", "2.573 ms"]
+    actions["Host to device, ms"].trigger()
+    assert row_names(plot) == ["tiled"]
+
+
+def test_that_an_axis_with_a_zero_is_not_logarithmic(qtbot: QtBot) -> None:
+    plot, results = make_plot(qtbot, KERNEL)
+    plot.choose("max_error")
+    results.add(make_result("cpu-serial", verification=replace(PROVED, max_error=0.0)))
+    results.add(make_result("tiled"))
+    assert written(plot) == ["0", "1.2e-07"]
+    assert sorted(value for _, value in marks(plot).values()) == [0.0, 1.2e-7]
+    assert "log scale" not in plot.caption.text()
+
+
 def test_that_without_a_run_of_the_baseline_the_plot_says_so(qtbot: QtBot) -> None:
-    plot, results, _ = make_plot(qtbot, SpeedupPlot)
+    plot, results = make_plot(qtbot, SPEED_UP)
     results.add(make_result("naive", 2.0))
     assert marks(plot) == {}
     assert not plot.empty_text.isHidden()
@@ -127,10 +173,8 @@ def test_that_without_a_run_of_the_baseline_the_plot_says_so(qtbot: QtBot) -> No
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_that_what_is_not_plotted_is_named_with_its_reason(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
-) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+def test_that_what_is_not_plotted_is_named_with_its_reason(qtbot: QtBot, kind: str) -> None:
+    plot, results = make_plot(qtbot, kind)
     for result in (
         make_failure("cached", "out of resources"),
         make_unverified("tiled"),
@@ -147,10 +191,8 @@ def test_that_what_is_not_plotted_is_named_with_its_reason(
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_that_an_empty_plot_says_how_to_fill_it(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
-) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+def test_that_an_empty_plot_says_how_to_fill_it(qtbot: QtBot, kind: str) -> None:
+    plot, results = make_plot(qtbot, kind)
     assert "Press Run" in plot.empty_text.text()
     results.add(make_result("cpu-serial", 20.0))
     assert marks(plot)
@@ -161,31 +203,31 @@ def test_that_an_empty_plot_says_how_to_fill_it(
 
 
 def test_that_results_that_arrive_together_are_drawn_once(qtbot: QtBot) -> None:
-    plot, results, _ = make_plot(qtbot, TimePlot)
+    plot, results = make_plot(qtbot, KERNEL)
     with qtbot.waitSignal(plot._soon.timeout):
         for kernel_ms in (20.0, 19.0, 18.0):
             results.add(make_result("cpu-serial", kernel_ms))
             assert not plot._drawn
     assert len(marks(plot)) == 3
-    assert written(plot) == ["18.0 ms"]
+    assert written(plot) == ["18.00 ms"]
 
 
 def test_that_a_time_of_zero_from_a_coarse_clock_does_not_break_the_plot(qtbot: QtBot) -> None:
-    plot, results, _ = make_plot(qtbot, TimePlot)
+    plot, results = make_plot(qtbot, KERNEL)
     results.add(make_result("cpu-serial", 0.0))
     assert len(marks(plot)) == 1
 
 
 def test_that_the_numbers_can_be_heard(qtbot: QtBot) -> None:
-    plot, results, _ = make_plot(qtbot, TimePlot)
+    plot, results = make_plot(qtbot, KERNEL)
     results.add(make_result("cpu-serial", 20.0))
     QApplication.processEvents()
     assert plot.accessibleName()
-    assert "cpu-serial: 20.0 ms" in plot.accessibleDescription()
+    assert "cpu-serial: 20.00 ms" in plot.accessibleDescription()
 
 
 def test_that_colours_follow_the_theme_and_are_those_of_the_variant(qtbot: QtBot, qapp: QApplication) -> None:
-    plot, results, _ = make_plot(qtbot, TimePlot)
+    plot, results = make_plot(qtbot, KERNEL)
     apply_theme(qapp, "light")
     results.add(make_result("tiled", 0.5))
     assert len(marks(plot)) == 1
@@ -199,17 +241,15 @@ def test_that_colours_follow_the_theme_and_are_those_of_the_variant(qtbot: QtBot
 
 
 def test_that_the_wheel_cannot_scroll_the_values_away(qtbot: QtBot) -> None:
-    plot, _, _ = make_plot(qtbot, TimePlot)
+    plot, _ = make_plot(qtbot, KERNEL)
     assert plot.plot.getViewBox().mouseEnabled() == [False, False]
     assert not plot.plot.getPlotItem().menuEnabled()
 
 
 @pytest.mark.parametrize("kind", PLOTS)
 @pytest.mark.parametrize("width", [300, 900])
-def test_that_numbers_are_not_cut_at_any_width(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot], width: int
-) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+def test_that_numbers_are_not_cut_at_any_width(qtbot: QtBot, kind: str, width: int) -> None:
+    plot, results = make_plot(qtbot, kind)
     for result in (make_result("cpu-serial", 1888.0), make_result("naive", 100.0), make_result("tiled", 0.1)):
         results.add(result)
     plot.resize(width, 200)
@@ -237,10 +277,8 @@ LADDER = [f"variant-{number}" for number in range(14)]
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_that_rows_of_many_variants_never_stand_closer_than_their_words(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
-) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+def test_that_rows_of_many_variants_never_stand_closer_than_their_words(qtbot: QtBot, kind: str) -> None:
+    plot, results = make_plot(qtbot, kind)
     plot.show()
     for number, variant in enumerate(["cpu-serial", *LADDER], start=1):
         results.add(make_result(variant, 20.0 / number))
@@ -258,7 +296,7 @@ def test_that_rows_of_many_variants_never_stand_closer_than_their_words(
 
 
 def test_that_the_wheel_over_a_plot_scrolls_its_rows(qtbot: QtBot) -> None:
-    plot, results, _ = make_plot(qtbot, TimePlot)
+    plot, results = make_plot(qtbot, KERNEL)
     plot.show()
     for variant in LADDER:
         results.add(make_result(variant))
@@ -280,7 +318,7 @@ def test_that_the_wheel_over_a_plot_scrolls_its_rows(qtbot: QtBot) -> None:
 
 
 def test_that_the_first_tick_of_a_scale_is_written(qtbot: QtBot) -> None:
-    plot, results, _ = make_plot(qtbot, SpeedupPlot)
+    plot, results = make_plot(qtbot, SPEED_UP)
     plot.resize(260, 200)
     results.add(make_result("cpu-serial", 200.0))
     results.add(make_result("tiled", 1.0))
@@ -299,10 +337,8 @@ def test_that_the_first_tick_of_a_scale_is_written(qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize("kind", PLOTS)
 @pytest.mark.parametrize("width", [260, 320, 600])
-def test_that_the_caption_is_whole_and_no_size_is_parted(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot], width: int
-) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+def test_that_the_caption_is_whole_and_no_size_is_parted(qtbot: QtBot, kind: str, width: int) -> None:
+    plot, results = make_plot(qtbot, kind)
     plot.resize(width, 240)
     plot.show()
     results.add(make_result("cpu-serial", 2.0))
@@ -312,26 +348,24 @@ def test_that_the_caption_is_whole_and_no_size_is_parted(
     # The layout follows in the next turn of the event loop.
     qtbot.waitUntil(lambda: caption.height() >= lines * caption.fontMetrics().lineSpacing())
     assert "512\u00a0x\u00a0512" in caption.text()
-    assert "mask 5\u00a0x\u00a05" in caption.text()
+    assert "mask Gaussian, 5\u00a0x\u00a05" in caption.text()
 
 
 @pytest.mark.parametrize("kind", PLOTS)
 def test_that_a_plot_of_runs_that_were_only_verified_does_not_say_that_they_were_not(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
+    qtbot: QtBot, kind: str
 ) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+    plot, results = make_plot(qtbot, kind)
     results.add(make_simulated("naive"))
     QApplication.processEvents()
     assert not plot.empty_text.isHidden()
     assert "verified" not in plot.empty_text.text()
-    assert "speed" in plot.empty_text.text()
+    assert "time" in plot.empty_text.text()
 
 
 @pytest.mark.parametrize("kind", PLOTS)
-def test_that_the_reason_of_a_refused_run_is_told_without_its_name_again(
-    qtbot: QtBot, kind: type[TimePlot] | type[SpeedupPlot]
-) -> None:
-    plot, results, _ = make_plot(qtbot, kind)
+def test_that_the_reason_of_a_refused_run_is_told_without_its_name_again(qtbot: QtBot, kind: str) -> None:
+    plot, results = make_plot(qtbot, kind)
     results.add(make_failure("cpu-fft", "variant 'cpu-fft': Row 50 is nan. Use cpu-parallel."))
     QApplication.processEvents()
     assert plot.omitted.text() == "Not plotted: cpu-fft: failed (Row 50 is nan. Use cpu-parallel.)"

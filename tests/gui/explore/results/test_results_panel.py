@@ -3,10 +3,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
-from gui.explore.results.results_columns import POSITION, Key
+from engine.results.columns import KERNEL, SPEED_UP
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from tests.gui.made_results import make_failure, make_result, make_workspace
+from tests.gui.made_results import make_workspace
+from tests.made_runs import make_failure, make_result
 
 
 def make_panel(qtbot: QtBot) -> tuple[ResultsPanel, ResultsModel]:
@@ -37,7 +38,7 @@ def test_that_copy_takes_the_selected_rows_in_the_order_shown(qtbot: QtBot) -> N
     panel, results = make_panel(qtbot)
     for variant, kernel_ms in (("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5)):
         results.add(make_result(variant, kernel_ms))
-    panel.table.sortByColumn(POSITION[Key.KERNEL], Qt.SortOrder.AscendingOrder)
+    panel.table.sortByColumn(results.position(KERNEL), Qt.SortOrder.AscendingOrder)
     panel.table.selectRow(0)
     qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     lines = QGuiApplication.clipboard().text().splitlines()
@@ -78,6 +79,56 @@ def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(qtbot: Qt
     results.add(make_result())
     panel.resize(480, 240)
     width = panel.table.viewport().width()
-    for key in (Key.VARIANT, Key.KERNEL, Key.SPEEDUP):
-        position = POSITION[key]
+    for key in ("variant", KERNEL, SPEED_UP):
+        position = results.position(key)
         assert panel.table.columnViewportPosition(position) + panel.table.columnWidth(position) <= width
+
+
+def test_that_what_is_the_same_for_all_runs_stands_once_above_the_table(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    results.add(make_result("tiled"))
+    hidden = {
+        key: panel.table.isColumnHidden(results.position(key)) for key in ("picture", "device", "block")
+    }
+    assert hidden == {"picture": True, "device": True, "block": False}
+    assert panel.summary.text() == (
+        "1 run · 512 x 512 RGB uint8 · mask Gaussian, 5 x 5 · border zero · pitched rows · cuda:0"
+    )
+    results.add(make_result("cpu-serial"))
+    assert not panel.table.isColumnHidden(results.position("device"))
+    assert "cuda:0" not in panel.summary.text()
+
+
+def test_that_columns_are_chosen_in_the_menu_of_the_header(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    results.add(make_result("tiled"))
+    actions = {action.text(): action for action in panel.table.column_menu().actions()}
+    assert not actions["Compile, ms"].isChecked()
+    assert actions["Compile, ms"].toolTip()
+    actions["Compile, ms"].trigger()
+    actions["Picture, px"].trigger()
+    actions["Proof"].trigger()
+    hidden = [panel.table.isColumnHidden(results.position(key)) for key in ("compile_ms", "picture", "proof")]
+    assert hidden == [False, False, True]
+    assert "512" not in panel.summary.text()
+    panel.copy()
+    header = QGuiApplication.clipboard().text().splitlines()[0].split("\t")
+    assert "Compile, ms" in header
+    assert "Proof" not in header
+    actions["Columns as at first"].trigger()
+    assert panel.table.isColumnHidden(results.position("compile_ms"))
+
+
+def test_that_a_row_can_be_used_as_baseline(qtbot: QtBot) -> None:
+    panel, results = make_panel(qtbot)
+    for variant, kernel_ms in (("naive", 2.0), ("naive", 8.0)):
+        results.add(make_result(variant, kernel_ms))
+    results.add(make_failure())
+    assert not panel.table.run_menu(2).actions()[0].isEnabled()
+    panel.table.run_menu(1).actions()[0].trigger()
+    assert results.baseline == "naive"
+    assert results.rows()[0].baseline_run == 2
+    use, fastest, *_ = panel.table.run_menu(1).actions()
+    assert not use.isEnabled()
+    fastest.trigger()
+    assert results.rows()[1].baseline_run == 1

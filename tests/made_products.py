@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from engine.device_info import Environment
-from engine.results.measurement import Spread, Timing
-from engine.results.product import MatmulResult
+from engine.geometry.block import Block
+from engine.results.measurement import ProductResult, Spread, Timing
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.verify.verification import Verification
@@ -17,7 +17,7 @@ BANDWIDTH_GB_S = 4000.0
 
 def made_rows(
     product: MatrixProduct, tiles: tuple[int, ...], device: str = "auto", *, cuda: bool = False
-) -> tuple[MatmulResult, ...]:
+) -> tuple[ProductResult, ...]:
     """Return what can be counted; without CUDA the kernels cannot run but in the simulator."""
     can_run = cuda or device == "simulator"
     rows = [
@@ -25,12 +25,12 @@ def made_rows(
         for variant in ("matmul-naive", "matmul-tiled")
         for tile in tiles
     ]
-    return (*rows, MatmulResult("numpy", "numpy (BLAS)", "cpu", product, None, Environment("CPU, 2 cores")))
+    return (*rows, ProductResult("numpy", "numpy (BLAS)", "cpu", product, None, Environment("CPU, 2 cores")))
 
 
-def made_product(row: MatmulResult, kernel_ms: float = 2.0) -> MatmulResult:
+def made_product(row: ProductResult, kernel_ms: float = 2.0) -> ProductResult:
     """Return a row as it is when it has run: verified, and timed but in the simulator."""
-    elements = row.product.elements
+    elements = row.problem.elements
     timing = Timing(Spread(tuple(kernel_ms * f for f in (0.9, 1.0, 1.2))), Spread((kernel_ms,)), 80.0, 0.1)
     proof = Verification(True, 1.2e-6, 3e-5, elements, elements, exact=False)
     return replace(row, verification=proof, timing=None if row.device == "simulator" else timing)
@@ -43,16 +43,15 @@ def _row(
     failure: str,
     bandwidth_gb_s: float | None,
     device: str,
-) -> MatmulResult:
+) -> ProductResult:
     loads = product.flops // (tile if variant == "matmul-tiled" else 1)
-    return MatmulResult(
+    return ProductResult(
         variant=variant,
         title=variant.capitalize(),
         device="cuda:0" if device == "auto" else device,
-        product=product,
-        tile=tile,
-        environment=Environment("NVIDIA H200"),
+        problem=product,
+        block=Block(tile, tile),
+        environment=Environment("NVIDIA H200", bandwidth_gb_s=bandwidth_gb_s),
         failure=failure,
         work=Work(product.flops, loads, product.elements, 4 * loads, 4 * product.elements, product.bytes),
-        bandwidth_gb_s=bandwidth_gb_s,
     )

@@ -1,4 +1,4 @@
-"""Numbers as the window writes them: durations, ratios and errors with as many digits as they are worth."""
+"""Numbers as people read them: durations, ratios and errors with as many digits as they are worth."""
 
 import math
 
@@ -34,10 +34,30 @@ def tick_text(duration_ms: float) -> str:
 
 
 def ratio_text(ratio: float | None) -> str:
-    """Write a speed-up: 1310×, 19.4×, 0.82×."""
+    """Write a speed-up: 1310×, 19.4×; what is slower the other way round, 90.1× slower, because 0.0111× says little."""
     if ratio is None:
         return MISSING
+    if 0.0 < ratio < 0.9995:
+        return f"{ratio_text(1.0 / ratio)} slower"
+    # 0.9996 rounds to 1.00.
+    ratio = max(ratio, 1.0) if ratio else ratio
     return f"{digits_text(ratio, 4 if ratio >= 1000 else 3).replace(',', '')}×"
+
+
+def percent_text(share: float) -> str:
+    """Write a share: 87.0 %."""
+    return f"{digits_text(100.0 * share, 3)} %"
+
+
+def rate_text(value: float) -> str:
+    """Write a rate or a ratio of counts with up to four digits: 1,074, 345.6, 16, 2.727."""
+    text = digits_text(value, 4)
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count_text(count: float) -> str:
+    """Write a whole number: 1,572,864."""
+    return f"{count:,.0f}"
 
 
 def error_text(error: float | None) -> str:

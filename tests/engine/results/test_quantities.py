@@ -2,7 +2,15 @@ import math
 
 import pytest
 
-from gui.widgets.quantities import MISSING, digits_text, error_text, ms_cell, ms_text, ratio_text, tick_text
+from engine.results.quantities import (
+    MISSING,
+    digits_text,
+    error_text,
+    ms_cell,
+    ms_text,
+    ratio_text,
+    tick_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,9 +38,16 @@ def test_that_what_is_not_finite_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "text"), [(1310.2, "1310×"), (19.44, "19.4×"), (0.8199, "0.820×"), (31415.9, "31416×")]
+    ("ratio", "text"), [(1310.2, "1310×"), (19.44, "19.4×"), (31415.9, "31416×"), (0.9996, "1.00×")]
 )
 def test_that_a_speed_up_is_written_with_a_multiplication_sign(ratio: float, text: str) -> None:
+    assert ratio_text(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(0.0111, "90.1× slower"), (0.000667, "1499× slower"), (0.8, "1.25× slower")]
+)
+def test_that_what_is_slower_is_told_the_other_way_round(ratio: float, text: str) -> None:
     assert ratio_text(ratio) == text
 
 

@@ -1,0 +1,241 @@
+"""Columns of the tables of runs, the same for the window and the command line: facts in words, and every metric."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.results.compare import Compared
+from engine.results.measurement import Measurement
+from engine.results.metrics import Metric, metrics_of
+from engine.results.quantities import MISSING
+from engine.results.spreadsheet import harmless
+from engine.tasks.filtering.problem import Problem
+
+KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column.
+
+    Parameters
+    ----------
+    key : str
+        For code; that of the metric where it shows one.
+    header, explanation : str
+        For people.
+    text : callable of Compared
+        What stands in a cell.
+    number : callable of Compared, optional
+        What it is sorted by where that is a number; None for a row without one.
+    metric : Metric, optional
+        What it shows; None for a fact in words.
+    tasks : tuple of str
+        Those that have it; empty: all.
+    shown : bool
+        Whether tables show it at first.
+    caption : str
+        How it is said once, above the table, where it is the same for all rows; empty: never.
+    of_problem : bool
+        Whether it belongs to what is computed, not to how.
+    """
+
+    key: str
+    header: str
+    explanation: str
+    text: Callable[[Compared], str]
+    number: Callable[[Compared], float | None] | None = None
+    metric: Metric | None = None
+    tasks: tuple[str, ...] = ()
+    shown: bool = True
+    caption: str = ""
+    of_problem: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether numbers stand in it, on the right."""
+        return self.number is not None and not self.of_problem
+
+    def sort(self, run: Compared) -> str | float | None:
+        """Return what a run is sorted by; None where it has no such number."""
+        return self.text(run) if self.number is None else self.number(run)
+
+
+def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
+    """Return every column of the runs of a task: those of `first`, then the other metrics, then the other facts."""
+    found = {metric.key: _column(metric) for metric in metrics_of(task)}
+    found |= {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
+    order = dict.fromkeys((*(key for key in first if key in found), *found))
+    return tuple(found[key] for key in order)
+
+
+def repeated(columns: Sequence[Column], runs: Sequence[Compared]) -> dict[str, str]:
+    """Return the facts that are the same for all runs, in words, by the key of their column."""
+    found = {}
+    for fact in FACTS:
+        texts = {fact.text(run) for run in runs} if fact.caption and fact in columns else ()
+        if len(texts) == 1:
+            (text,) = texts
+            found[fact.key] = "" if text == MISSING else fact.caption.format(text)
+    return found
+
+
+def problem_text(result: Measurement[Any]) -> str:
+    """Return the problem of a run in words: 512 x 512 grey uint8, mask 3 x 3, border zero."""
+    facts = [fact for fact in FACTS if fact.of_problem and (not fact.tasks or result.task in fact.tasks)]
+    return ", ".join(repeated(facts, [Compared(result)]).values())
+
+
+def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: str) -> str:
+    """Return a table as lines with tabs, as spreadsheets and documents take them when pasted.
+
+    Numbers have six significant digits, whatever the table shows.
+    """
+    headers = {column.key: column.header for column in columns} | {SPEED_UP: f"Speed-up vs {baseline}"}
+    lines = [[headers[column.key] for column in columns]]
+    lines += [[_pasted(column, run) for column in columns] for run in runs]
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def mask_text(result: Measurement[Problem]) -> str:
+    """Return name and size of a mask; of one without a name of its own the size alone."""
+    rows, columns = result.problem.mask_shape
+    size, name = f"{rows} x {columns}", result.mask_name
+    if name in ("", f"random {size}"):
+        return size
+    return name if name.endswith(size) else f"{name}, {size}"
+
+
+def layout_suffix(result: Measurement[Problem]) -> str:
+    """Return what tells a run with packed rows from one with pitched rows, which are the rule and go without saying."""
+    return " (packed)" if result.layout == "packed" else ""
+
+
+def _pasted(column: Column, run: Compared) -> str:
+    value = column.metric.value(run) if column.metric else None
+    return f"{value:.6g}" if value is not None else harmless(" ".join(column.text(run).split()))
+
+
+def _column(metric: Metric) -> Column:
+    return Column(
+        metric.key,
+        metric.heading,
+        metric.explanation,
+        metric.text,
+        metric.value,
+        metric,
+        shown=metric.shown,
+    )
+
+
+def _threads(run: Compared) -> float | None:
+    return float(run.result.block.threads) if run.result.block else None
+
+
+def _variant_text(run: Compared) -> str:
+    """Return the key; NumPy's product by its title, which says that it is a BLAS."""
+    of_product = run.result.task == "product"
+    return run.result.title if of_product and run.result.block is None else run.result.variant
+
+
+_FILTERING, _PRODUCT = ("filtering",), ("product",)
+
+FACTS: tuple[Column, ...] = (
+    Column(
+        "picture",
+        "Picture, px",
+        "Width x height, colours and sample type; that of the results where it is not float32. Sorted by the number of samples.",
+        lambda run: run.result.problem.picture_text,
+        lambda run: run.result.problem.samples,
+        tasks=_FILTERING,
+        caption="{}",
+        of_problem=True,
+    ),
+    Column(
+        "mask",
+        "Mask",
+        "Name and rows x columns of the mask. Sorted by the number of cells.",
+        lambda run: mask_text(run.result),
+        lambda run: run.result.problem.taps,
+        tasks=_FILTERING,
+        caption="mask {}",
+        of_problem=True,
+    ),
+    Column(
+        "border",
+        "Border",
+        "The rule for cells outside the picture.",
+        lambda run: str(run.result.problem.border),
+        tasks=_FILTERING,
+        caption="border {}",
+        of_problem=True,
+    ),
+    Column(
+        "product",
+        "Rows x inner x columns",
+        "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
+        lambda run: run.result.problem.size_text,
+        lambda run: run.result.problem.multiply_adds,
+        tasks=_PRODUCT,
+        caption="{}",
+        of_problem=True,
+    ),
+    Column(
+        "variant",
+        "Variant",
+        "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
+        _variant_text,
+    ),
+    Column(
+        "block",
+        "Block",
+        "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
+        lambda run: str(run.result.block or MISSING),
+        _threads,
+        tasks=_FILTERING,
+    ),
+    Column(
+        "tile",
+        "Tile",
+        "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
+        lambda run: str(run.result.tile or MISSING),
+        _threads,
+        tasks=_PRODUCT,
+    ),
+    Column(
+        "layout",
+        "Rows",
+        "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or packed, each right "
+        "after the one before. On the CPU they are always packed.",
+        lambda run: run.result.layout or MISSING,
+        tasks=_FILTERING,
+        caption="{} rows",
+    ),
+    Column("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
+    Column(
+        "run",
+        "Run",
+        "Number of the run, in the order in which they arrived.",
+        lambda run: str(run.number),
+        lambda run: run.number,
+        shown=False,
+    ),
+    Column(
+        "baseline_run",
+        "Baseline run",
+        "Number of the run that the speed-up is against.",
+        lambda run: str(run.baseline_run or MISSING),
+        lambda run: run.baseline_run,
+        shown=False,
+    ),
+    Column(
+        "proof",
+        "Proof",
+        "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
+        lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof,
+    ),
+)
+
+
+def _refuted(run: Compared) -> bool:
+    return run.result.verification is not None and not run.result.verification.passed

@@ -1,0 +1,90 @@
+"""Which runs may be compared, and the one definition of speed-up.
+
+A speed-up is the baseline's median kernel time over that of the run. Two runs are compared if they share the task, the
+problem (size, channels, types of operands and results, border with its value, anchor), the weights and the layout of
+rows; on the CPU rows have one layout only, so such a run is compared with either. Of the named baseline's runs of a
+problem the fastest verified one counts; a run that was chosen itself counts on its own problem instead.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.geometry.layout import Layout
+from engine.results.measurement import Measurement
+
+Run = Measurement[Any]
+SPEED_UP_OF = (
+    "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, types, weights, "
+    "anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
+)
+"""The definition, for the reader of a file or a tooltip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A run among others, with the run that it is compared with.
+
+    Parameters
+    ----------
+    result : Measurement
+    number : int
+        Its position among the runs, from 1.
+    baseline : Measurement, optional
+        The run that the speed-up is against; None where none can be compared, or the run has no speed.
+    baseline_run : int, optional
+        The number of that run.
+    """
+
+    result: Run
+    number: int = 1
+    baseline: Run | None = None
+    baseline_run: int | None = None
+
+    @property
+    def speed_up(self) -> float | None:
+        """How many times faster the kernel is than the baseline's; None where either has no speed."""
+        if self.baseline is None or not self.baseline.kernel_ms or not self.result.kernel_ms:
+            return None
+        return self.baseline.kernel_ms / self.result.kernel_ms
+
+
+def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -> list[Compared]:
+    """Return every run with the one that its speed-up is against.
+
+    Parameters
+    ----------
+    results : sequence of Measurement
+    baseline : str
+        Key of a variant.
+    chosen : Measurement, optional
+        A run among `results` that is the baseline of its own problem, whatever its variant.
+    """
+    best: dict[Hashable, int] = {}
+    for at, run in enumerate(results):
+        if run.variant == baseline and run.kernel_ms:
+            for key in _served(run):
+                before = results[best[key]].kernel_ms if key in best else None
+                if before is None or run.kernel_ms < before:
+                    best[key] = at
+    for at, run in enumerate(results):
+        if run is chosen and run.kernel_ms:
+            best |= dict.fromkeys(_served(run), at)
+    found = (best.get((comparable(run), run.layout)) if run.kernel_ms else None for run in results)
+    return [
+        Compared(run, number, None if at is None else results[at], None if at is None else at + 1)
+        for number, (run, at) in enumerate(zip(results, found, strict=True), start=1)
+    ]
+
+
+def comparable(result: Run) -> Hashable:
+    """Return what two runs must share, beside the layout of rows, so that their times can be compared."""
+    # Files of version 1 have no digest, and compared masks by their names.
+    weights = result.weights_digest or ("", result.mask_name)
+    return result.task, result.problem.comparable, weights
+
+
+def _served(baseline: Run) -> Iterable[Hashable]:
+    """Return the problems and layouts of runs that a baseline may be compared with."""
+    layouts = ("", baseline.layout) if baseline.layout else ("", *Layout)
+    return [(comparable(baseline), str(layout)) for layout in layouts]

@@ -1,0 +1,137 @@
+"""The files of results, of the window and of the command line alike: strict JSON with every sample, CSV for spreadsheets."""
+
+import csv
+import io
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from engine.device_info import DeviceInfo
+from engine.results.compare import SPEED_UP_OF, Compared
+from engine.results.metrics import metrics_of
+from engine.results.spreadsheet import harmless
+from engine.results.strict_json import NON_FINITE
+from engine.tasks.work import MODEL_OF_WORK
+
+FORMAT, VERSION = "haloscope-results", 2
+
+Cell = str | float | int | None
+
+UNITS = {
+    "names that end in _ms": "milliseconds",
+    "problem of a filter": "pixels; cval in units of the picture's samples",
+    "problem of a product": "C = A B: A is rows x inner, B is inner x columns; float32",
+    "checked_pixels, total_pixels": "pixels of a picture, elements of C",
+    "max_error, bound": "units of the samples; where in_steps is true, steps of a result of 8 or 16 bit",
+    "block": "threads across (x) and down (y); of a product a square, the side of which is its tile",
+    "baseline, speed_up": f"{SPEED_UP_OF}; null where either has no speed",
+    "baseline_run": "`run` of the result that speed_up is against",
+    "refused": "whether this cannot be done at all, so that nothing was tried; `failure` says why",
+    "layout": "of the rows on a CUDA device: each on a 128-byte boundary (pitched), or dense (packed)",
+    "weights_digest": "of the weights of the mask; runs with other weights are not compared",
+    "work": MODEL_OF_WORK,
+    "numbers written as strings": NON_FINITE,
+}
+
+
+def machine_document(
+    devices: Iterable[DeviceInfo], versions: Mapping[str, str], commit: str
+) -> dict[str, Any]:
+    """Return the machine, its devices and the versions as plain data."""
+    return {
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "versions": dict(versions),
+        "commit": commit,
+        "devices": [asdict(device) for device in devices],
+    }
+
+
+def results_document(
+    runs: Sequence[Compared], baseline: str, machine: dict[str, Any], **asked: Any
+) -> dict[str, Any]:
+    """Return everything about runs as plain data.
+
+    Parameters
+    ----------
+    runs : sequence of Compared
+    baseline : str
+        Key of a variant.
+    machine : dict
+        As `machine_document` gives it.
+    **asked
+        What was asked for, under the name that it shall have.
+    """
+    metrics = {
+        metric.key: metric
+        for task in dict.fromkeys(run.result.task for run in runs)
+        for metric in metrics_of(task)
+    }
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "units": UNITS,
+        "metrics": {
+            key: {"title": metric.title, "unit": metric.unit, "explanation": metric.explanation}
+            for key, metric in metrics.items()
+        },
+        "baseline": baseline,
+        **asked,
+        "environment": machine,
+        "results": [_entry(run) for run in runs],
+    }
+
+
+def results_csv(runs: Sequence[Compared], baseline: str) -> str:
+    """Return runs as CSV with units in the header; raw samples are in the JSON only.
+
+    Times stand only where they are a speed (verified, not simulated); a cell without a value is empty, and `status`
+    says why. Text that a spreadsheet could take for a formula gets a leading '.
+    """
+    rows = [_row(run, baseline) for run in runs]
+    header = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(header)
+    for row in rows:
+        cells = (row.get(name) for name in header)
+        writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in cells])
+    return text.getvalue()
+
+
+def _entry(run: Compared) -> dict[str, Any]:
+    numbers = {metric.key: metric.value(run) for metric in metrics_of(run.result.task)}
+    return {"run": run.number, **run.result.as_json(), **numbers, "baseline_run": run.baseline_run}
+
+
+def _row(run: Compared, baseline: str) -> dict[str, Cell]:
+    result = run.result
+    timing = result.timing if result.kernel_ms is not None else None
+    environment = result.environment
+    return {
+        "run": run.number,
+        "task": result.task,
+        "variant": result.variant,
+        "title": result.title,
+        "device": result.device,
+        "block_x_threads": result.block.x if result.block else None,
+        "block_y_threads": result.block.y if result.block else None,
+        "layout": result.layout or None,
+        **result.problem.csv_columns(),
+        **({"mask": result.mask_name, "weights_digest": result.weights_digest} if result.mask_name else {}),
+        **{metric.key: metric.value(run) for metric in metrics_of(result.task)},
+        "clock": timing.clock if timing else None,
+        "cache": timing.cache if timing else None,
+        "baseline": baseline,
+        "baseline_run": run.baseline_run,
+        "verified": "yes" if result.is_proven else "no",
+        "refused": "yes" if result.refused else "no",
+        "status": result.status,
+        "seed": result.seed,
+        "device_name": environment.device,
+        "driver": environment.driver,
+        "clocks": environment.clocks,
+        "versions": ", ".join(f"{name} {version}" for name, version in environment.versions.items()),
+        "commit": environment.commit,
+    }

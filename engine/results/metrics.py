@@ -1,0 +1,351 @@
+"""Every number that people see of a run: one entry each, read by files, tables, tooltips and plots alike."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from engine.results.compare import SPEED_UP_OF, Compared
+from engine.results.measurement import Measurement, Spread, Timing
+from engine.results.quantities import (
+    MISSING,
+    count_text,
+    error_text,
+    ms_cell,
+    percent_text,
+    rate_text,
+    ratio_text,
+)
+from engine.tasks.product.lecture import (
+    LECTURE_BANDWIDTH_GB_S,
+    LECTURE_DEVICE,
+    PRINTED_GFLOPS_TILE_16,
+    bandwidth_limited_gflops,
+)
+from engine.tasks.work import Work
+
+Number = float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number of a run.
+
+    Parameters
+    ----------
+    key : str
+        Its name in files, with its unit.
+    title : str
+        Its name for people, in lower case unless it is an abbreviation.
+    unit : str
+        Empty for counts and ratios.
+    explanation : str
+        What it is, in a sentence, for tooltips and files.
+    value : callable of Compared
+        The number; None where the run has none.
+    format : callable of float
+        The number in words, without the unit.
+    tasks : tuple of str
+        Those that have it; empty: all.
+    of : str
+        Key of the metric of which this is a detail: a tooltip tells it beside that one.
+    shown : bool
+        Whether tables show it at first; files, tooltips and column choosers have every metric.
+    """
+
+    key: str
+    title: str
+    unit: str
+    explanation: str
+    value: Callable[[Compared], Number]
+    format: Callable[[float], str]
+    tasks: tuple[str, ...] = ()
+    of: str = ""
+    shown: bool = True
+
+    def text(self, run: Compared) -> str:
+        """Write the number of a run without its unit, a dash where there is none."""
+        value = self.value(run)
+        return MISSING if value is None else self.format(value)
+
+    def words(self, run: Compared) -> str:
+        """Write the number of a run with its unit."""
+        return f"{self.text(run)} {self.unit}".rstrip()
+
+    @property
+    def heading(self) -> str:
+        """Title and unit, for the header of a column or the name of an axis."""
+        unit = f", {self.unit}" if self.unit not in self.title else ""
+        return f"{self.title[:1].upper()}{self.title[1:]}{unit}"
+
+
+def metrics_of(task: str) -> tuple[Metric, ...]:
+    """Return the metrics of a task, in their order."""
+    return tuple(metric for metric in METRICS if not metric.tasks or task in metric.tasks)
+
+
+def metric(key: str) -> Metric:
+    """Return the metric of a key.
+
+    Raises
+    ------
+    KeyError
+    """
+    found = {entry.key: entry for entry in METRICS}
+    return found[key]
+
+
+def number_of(result: Measurement[Any], key: str) -> Number:
+    """Return one number of a run by itself."""
+    return metric(key).value(Compared(result))
+
+
+def _timed(value: Callable[[Timing], Number]) -> Callable[[Compared], Number]:
+    """Return the value of runs with a speed only."""
+
+    def of(run: Compared) -> Number:
+        timing = run.result.timing
+        return value(timing) if timing is not None and run.result.kernel_ms is not None else None
+
+    return of
+
+
+_STATISTICS: tuple[tuple[str, str, str, Callable[[Spread], float]], ...] = (
+    ("median", "", "Median of", lambda spread: spread.median_ms),
+    ("p20", " p20", "A fifth of the samples are below this of", lambda spread: spread.p20_ms),
+    ("p80", " p80", "A fifth of the samples are above this of", lambda spread: spread.p80_ms),
+    ("minimum", " minimum", "The fastest sample of", lambda spread: spread.minimum_ms),
+)
+
+
+def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = ()) -> Iterable[Metric]:
+    """Yield the metrics of one sampled duration."""
+
+    def value(read: Callable[[Spread], float]) -> Callable[[Compared], Number]:
+        def of(timing: Timing) -> Number:
+            spread: Spread | None = getattr(timing, name)
+            return None if spread is None else read(spread)
+
+        return _timed(of)
+
+    head = f"{name}_median_ms"
+    for statistic, word, told, read in _STATISTICS:
+        yield Metric(
+            f"{name}_{statistic}_ms",
+            f"{title}{word}",
+            "ms",
+            f"{told} {explanation}",
+            value(read),
+            ms_cell,
+            of="" if statistic == "median" else head,
+            shown=statistic in shown,
+        )
+
+
+def gflops(run: Compared) -> Number:
+    """Return the operations of a product's definition per second, GFLOPS: two for each multiply-add."""
+    kernel_ms = run.result.kernel_ms
+    return run.result.problem.flops / kernel_ms / 1e6 if kernel_ms else None
+
+
+def _cgma(run: Compared) -> Number:
+    return run.result.problem.flops / run.result.work.global_loads if run.result.work else None
+
+
+def _limit(run: Compared, bandwidth_gb_s: float | None) -> Number:
+    cgma = _cgma(run)
+    return None if cgma is None or bandwidth_gb_s is None else bandwidth_limited_gflops(cgma, bandwidth_gb_s)
+
+
+def _limit_here(run: Compared) -> Number:
+    return _limit(run, run.result.environment.bandwidth_gb_s)
+
+
+def _share_of_limit(run: Compared) -> Number:
+    reached, limit = gflops(run), _limit_here(run)
+    return None if reached is None or limit is None else reached / limit
+
+
+def _proof(read: str) -> Callable[[Compared], Number]:
+    return lambda run: getattr(run.result.verification, read) if run.result.verification else None
+
+
+def _work(read: Callable[[Work], float]) -> Callable[[Compared], Number]:
+    return lambda run: read(run.result.work) if run.result.work else None
+
+
+def _counts(name: str, title: str, explanation: str, *, bytes_too: bool = False) -> Iterable[Metric]:
+    """Yield a count of the model of work, and the same per value that is computed."""
+
+    def of(work: Work) -> int:
+        count: int = getattr(work, name)
+        return count
+
+    def each(run: Compared) -> Number:
+        return of(run.result.work) / run.result.problem.values if run.result.work else None
+
+    told = f"Model, before any cache: {explanation}"
+    key = f"model_{name}"
+    yield Metric(key, title, "", f"{told}.", _work(of), count_text, shown=False)
+    if not bytes_too:
+        per_value = f"{title} per output value"
+        explained = f"{told}, per sample or element of the result."
+        yield Metric(f"{key}_per_value", per_value, "", explained, each, rate_text, of=key, shown=False)
+
+
+_PRODUCT = ("product",)
+
+METRICS: tuple[Metric, ...] = (
+    *_durations(
+        "kernel",
+        "kernel",
+        "the kernel alone, without copies and compilation.",
+        ("median", "p20", "p80"),
+    ),
+    *_durations(
+        "end_to_end",
+        "end to end",
+        "the way from the operands in the host's memory to the result there: copies and kernel.",
+        ("median",),
+    ),
+    Metric(
+        "gflops",
+        "GFLOPS",
+        "GFLOPS",
+        "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
+        gflops,
+        rate_text,
+        _PRODUCT,
+    ),
+    Metric(
+        "cgma_flop_per_load",
+        "CGMA",
+        "",
+        "Compute to global memory access: operations of the product per load from global memory, counted from the kernel's "
+        "source; zeros that fill a tile do not count. Unknown for a BLAS.",
+        _cgma,
+        rate_text,
+        _PRODUCT,
+    ),
+    Metric(
+        "lecture_limit_gflops",
+        f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s",
+        "GFLOPS",
+        f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × CGMA. The lecture "
+        f"prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
+        lambda run: _limit(run, LECTURE_BANDWIDTH_GB_S),
+        rate_text,
+        _PRODUCT,
+    ),
+    Metric(
+        "bandwidth_limit_gflops",
+        "GFLOPS limit here",
+        "GFLOPS",
+        "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are left out.",
+        _limit_here,
+        rate_text,
+        _PRODUCT,
+    ),
+    Metric(
+        "share_of_limit",
+        "reached",
+        "",
+        "Measured GFLOPS over the limit here. Over 100 % where caches serve what is counted as loads.",
+        _share_of_limit,
+        percent_text,
+        _PRODUCT,
+    ),
+    Metric("speed_up", "speed-up", "", f"Speed-up: {SPEED_UP_OF}.", lambda run: run.speed_up, ratio_text),
+    Metric(
+        "max_error",
+        "max error",
+        "",
+        "Largest difference from the float64 reference, in units of the samples; in steps for results of 8 or 16 bit.",
+        _proof("max_error"),
+        error_text,
+    ),
+    Metric(
+        "error_bound",
+        "error bound",
+        "",
+        "How far rounding may take the value with the largest error.",
+        _proof("bound"),
+        error_text,
+        of="max_error",
+        shown=False,
+    ),
+    Metric(
+        "compile_ms",
+        "compile",
+        "ms",
+        "Making the code ready, once; near 0 where it was kept.",
+        _timed(lambda timing: timing.compile_ms),
+        ms_cell,
+        shown=False,
+    ),
+    Metric(
+        "allocate_ms",
+        "allocate",
+        "ms",
+        "The device's buffers, once; near 0 where they were kept.",
+        _timed(lambda timing: timing.allocate_ms),
+        ms_cell,
+        shown=False,
+    ),
+    *_durations("host_to_device", "host to device", "the copy of the operands to the device."),
+    *_durations("device_to_host", "device to host", "the copy of the result to the host."),
+    Metric(
+        "samples",
+        "samples",
+        "",
+        "Samples of the kernel time.",
+        _timed(lambda timing: len(timing.kernel.samples_ms)),
+        count_text,
+        shown=False,
+    ),
+    Metric(
+        "bandwidth_gb_s",
+        "bandwidth",
+        "GB/s",
+        "Theoretical bandwidth of the device's global memory.",
+        lambda run: run.result.environment.bandwidth_gb_s,
+        rate_text,
+        shown=False,
+    ),
+    Metric(
+        "model_cgma_flop_per_load",
+        "operations per global load (CGMA)",
+        "",
+        "Model, before any cache: floating-point operations per load from global memory.",
+        _work(lambda work: work.cgma),
+        rate_text,
+        shown=False,
+    ),
+    Metric(
+        "model_intensity_flop_per_byte",
+        "operations per byte (arithmetic intensity)",
+        "",
+        "Model, before any cache: floating-point operations per byte of global memory.",
+        _work(lambda work: work.arithmetic_intensity),
+        rate_text,
+        shown=False,
+    ),
+    *_counts("flops", "operations", "floating-point operations, two per multiply-add"),
+    *_counts(
+        "global_loads",
+        "global loads",
+        "elements loaded from global memory: operands, weights, intermediate values",
+    ),
+    *_counts("picture_loads", "of these, image loads", "elements of the image loaded from global memory"),
+    *_counts("global_stores", "global stores", "elements stored to global memory"),
+    *_counts("shared_loads", "shared loads", "elements loaded from shared memory"),
+    *_counts("shared_stores", "shared stores", "elements stored to shared memory"),
+    *_counts("constant_loads", "constant loads", "elements loaded from constant memory"),
+    *_counts("global_load_bytes", "global loads in bytes", "bytes loaded from global memory", bytes_too=True),
+    *_counts("global_store_bytes", "global stores in bytes", "bytes stored to global memory", bytes_too=True),
+    *_counts(
+        "minimum_bytes",
+        "least bytes that must move",
+        "each operand read once, each result written once",
+        bytes_too=True,
+    ),
+)

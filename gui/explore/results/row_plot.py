@@ -1,0 +1,203 @@
+"""A plot whose rows lie on top of one another, because names of kernels are long and plots are low.
+
+Values are placed by hand, by their logarithm where all are positive, so that ticks can be plain words (20 µs, 5 ms, 100×).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontMetrics
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from gui.plots.log_axis import LogAxis
+from gui.plots.row_scroll import RowScroll
+from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.theme import Theme
+from gui.widgets.elided_label import ElidedLabel
+
+# Of log10: a factor of 4, so that at least two ticks are words.
+_SMALLEST_SPAN = 0.6
+_LEFT_ROOM = 0.05
+# Of the plot's width.
+_NAMES_SHARE = 0.5
+# Blanks before a number: half a mark is as wide.
+_MARK_ROOM = "   "
+_CAPTION_LINES = 4
+
+
+class RowPlot(QWidget):
+    """Rows, an axis below them, a caption above with a button for the choice of the axis."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._low, self._high, self._number_pixels = 0.0, 1.0, 0
+        self._names: tuple[str, ...] = ()
+        self._name_ticks: list[tuple[float, str]] = []
+        self._drawn: list[pg.GraphicsObject] = []
+        self._numbers: list[pg.TextItem] = []
+        self._spare_numbers: list[pg.TextItem] = []
+        self.axis = _ValueAxis()
+        self.caption = ElidedLabel(most=_CAPTION_LINES, small=True)
+        self.axis_button = QToolButton()
+        self.omitted = ElidedLabel()
+        self.plot = pg.PlotWidget(axisItems={"bottom": self.axis})
+        self.rows = RowScroll(self.plot)
+        self.empty_text = QLabel(self.plot)
+        self._build()
+        self.plot.getViewBox().sigResized.connect(self._fit_values)
+
+    def begin(self, theme: Theme) -> None:
+        """Take away what was drawn."""
+        for item in self._drawn:
+            self.plot.removeItem(item)
+        self._drawn = []
+        self._spare_numbers, self._numbers = self._numbers[::-1], []
+        self._apply_theme(theme)
+
+    def end(self, caption: str, omitted: str, empty: str, words: Sequence[str]) -> None:
+        """Show the texts around what was drawn, and `empty` in its place where `words`, the rows in words, are none."""
+        for spare in self._spare_numbers:
+            self.plot.removeItem(spare)
+        self._spare_numbers = []
+        if not words:
+            self.rows.set_rows(0)
+        # A size stays on one line.
+        self.caption.setText(caption.replace(" x ", "\u00a0x\u00a0"))
+        self.caption.setVisible(bool(caption))
+        self.axis_button.setVisible(bool(caption))
+        self.omitted.setText(omitted)
+        self.omitted.setVisible(bool(omitted))
+        self.empty_text.setText(empty)
+        self.empty_text.setVisible(not words)
+        for side in ("left", "bottom"):
+            self.plot.getPlotItem().showAxis(side, bool(words))
+        heard = "; ".join(words) or empty.replace("\n", " ")
+        self.setAccessibleDescription(f"{heard.rstrip('.')}. {omitted}".strip())
+
+    def at(self, value: float) -> float:
+        """Return where a value stands on the axis; 0 from a clock too coarse for a tiny picture is drawn as 1 ns."""
+        return math.log10(max(value, 1e-6)) if self.axis.is_log else value
+
+    def set_rows(self, names: Sequence[str]) -> None:
+        """Name the rows, the first on top."""
+        self._names = tuple(names)
+        self._show_names()
+        self.rows.set_rows(len(names))
+
+    def set_values(self, low: float, high: float, numbers: Sequence[str]) -> None:
+        """Show places from `low` to `high`, with room on the right for the longest of `numbers`."""
+        smallest = _SMALLEST_SPAN if self.axis.is_log else 1e-9
+        if (missing := smallest - (high - low)) > 0:
+            low, high = low - missing / 2, high + missing / 2
+        metrics = QFontMetrics(number_font())
+        self._number_pixels = max(metrics.horizontalAdvance(f"{_MARK_ROOM}{text}") for text in numbers) + GRID
+        self._low, self._high = low, high
+        self._fit_values()
+
+    def add(self, item: pg.GraphicsObject) -> None:
+        """Draw an item until everything is drawn anew."""
+        self._drawn.append(item)
+        self.plot.addItem(item)
+
+    def add_number(self, text: str, x: float, row: int, theme: Theme) -> None:
+        """Write a number to the right of a mark."""
+        # Making a text item takes 0.6 ms, so those of the last time are used again.
+        if self._spare_numbers:
+            item = self._spare_numbers.pop()
+        else:
+            item = pg.TextItem(anchor=(0, 0.5))
+            item.setFont(number_font())
+            self.plot.addItem(item)
+        self._numbers.append(item)
+        item.setText(f"{_MARK_ROOM}{text}", color=theme.text)
+        item.setPos(x, -float(row))
+
+    def sizeHint(self) -> QSize:
+        return QSize(48 * GRID, 28 * GRID)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(30 * GRID, 16 * GRID)
+
+    def resizeEvent(self, event: object) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]
+        self._show_names()
+        self.empty_text.setGeometry(self.plot.rect().adjusted(2 * GRID, GRID, -2 * GRID, -GRID))
+
+    def _show_names(self) -> None:
+        # The middle of a long name goes before the values have no room: variant and block stay known.
+        metrics, most = QFontMetrics(number_font()), int(_NAMES_SHARE * self.plot.width())
+        shown = (metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most) for name in self._names)
+        ticks = [(-float(row), name) for row, name in enumerate(shown)]
+        if ticks != self._name_ticks:
+            self._name_ticks = ticks
+            self.plot.getAxis("left").setTicks([ticks])
+
+    def _fit_values(self) -> None:
+        # Numbers have a size in pixels, so their share of the axis changes with the panel's width.
+        pixels = max(1.0, self.plot.getViewBox().width())
+        room = min(0.75, self._number_pixels / pixels)
+        span = (self._high - self._low) / (1.0 - room - _LEFT_ROOM)
+        self.plot.setXRange(self._low - _LEFT_ROOM * span, self._high + room * span, padding=0)
+
+    def _build(self) -> None:
+        item = self.plot.getPlotItem()
+        # A wheel over a plot scrolls no axis away; there is nothing to pan to.
+        item.setMouseEnabled(x=False, y=False)
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.getViewBox().disableAutoRange()
+        item.layout.setContentsMargins(GRID, HALF_GRID, HALF_GRID, HALF_GRID)
+        self.plot.setFrameShape(self.plot.Shape.NoFrame)
+        self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.empty_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.empty_text.setWordWrap(True)
+        self.empty_text.setForegroundRole(self.empty_text.foregroundRole().PlaceholderText)
+        self.axis_button.setText("Axis")
+        self.axis_button.setAutoRaise(True)
+        self.axis_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.axis_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.axis_button.setToolTip("Choose which number of the runs is plotted.")
+        # Fusion draws the arrow over the text without this.
+        self.axis_button.setMinimumWidth(self.axis_button.sizeHint().width() + 3 * HALF_GRID)
+        top, middle = QHBoxLayout(), QHBoxLayout()
+        top.addWidget(self.caption, 1)
+        top.addWidget(self.axis_button, 0, Qt.AlignmentFlag.AlignTop)
+        middle.setSpacing(0)
+        middle.addWidget(self.plot, 1)
+        middle.addWidget(self.rows)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
+        layout.setSpacing(HALF_GRID)
+        layout.addLayout(top)
+        layout.addLayout(middle, 1)
+        layout.addWidget(self.omitted)
+
+    def _apply_theme(self, theme: Theme) -> None:
+        self.plot.setBackground(theme.base)
+        for side in ("left", "bottom"):
+            axis = self.plot.getAxis(side)
+            axis.setPen(pg.mkPen(theme.line))
+            axis.setTextPen(pg.mkPen(theme.text if side == "left" else theme.muted))
+            axis.setTickFont(number_font())
+            axis.setStyle(tickLength=0 if side == "left" else -HALF_GRID)
+        self.plot.getAxis("bottom").setGrid(40)
+
+
+class _ValueAxis(LogAxis):
+    """The axis of the values: logarithmic where all are positive; its words depend on what is plotted."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda value: self.word(value))
+        self.word: Callable[[float], str] = str
+        self.is_log = True
+
+    def tickValues(self, *arguments: float) -> Any:
+        return super().tickValues(*arguments) if self.is_log else pg.AxisItem.tickValues(self, *arguments)[:1]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        return (
+            super().tickStrings(values, scale, spacing) if self.is_log else [self.word(one) for one in values]
+        )

@@ -1,0 +1,180 @@
+"""Runs of a task as a table model: every metric and fact is a column, speed-ups are against a baseline. No widgets here."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSortFilterProxyModel,
+    Qt,
+)
+
+from engine.results.columns import KERNEL, SPEED_UP, Column, columns_of
+from engine.results.compare import Compared, compared
+from engine.results.measurement import Measurement
+from engine.results.quantities import ms_text, ratio_text
+from gui.widgets.run_tooltip import no_speed_sentence, run_tooltip
+
+Index = QModelIndex | QPersistentModelIndex
+Run = Measurement[Any]
+
+SORT_ROLE = Qt.ItemDataRole.UserRole
+RUN_ROLE = Qt.ItemDataRole.UserRole + 1
+
+_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+_NO_PARENT = QModelIndex()
+
+
+class RunsModel(QAbstractTableModel):
+    """A row for each run; subclasses say which runs there are.
+
+    Parameters
+    ----------
+    task : str
+    baseline : str
+        Key of the variant that speed-ups are measured against.
+    first : iterable of str
+        Keys of the columns that stand first.
+
+    Signals
+    -------
+    rowsInserted, modelReset, dataChanged, headerDataChanged
+        Qt's own: runs arrived, all are others, the baseline changed.
+    """
+
+    def __init__(
+        self, task: str, baseline: str, first: Iterable[str] = (), parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.columns: tuple[Column, ...] = columns_of(task, first)
+        self._results: list[Run] = []
+        self._runs: list[Compared] = []
+        self._baseline = baseline
+        self._chosen: Run | None = None
+
+    @property
+    def baseline(self) -> str:
+        """Key of the variant that speed-ups are measured against."""
+        return self._baseline
+
+    @property
+    def chosen(self) -> Run | None:
+        """The run that is the baseline of its own problem; None: the fastest run of the baseline is."""
+        return self._chosen
+
+    def results(self) -> tuple[Run, ...]:
+        """All results, oldest first."""
+        return tuple(self._results)
+
+    def rows(self) -> tuple[Compared, ...]:
+        """All results with the runs that they are compared with, oldest first: what files are written from."""
+        return tuple(self._runs)
+
+    def position(self, key: str) -> int:
+        """Return where the column of a key stands."""
+        return [column.key for column in self.columns].index(key)
+
+    def set_baseline(self, variant: str) -> None:
+        """Measure speed-ups against the fastest run of another variant."""
+        if variant != self._baseline:
+            self._baseline, self._chosen = variant, None
+            self._show_baseline()
+
+    def use_as_baseline(self, run: Run | None) -> None:
+        """Measure speed-ups of a run's problem against exactly that run; None: against the fastest again."""
+        if run is not None:
+            self._baseline = run.variant
+        self._chosen = run
+        self._show_baseline()
+
+    def rowCount(self, parent: Index = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._runs)
+
+    def columnCount(self, parent: Index = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        run, column = self._runs[index.row()], self.columns[index.column()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            no_speed = run.result.no_speed if column.key == KERNEL else ""
+            # Of a product that nobody has run yet the table has what can be counted.
+            return column.text(run) if no_speed in ("", "not run yet") else no_speed
+        if role == SORT_ROLE:
+            return column.sort(run)
+        if role == RUN_ROLE:
+            return run
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _RIGHT if column.numeric else _LEFT
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return self._tooltip(column.key, run)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Vertical:
+            return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
+        column = self.columns[section]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return f"vs {self._baseline}" if column.key == SPEED_UP else column.header
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _RIGHT if column.numeric else _LEFT
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.explanation
+        return None
+
+    def _compare(self) -> None:
+        """Compare all runs anew; the number of rows is the same."""
+        self._runs = compared(self._results, self._baseline, self._chosen)
+        if self._runs:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(self._runs) - 1, len(self.columns) - 1))
+
+    def _show_baseline(self) -> None:
+        column = self.position(SPEED_UP)
+        self.headerDataChanged.emit(Qt.Orientation.Horizontal, column, column)
+        self._compare()
+
+    def _tooltip(self, key: str, run: Compared) -> str:
+        if key == "proof":
+            return run.result.status
+        if key != SPEED_UP:
+            return run_tooltip(run)
+        if run.speed_up is not None and run.baseline is not None:
+            return (
+                f"{ratio_text(run.speed_up)}: {ms_text(run.result.kernel_ms or 0.0)} against "
+                f"{ms_text(run.baseline.kernel_ms or 0.0)} of {baseline_name(run)}."
+            )
+        return no_speed_sentence(run.result) or (
+            f"Run {self._baseline} on the same problem (size, channels, types, weights, anchor, border) to compare, on a "
+            "GPU with rows in the same layout."
+        )
+
+
+def baseline_name(run: Compared) -> str:
+    """Return which run a speed-up is against: run 3 (tiled, block 16 x 16)."""
+    if run.baseline is None:
+        return ""
+    block = f", block {run.baseline.block}" if run.baseline.block else ""
+    return f"run {run.baseline_run} ({run.baseline.variant}{block})"
+
+
+class RunsOrder(QSortFilterProxyModel):
+    """Sorts runs by value, not by text; rows without a value come last in either direction."""
+
+    def lessThan(self, left: Index, right: Index) -> bool:
+        a, b = left.data(SORT_ROLE), right.data(SORT_ROLE)
+        a_missing, b_missing = _is_missing(a), _is_missing(b)
+        if a_missing or b_missing:
+            ascending = self.sortOrder() == Qt.SortOrder.AscendingOrder
+            return a_missing != b_missing and b_missing == ascending
+        return bool(a < b)
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value

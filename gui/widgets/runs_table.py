@@ -1,0 +1,182 @@
+"""The table of runs of every page: sorted by value, copied by rows, with a choice of columns in its header.
+
+Facts that are the same for all rows have no column: they stand once in a caption, unless the person asks for theirs.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QMenu, QTableView, QWidget
+
+from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
+from engine.results.compare import Compared
+from gui.widgets.run_cells import RunCells
+from gui.widgets.runs_model import RUN_ROLE, RunsModel, RunsOrder
+from gui.widgets.table_look import dress_table
+
+# The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
+_TYPICAL = {
+    "variant": "●  register-blocked",
+    "block": "32 x 32",
+    "layout": "pitched",
+    KERNEL: "not verified",
+    SPEED_UP: "vs cpu-serial",
+    "proof": "verified, exact",
+    "picture": "4096 x 4096 RGB uint16",
+    "mask": "Gaussian 15 x 15",
+    "border": "replicate",
+    "device": "simulator",
+    "max_error": "Max error",
+}
+_NUMBER = "0.01234"
+
+
+class RunsTable(QTableView):
+    """A table of runs.
+
+    Parameters
+    ----------
+    model : RunsModel
+    name : str
+        For screen readers.
+    shown : mapping of str to bool
+        Columns that are shown, or hidden, at first, whatever their metric says.
+
+    Signals
+    -------
+    copied(int)
+        So many rows lie on the clipboard.
+    baseline_asked(object)
+        The person wants this Measurement as baseline; None: the fastest run of the baseline again.
+    caption_changed(str)
+        What is the same for all rows.
+    """
+
+    copied = Signal(int)
+    baseline_asked = Signal(object)
+    caption_changed = Signal(str)
+
+    def __init__(
+        self,
+        model: RunsModel,
+        name: str,
+        shown: Mapping[str, bool] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._runs = model
+        self._at_first = dict(shown or {})
+        self._wanted: dict[str, bool] = {}
+        self.caption = ""
+        self.order = RunsOrder(self)
+        self.order.setSourceModel(model)
+        self.setModel(self.order)
+        self.setItemDelegate(RunCells(model))
+        dress_table(self, name, [_typical(column) for column in model.columns])
+        self._build()
+        for signal in (model.rowsInserted, model.modelReset):
+            signal.connect(self._show_columns)
+        self._show_columns()
+
+    def runs(self, rows: Sequence[int] = ()) -> list[Compared]:
+        """Return the runs of some rows, or of all, in the order shown."""
+        return [self.order.index(row, 0).data(RUN_ROLE) for row in rows or range(self.order.rowCount())]
+
+    def copy(self) -> None:
+        """Copy the selected rows, or all rows where none is selected, with the columns and in the order shown."""
+        chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
+        runs = self.runs(chosen)
+        QGuiApplication.clipboard().setText(table_text(self._columns_shown(), runs, self._runs.baseline))
+        self.copied.emit(len(runs))
+
+    def show_column(self, key: str, shown: bool) -> None:
+        """Show or hide a column from now on."""
+        self._wanted[key] = shown
+        self._show_columns()
+
+    def column_menu(self) -> QMenu:
+        """Return the choice of columns."""
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        for position, column in enumerate(self._runs.columns):
+            action = menu.addAction(column.header)
+            action.setToolTip(column.explanation)
+            action.setCheckable(True)
+            action.setChecked(not self.isColumnHidden(position))
+            action.toggled.connect(lambda shown, key=column.key: self.show_column(key, shown))
+        menu.addSeparator()
+        menu.addAction("Columns as at first").triggered.connect(self._show_first_columns)
+        return menu
+
+    def run_menu(self, row: int) -> QMenu:
+        """Return what can be done with a run."""
+        menu = QMenu(self)
+        (run,) = self.runs([row])
+        use = menu.addAction("Use as baseline")
+        use.setEnabled(run.result.kernel_ms is not None and self._runs.chosen is not run.result)
+        use.triggered.connect(lambda: self.baseline_asked.emit(run.result))
+        if self._runs.chosen is not None:
+            fastest = menu.addAction(f"Use the fastest run of {self._runs.baseline} as baseline")
+            fastest.triggered.connect(lambda: self.baseline_asked.emit(None))
+        menu.addSeparator()
+        menu.addAction("Copy").triggered.connect(self.copy)
+        return menu
+
+    def event(self, event: QEvent) -> bool:
+        # Ours before any shortcut of the window: here Ctrl+C means rows.
+        if event.type() == QEvent.Type.ShortcutOverride and _is_copy(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if _is_copy(event):
+            self.copy()
+        else:
+            super().keyPressEvent(event)
+
+    def _build(self) -> None:
+        header = self.horizontalHeader()
+        header.setSectionsMovable(True)
+        header.setSortIndicatorClearable(True)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(
+            lambda place: self.column_menu().popup(header.mapToGlobal(place))
+        )
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._open_run_menu)
+        self.setSortingEnabled(True)
+        # As they arrived, until a header is clicked.
+        self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
+
+    def _open_run_menu(self, place: QPoint) -> None:
+        index: QModelIndex = self.indexAt(place)
+        if index.isValid():
+            self.run_menu(index.row()).popup(self.viewport().mapToGlobal(place))
+
+    def _columns_shown(self) -> list[Column]:
+        columns = enumerate(self._runs.columns)
+        return [column for position, column in columns if not self.isColumnHidden(position)]
+
+    def _show_first_columns(self) -> None:
+        self._wanted.clear()
+        self._show_columns()
+
+    def _show_columns(self) -> None:
+        said = repeated(self._runs.columns, self._runs.rows())
+        for position, column in enumerate(self._runs.columns):
+            at_first = self._at_first.get(column.key, column.shown) and column.key not in said
+            self.setColumnHidden(position, not self._wanted.get(column.key, at_first))
+        caption = " · ".join(text for key, text in said.items() if text and not self._wanted.get(key, False))
+        if caption != self.caption:
+            self.caption = caption
+            self.caption_changed.emit(caption)
+
+
+def _typical(column: Column) -> str:
+    return _TYPICAL.get(column.key) or max(column.header, _NUMBER, key=len)
+
+
+def _is_copy(event: QEvent) -> bool:
+    return isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)

@@ -1,0 +1,106 @@
+"""A new metric is one entry: everything that shows numbers of runs finds it by itself."""
+
+import csv
+import json
+
+import pytest
+from PySide6.QtCore import Qt
+
+import engine.commands
+from engine.results import metrics
+from engine.results.compare import compared
+from engine.results.metrics import Metric
+from gui.engine_link.engine_state import EngineState
+from gui.explore.results.metric_plot import MetricPlot
+from gui.explore.results.results_controller import ResultsController
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.results_panel import ResultsPanel
+from gui.matrices.matmul_model import MatmulModel
+from gui.matrices.matmul_state import MatmulState
+from gui.page.messages import Messages
+from tests.gui.made_results import make_workspace
+from tests.made_products import made_product, made_rows
+from tests.made_runs import make_result
+
+TOY = Metric(
+    "toy_rate",
+    "toy rate",
+    "toys/s",
+    "How many toys the run makes per second.",
+    lambda run: 1000.0 / run.result.kernel_ms if run.result.kernel_ms else None,
+    lambda value: f"{value:.1f}",
+)
+
+
+@pytest.fixture(autouse=True)
+def _with_toy(monkeypatch):
+    monkeypatch.setattr(metrics, "METRICS", (*metrics.METRICS, TOY))
+
+
+def test_that_the_command_line_writes_and_prints_it(tmp_path, capsys):
+    out, table = tmp_path / "r.json", tmp_path / "r.csv"
+    cells = ["--variants", "cpu-serial", "--sizes", "8", "--masks", "3", "--budget", "0"]
+    assert engine.commands.main(["bench", *cells, "--out", str(out), "--csv", str(table)]) == 0
+    document = json.loads(out.read_text())
+    assert document["metrics"]["toy_rate"] == {
+        "title": "toy rate", "unit": "toys/s", "explanation": TOY.explanation,
+    }  # fmt: skip
+    (result,) = document["results"]
+    assert result["toy_rate"] == 1000.0 / result["kernel_median_ms"]
+    (row,) = csv.DictReader(table.read_text().splitlines())
+    assert float(row["toy_rate"]) == result["toy_rate"]
+    header, line = capsys.readouterr().out.splitlines()
+    assert "toy rate toys/s" in header
+    assert f"{result['toy_rate']:.1f}" in line
+    assert engine.commands.main(["matmul", "--size", "8", "--variants", "numpy", "--budget", "0"]) == 0
+    assert "toy rate toys/s" in capsys.readouterr().out
+
+
+def test_that_tables_and_tooltips_of_the_window_show_it(qtbot):
+    model = ResultsModel()
+    panel = ResultsPanel(model, make_workspace())
+    model.setParent(panel)
+    qtbot.addWidget(panel)
+    model.add(make_result("tiled", 0.5))
+    state = MatmulState(panel)
+    state.set_counted(tuple(made_product(row) for row in made_rows(state.settings.product, (8,), cuda=True)))
+    for runs, text in ((model, "2000.0"), (MatmulModel(state, panel), "500.0")):
+        at = runs.position("toy_rate")
+        assert runs.headerData(at, Qt.Orientation.Horizontal) == "Toy rate, toys/s"
+        assert runs.headerData(at, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == TOY.explanation
+        assert runs.index(0, at).data() == text
+        assert f"{text} toys/s" in runs.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert not panel.table.isColumnHidden(model.position("toy_rate"))
+    assert "Toy rate, toys/s" in [action.text() for action in panel.table.column_menu().actions()]
+
+
+def test_that_it_can_be_the_axis_of_a_plot(qtbot):
+    model = ResultsModel()
+    plot = MetricPlot(model, "kernel_median_ms", "Plot", "Press Run.")
+    model.setParent(plot)
+    qtbot.addWidget(plot)
+    for variant, kernel_ms in (("naive", 2.0), ("tiled", 0.5)):
+        model.add(make_result(variant, kernel_ms))
+    (action,) = (action for action in plot.axis_button.menu().actions() if "Toy" in action.text())
+    action.trigger()
+    assert plot.accessibleDescription().startswith("naive: 500.0 toys/s; tiled: 2000.0 toys/s")
+    assert plot.caption.text().startswith("Toy rate, toys/s, log scale")
+
+
+@pytest.mark.parametrize("suffix", ["json", "csv"])
+def test_that_the_window_and_the_command_line_write_the_same_of_a_run(qapp, tmp_path, suffix):
+    from engine.results.export import machine_document, results_csv, results_document
+    from engine.results.strict_json import json_text
+
+    results = [make_result("cpu-serial", 20.0), make_result("tiled", 0.5)]
+    model, path = ResultsModel(), tmp_path / f"window.{suffix}"
+    for result in results:
+        model.add(result)
+    ResultsController(model, EngineState(), Messages()).export(path)
+    runs = compared(results, "cpu-serial")
+    if suffix == "csv":
+        assert path.read_bytes().decode() == results_csv(runs, "cpu-serial")
+        return
+    written = json.loads(path.read_text())
+    machine = machine_document([], results[0].environment.versions, results[0].environment.commit)
+    assert written == json.loads(json_text(results_document(runs, "cpu-serial", machine)))
