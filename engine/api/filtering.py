@@ -15,11 +15,15 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.executor import executor_for
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.results.measurement import RunResult
 from engine.run.arguments import Image, as_array, as_number, as_seconds
-from engine.run.measure import Outcome, device_for, filter_once, measure
+from engine.run.device_choice import device_for
+from engine.run.executor import outcome_of
+from engine.run.filtering import FilterJob, filter_job
+from engine.run.measure import Outcome, compute
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import as_samples, describe_problem, result_dtype_for
 from engine.tasks.filtering.problem import Problem
@@ -253,15 +257,11 @@ class Request:
         """Return the filtered picture, unverified (in the simulator it is verified all the same)."""
         if own_process_needed(self.device):
             return self.measure(SamplingPlan()).values
-        values = filter_once(
-            self.choice,
-            self.problem,
-            self.mask,
-            self.samples,
-            backend(self.device.key),
-            layout=self.layout,
-        )
-        return values.reshape(self.shape)
+        return compute(self.job(), backend(self.device.key)).reshape(self.shape)
+
+    def job(self) -> FilterJob:
+        """Return what the pipeline is to compute."""
+        return filter_job(self.choice, self.problem, self.mask, self.samples, layout=self.layout)
 
     def measure(self, plan: SamplingPlan) -> Applied:
         """Return the filtered picture with its proof and its times.
@@ -274,24 +274,9 @@ class Request:
         """
         return as_applied(self.outcome(plan), self.shape)
 
-    def outcome(self, plan: SamplingPlan, *, seed: int = 0) -> Outcome:
+    def outcome(self, plan: SamplingPlan) -> Outcome:
         """Return what came of the run, a failure too; in the simulator nothing is sampled."""
-        if own_process_needed(self.device):
-            from engine.simulator.filtering import measure_in_simulator
-
-            return measure_in_simulator(
-                self.choice, self.problem, self.mask, self.samples, seed=seed, layout=self.layout
-            )
-        return measure(
-            self.choice,
-            self.problem,
-            self.mask,
-            self.samples,
-            backend(self.device.key),
-            plan,
-            seed=seed,
-            layout=self.layout,
-        )
+        return outcome_of(self.job(), self.device, plan, executor_for)
 
 
 def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:

@@ -7,7 +7,7 @@ the thread that reads the pipe.
 from collections.abc import Callable
 from typing import Any
 
-from engine.host import course_jobs, jobs, matmul_jobs
+from engine.host import course_jobs, executor, jobs, matmul_jobs
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.protocol import CheckVariants, OpenPicture, Preview, Report, Run, SaveResult
@@ -26,4 +26,5 @@ HANDLERS: dict[type[Request], Handler] = {
     SaveCourse: course_jobs.save_course,
     CountMatmul: matmul_jobs.count_matmul,
     RunMatmul: matmul_jobs.run_matmul,
+    executor.Call: executor.call,
 }

@@ -13,17 +13,20 @@ EXPECTED_MATRICES_S = 2.0
 def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, ...]:
     """Return what can be counted of every cell, and why those that cannot run cannot."""
     # The host is up before anybody asks for matrices.
-    from engine.run.product_cells import cells_of, counted_cell
+    from engine.run.product import product_jobs
+    from engine.run.sweep import counted
     from engine.variants.matmul.registry import MATMUL_VARIANTS
 
-    cells = cells_of([request.product], MATMUL_VARIANTS, request.tiles)
-    return tuple(counted_cell(cell, request.device) for cell in cells)
+    jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, unmade=True)
+    return tuple(counted(job, request.device) for job in jobs)
 
 
 def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
     """Multiply once in one way, verified and timed; a request that was stopped ends between launches and samples."""
     from engine.device.devices import backend
-    from engine.run.measure_product import device_for, measure
+    from engine.run.device_choice import device_for
+    from engine.run.measure import measure
+    from engine.run.product import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
     from engine.variants.matmul.registry import matmul_variant
 
@@ -36,13 +39,7 @@ def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
     def checkpoint(step: Step) -> None:
         report(Progress(step.stage, step.fraction, step.expected_s))
 
-    return measure(
-        variant,
-        variant.default_tile if request.tile is None else request.tile,
-        a,
-        b,
-        backend(device.key),
-        SamplingPlan(budget_s=request.budget_s),
-        checkpoint=checkpoint,
-        seed=request.seed,
-    ).result
+    tile = variant.default_tile if request.tile is None else request.tile
+    job = product_job(variant, tile, a, b, seed=request.seed)
+    plan = SamplingPlan(budget_s=request.budget_s)
+    return measure(job, backend(device.key), plan, checkpoint=checkpoint).result

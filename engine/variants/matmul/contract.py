@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
-from engine.geometry.block import Limits
+from engine.geometry.block import Block, Limits
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import DEFAULT_TILE, TileRefusal
 from engine.tasks.work import Work
@@ -55,3 +55,13 @@ class MatmulVariant:
     passes: Callable[[MatrixProduct, int], tuple[Pass, ...]] = lambda product, tile: ()
     default_tile: int = DEFAULT_TILE
     uses_tile: bool = True
+
+    @property
+    def uses_block(self) -> bool:
+        """Whether it has a block: its tile, squared."""
+        return self.uses_tile
+
+    @property
+    def default_block(self) -> Block:
+        """The block that is used where nobody chose."""
+        return Block(self.default_tile, self.default_tile)

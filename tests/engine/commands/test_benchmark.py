@@ -7,11 +7,11 @@ import pytest
 
 import engine.commands
 from engine.api.filtering import Request
-from engine.commands.sweep import Sweep
 from engine.errors import DeviceFault
 from engine.geometry.border import Border
 from engine.results.read import result_from_json
-from engine.run.grid_mask import GridMask
+from engine.run.filter_sweep import GridMask, Sweep
+from engine.run.filtering import random_picture
 from engine.variants.registry import variant
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
@@ -304,12 +304,15 @@ def _sweep(**changes):
 
 
 def test_that_a_seed_names_picture_and_weights():
-    sweep = _sweep()
-    assert np.array_equal(sweep.picture(9, 5), sweep.picture(9, 5))
-    assert not np.array_equal(sweep.picture(9, 5), _sweep(seed=8).picture(9, 5))
-    assert (sweep.picture(9, 5).shape, sweep.picture(9, 5).dtype) == ((5, 9, 3), np.uint8)
-    assert sweep.picture(99, 99).max() == 255
-    floats = _sweep(dtype="float32").picture(64, 64)
+    shape = 5, 9, 3
+    assert np.array_equal(random_picture(shape, "uint8", 7), random_picture(shape, "uint8", 7))
+    assert not np.array_equal(random_picture(shape, "uint8", 7), random_picture(shape, "uint8", 8))
+    assert (random_picture(shape, "uint8", 7).shape, random_picture(shape, "uint8", 7).dtype) == (
+        shape,
+        np.uint8,
+    )
+    assert random_picture((99, 99, 1), "uint8", 7).max() == 255
+    floats = random_picture((64, 64, 1), "float32", 7)
     assert floats.dtype == np.float32
     assert (floats.min() >= 0, floats.max() < 1) == (True, True)
     random = GridMask(2, 5)

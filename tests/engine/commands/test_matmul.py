@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 import engine.commands
-import engine.commands.sweep_product
 import engine.variants.matmul.registry
 from engine.errors import DeviceFault, DeviceUnavailable
+from engine.host.executor import SimulatorExecutor
 from engine.results.metrics import number_of
 from engine.results.read import result_from_json
 from engine.run import measure_product
@@ -139,10 +139,10 @@ def test_that_a_wrong_product_has_status_4_and_no_speed(command, monkeypatch, tm
 def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written(
     command, monkeypatch, tmp_path
 ):
-    def lose(variant, tile, a, b, *, seed=0):
+    def lose(executor, function, *arguments):
         raise DeviceFault("cuda:0", "illegal address", "Start again.")
 
-    monkeypatch.setattr(engine.commands.sweep_product, "multiply_in_simulator", lose)
+    monkeypatch.setattr(SimulatorExecutor, "submit", lose)
     left = []
     monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
     out = tmp_path / "r.json"
