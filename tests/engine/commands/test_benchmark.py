@@ -1,18 +1,15 @@
 import csv
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import engine.commands
-from engine.api.filtering import Request
 from engine.errors import DeviceFault
-from engine.geometry.border import Border
+from engine.host.executor import SimulatorExecutor
 from engine.results.read import result_from_json
-from engine.run.filter_sweep import GridMask, Sweep
+from engine.run.filter_sweep import GridMask
 from engine.run.filtering import random_picture
-from engine.variants.registry import variant
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
 
@@ -224,15 +221,10 @@ def test_that_a_result_that_is_wrong_has_status_4_and_is_written_without_speed(
 def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written(
     command, monkeypatch, tmp_path
 ):
-    outcome = Request.outcome
+    def lose(executor, function, *arguments):
+        raise DeviceFault("cuda:0", "illegal address", "Start again.")
 
-    def lose(self, plan, *, seed=0):
-        if self.choice.variant.key == "naive":
-            raise DeviceFault("cuda:0", "illegal address", "Start again.")
-        assert self.choice.variant.device == "cpu"
-        return outcome(self, plan, seed=seed)
-
-    monkeypatch.setattr(Request, "outcome", lose)
+    monkeypatch.setattr(SimulatorExecutor, "submit", lose)
     left = []
     monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
     out = tmp_path / "r.json"
@@ -294,13 +286,6 @@ def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_pat
     monkeypatch.setattr("engine.commands.benchmark.measured", None)  # any work would fail
     options = [option.replace("{folder}", str(tmp_path)) for option in options]
     refused("bench", "--out", tmp_path / "r.json", *options, status=status, says=says)
-
-
-def _sweep(**changes):
-    sweep = Sweep(
-        (variant("naive"),), [(8, 8)], [GridMask(3, 3)], [], Border.ZERO, "auto", 3, "uint8", 7, 0.1
-    )
-    return replace(sweep, **changes)
 
 
 def test_that_a_seed_names_picture_and_weights():
