@@ -10,7 +10,7 @@ from engine.errors import DeviceFault, DeviceUnavailable
 from engine.host.executor import SimulatorExecutor
 from engine.results.metrics import number_of
 from engine.results.read import result_from_json
-from engine.run import measure_product
+from engine.run import device_choice
 from engine.variants.matmul.registry import matmul_variant
 
 
@@ -31,7 +31,7 @@ def no_gpu(monkeypatch):
             raise DeviceUnavailable(f"device '{key}'", "No NVIDIA driver was found.", "Install one.")
         return named("cpu" if key == "auto" else key)
 
-    monkeypatch.setattr(measure_product, "device_named", refuse)
+    monkeypatch.setattr(device_choice, "device_named", refuse)
 
 
 def test_that_without_a_gpu_the_counted_cells_are_there_and_the_measured_say_why_not(
