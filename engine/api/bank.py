@@ -78,7 +78,7 @@ def apply_bank(
     first = _request(image, bank, border, cval, implicit_gemm.VARIANT.key, block, device, layout)
     # The request's own choice is the variant for one mask, and its default block that for one mask.
     chosen = None if block is None else first.choice.block
-    job = bank_job(bank, first.problem, first.samples, block=chosen, layout=first.layout)
+    job = bank_job(bank, first.problem, first.samples, block=chosen, layout=first.asked.layout)
     outcome = outcome_of(job, first.device, SamplingPlan(budget_s=budget_s), executor_for)
     return as_applied(outcome, (len(bank), *first.shape))
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
 from engine.device.backend import Backend
-from engine.device.devices import backend, device_named, devices
-from engine.device_info import AUTO
+from engine.device.devices import backend, devices
 from engine.errors import EngineError, UnsupportedVariant
 from engine.files.output_checks import check_other_file
 from engine.host import shared
@@ -40,15 +39,15 @@ from engine.image.result_picture import finished_picture, lost_values
 from engine.image.samples import open_sample
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.run.device_choice import device_for
-from engine.run.filtering import filter_job, refuse_strange_samples, refuse_unsuitable
+from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
 from engine.run.measure import compute, measure
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem, result_dtype_for
+from engine.run.resolved import ResolvedFilter
 from engine.run.sampling import Step
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import choose
 from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS, variant
+from engine.variants.registry import VARIANTS
 
 
 def ready() -> Ready:
@@ -193,16 +192,9 @@ class _ResolvedJob:
 
     def __init__(self, asked: FilterJob) -> None:
         self._asked = asked
-        samples = shared.attach(asked.picture.pixels)
-        problem = _problem(asked, samples)
-        device = (
-            device_named(asked.device)
-            if asked.variant == AUTO
-            else device_for(variant(asked.variant), asked.device)
-        )
-        choice = choose(asked.variant, problem, asked.mask, asked.block, device)
-        self.job = filter_job(choice, problem, asked.mask, samples, layout=asked.layout)
-        self.backend: Backend = backend(device.key)
+        resolved = ResolvedFilter(asked, shared.attach(asked.picture.pixels))
+        self.job = resolved.job()
+        self.backend: Backend = backend(resolved.device.key)
 
     def shared_result(self) -> "_SharedResult":
         """Return shared memory for the result and its levels, taken back unless it is handed over."""

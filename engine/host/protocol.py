@@ -10,13 +10,11 @@ from typing import ClassVar
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import CodeNotKept, EngineError
 from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.host.queue_policy import QueuePolicy
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
-from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
+from engine.tasks.filtering.request import FilterRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,39 +79,19 @@ class PictureHandle:
         return self.pixels.shape[2]
 
 
-@dataclass(frozen=True, slots=True)
-class FilterJob:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterJob(FilterRequest):
     """Everything that one filtering depends on.
 
     Parameters
     ----------
     picture : PictureHandle
-    mask : Mask
-        As it is to be applied: flipped and normalised already where the person asked for that.
-    variant : str
-        Key, or "auto".
-    block : Block, optional
-        None: the variant's default.
-    device : str
-        "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works.
     range_mode : str
         How results outside the picture's range are shown: a key of `engine.image.convert.RANGE_MODES`.
-    layout : Layout
-        Of the rows on a CUDA device.
-    result_type : str
-        What the kernel writes: "float32", or "same": samples of the picture's type.
     """
 
     picture: PictureHandle
-    mask: Mask
-    border: Border = Border.ZERO
-    cval: float = 0.0
-    variant: str = "auto"
-    block: Block | None = None
-    device: str = "auto"
     range_mode: str = "clip"
-    layout: Layout = Layout.PITCHED
-    result_type: str = "float32"
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,11 @@ class Stream:
             is_elsewhere = own_process_needed(request.device)
             machine = CpuBackend() if is_elsewhere else backend(request.device.key)
             machine.activate()
-            spans, clock, ring = run_in_order(works, machine, request.layout, self._finished), "host clock", 1
+            spans, clock, ring = (
+                run_in_order(works, machine, request.asked.layout, self._finished),
+                "host clock",
+                1,
+            )
             self._end_s = time.perf_counter()
         return Timeline(
             device=request.device.key,
@@ -152,7 +156,7 @@ class Stream:
         with cuda_errors_in_words("filtering in chunks"):
             self._activate = backend(request.device.key).activate
             self._activate()
-            lanes = CudaLanes(request.layout)
+            lanes = CudaLanes(request.asked.layout)
             try:
                 pipeline = Pipeline(lanes, self._ring, time.perf_counter())
                 pipeline.run(works, self._finished)
@@ -232,7 +236,7 @@ class Stream:
         """
         device = request.device
         problem = replace(request.problem, height=max(band.rows for band in bands))
-        choice = choose(self._key, problem, self._mask, request.block, device)
+        choice = choose(self._key, problem, self._mask, request.asked.block, device)
         if choice.variant.band_invariant:
             return choice
         for key in DIRECT[device.kind] if self._key == AUTO else ():
@@ -252,7 +256,7 @@ class Stream:
         if prepared is None:
             refuse_unsuitable(choice.variant, problem, self._mask, choice.block, request.device)
             if own_process_needed(request.device):
-                prepared = _InSimulator(choice, problem, self._mask, request.layout)
+                prepared = _InSimulator(choice, problem, self._mask, request.asked.layout)
             else:
                 prepared = choice.variant.prepare(problem, self._mask, choice.block)
         self._prepared[key] = prepared

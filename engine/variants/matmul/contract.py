@@ -37,7 +37,7 @@ class MatmulVariant:
         The kernels with their arguments, one a launch; empty on the CPU.
     default_tile : int
         What is used where nobody chose.
-    uses_tile : bool
+    uses_block : bool
         Whether the tile changes how the variant runs.
     """
 
@@ -54,12 +54,7 @@ class MatmulVariant:
     )
     passes: Callable[[MatrixProduct, int], tuple[Pass, ...]] = lambda product, tile: ()
     default_tile: int = DEFAULT_TILE
-    uses_tile: bool = True
-
-    @property
-    def uses_block(self) -> bool:
-        """Whether it has a block: its tile, squared."""
-        return self.uses_tile
+    uses_block: bool = True
 
     @property
     def default_block(self) -> Block:

@@ -63,6 +63,6 @@ def test_that_the_simulator_proves_and_does_not_time() -> None:
     product = MatrixProduct(6, 5, 4)
     job = product_job(matmul_variant("matmul-tiled"), 3, *random_matrices(product, 2))
     result = outcome_of(job, device_named("simulator"), NO_SAMPLES, executor_for).result
-    assert (result.device, result.tile, result.product) == ("simulator", 3, product)
+    assert (result.device, result.tile, result.problem) == ("simulator", 3, product)
     assert result.is_proven
     assert result.timing is None

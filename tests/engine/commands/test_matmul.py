@@ -24,7 +24,7 @@ def _strict(text):
 @pytest.fixture
 def no_gpu(monkeypatch):
     """Make this a machine without a CUDA device, whatever it is."""
-    named = measure_product.device_named
+    named = device_choice.device_named
 
     def refuse(key):
         if key.startswith("cuda"):
@@ -178,7 +178,7 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
     ids=lambda value: " ".join(value) if isinstance(value, tuple) and value[0].startswith("--") else "",
 )
 def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_path, options, status, says):
-    monkeypatch.setattr("engine.commands.matmul.measured", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.matmul.sweep", None)  # any work would fail
     options = [option.replace("{folder}", str(tmp_path)) for option in options]
     refused("matmul", "--out", tmp_path / "r.json", *options, status=status, says=says)
 

@@ -57,7 +57,10 @@ def tiny(calm: Watched, tmp_path_factory: pytest.TempPathFactory) -> PictureHand
 
 def job_of(picture: PictureHandle, mask: Mask = SMOOTH, **more: object) -> FilterJob:
     return FilterJob(
-        picture, mask, border=Border.MIRROR, **{"variant": "cpu-parallel", "device": "cpu", **more}
+        picture=picture,
+        mask=mask,
+        border=Border.MIRROR,
+        **{"variant": "cpu-parallel", "device": "cpu", **more},
     )
 
 

@@ -51,7 +51,7 @@ class Served:
     def question(self, number: int) -> ToHost:
         picture = SharedArray("none", (1, 1, 1), "uint8")
         handle = PictureHandle(picture, None, ScreenLevels(()), "none", "none")
-        return ToHost(number, CheckVariants(FilterJob(handle, Mask([[1]]))))
+        return ToHost(number, CheckVariants(FilterJob(picture=handle, mask=Mask([[1]]))))
 
     def tell(self, *messages: object) -> None:
         for message in messages:
