@@ -56,7 +56,7 @@ class SimulatorExecutor(Executor):
 
     def __init__(self) -> None:
         self._client = EngineClient()
-        atexit.register(self._client.shutdown)
+        atexit.register(self.shutdown)
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
         """Ask for a call; a future that is cancelled stops it at its next step."""
@@ -64,6 +64,10 @@ class SimulatorExecutor(Executor):
         future = self._client.submit(Call(function, arguments))
         future.add_done_callback(self._stop_cancelled)
         return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the process; calls that are not answered fail as cancelled."""
+        self._client.shutdown()
 
     def _stop_cancelled(self, future: Future[Any]) -> None:
         if future.cancelled():

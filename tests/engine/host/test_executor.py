@@ -109,7 +109,7 @@ def pid_of_host(checkpoint):
 def executor():
     executor = SimulatorExecutor()
     yield executor
-    executor._client.shutdown()
+    executor.shutdown()
 
 
 def test_that_a_killed_host_is_told_in_words_and_the_next_call_has_a_new_one(executor):
@@ -148,7 +148,7 @@ def test_that_a_python_that_cannot_be_started_is_told_in_words(monkeypatch, tmp_
         with pytest.raises(HostLost, match=r"The simulator's process ended: .*No such file"):
             executor.submit(pid_of_host).result(PATIENCE_S)
     finally:
-        executor._client.shutdown()
+        executor.shutdown()
 
 
 @pytest.mark.parametrize(
