@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.commands import benchmark, matmul
+from engine.commands import measuring
 from engine.commands.interrupt import report_interrupt
 
 
@@ -10,27 +10,23 @@ def pressed(*arguments, **named):
     raise KeyboardInterrupt
 
 
-def stopped_after(show, most):
-    """Return a progress whose line number `most` is the last one before Ctrl+C."""
+def stop_after(monkeypatch, most):
+    """Press Ctrl+C where line number `most` + 1 of the progress would be told."""
+    told, tell = [], measuring.tell
 
-    def make(*arguments):
-        shown, lines = [], show(*arguments)
+    def tell_or_stop(line):
+        if len(told) == most:
+            raise KeyboardInterrupt
+        told.append(line)
+        tell(line)
 
-        def one(result):
-            if len(shown) == most:
-                raise KeyboardInterrupt
-            shown.append(result)
-            lines(result)
-
-        return one
-
-    return make
+    monkeypatch.setattr(measuring, "tell", tell_or_stop)
 
 
 def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, monkeypatch, tmp_path):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
     out.write_text("old")
-    monkeypatch.setattr(benchmark, "_show_progress", stopped_after(benchmark._show_progress, 1))
+    stop_after(monkeypatch, 1)
     cells = ("--variants", "cpu-serial", "--sizes", "9", "--masks", "1,2,3", "--budget", "0")
     answer = command("bench", *cells, "--out", out, "--csv", csv)
     assert (answer.status, answer.out) == (130, "")
@@ -45,7 +41,7 @@ def test_that_a_bench_that_is_stopped_between_its_files_says_which_one_is_there(
     command, monkeypatch, tmp_path
 ):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
-    monkeypatch.setattr(benchmark, "results_csv", pressed)
+    monkeypatch.setattr(measuring, "results_csv", pressed)
     cells = ("--variants", "cpu-serial", "--sizes", "9", "--masks", "1", "--budget", "0")
     answer = command("bench", *cells, "--out", out, "--csv", csv)
     assert answer.status == 130
@@ -56,7 +52,7 @@ def test_that_a_bench_that_is_stopped_between_its_files_says_which_one_is_there(
 
 
 def test_that_a_stopped_matmul_without_files_says_what_was_done(command, monkeypatch):
-    monkeypatch.setattr(matmul, "_show_progress", stopped_after(matmul._show_progress, 0))
+    stop_after(monkeypatch, 0)
     answer = command("matmul", "--size", "4", "--variants", "numpy", "--budget", "0")
     assert (answer.status, answer.out, answer.err) == (130, "", "Stopped: 1 of 1 cells done.\n")
 
