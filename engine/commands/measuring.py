@@ -45,7 +45,8 @@ def measure_cells(
     cells : int
         How many there are.
     measure : callable
-        Called with what to call after each cell; returns the results, and the fault if a device was lost on the way.
+        Called with what to call after each cell; returns the results, and the fault if a device was lost on
+        the way.
     name : callable of Measurement
         What the progress calls a run.
     look_for_devices : callable

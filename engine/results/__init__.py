@@ -1,1 +1,1 @@
-"""What a run leaves behind: the measurement, its metrics, and the files that it is written to and read from."""
+"""What a run leaves behind: the measurement, its metrics, the files that it is written to and read from."""

@@ -1,4 +1,4 @@
-"""Columns of the tables of runs, the same for the window and the command line: facts in words, and every metric."""
+"""Columns of the tables of runs, for the window and the command line: facts in words, and every metric."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Column:
 
 
 def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
-    """Return every column of the runs of a task: those of `first`, then the other metrics, then the other facts."""
+    """Return every column of a task: those of `first`, then the other metrics, then the other facts."""
     found = {metric.key: _column(metric) for metric in metrics_of(task)}
     found |= {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
     order = dict.fromkeys((*(key for key in first if key in found), *found))
@@ -107,7 +107,7 @@ def mask_text(result: Measurement[Problem]) -> str:
 
 
 def layout_suffix(result: Measurement[Problem]) -> str:
-    """Return what tells a run with packed rows from one with pitched rows, which are the rule and go without saying."""
+    """Return " (packed)" for a run with packed rows; pitched ones are the rule and go without saying."""
     return " (packed)" if result.layout == "packed" else ""
 
 
@@ -132,109 +132,52 @@ def _threads(run: Compared) -> float | None:
     return float(run.result.block.threads) if run.result.block else None
 
 
-def _variant_text(run: Compared) -> str:
+def variant_name(result: Measurement[Any]) -> str:
     """Return the key; NumPy's product by its title, which says that it is a BLAS."""
-    of_product = run.result.task == "product"
-    return run.result.title if of_product and run.result.block is None else run.result.variant
+    return result.title if result.task == "product" and result.block is None else result.variant
 
 
 _FILTERING, _PRODUCT = ("filtering",), ("product",)
 
+# fmt: off
 FACTS: tuple[Column, ...] = (
-    Column(
-        "picture",
-        "Picture, px",
-        "Width x height, colours and sample type; that of the results where it is not float32. Sorted by the number of samples.",
-        lambda run: run.result.problem.picture_text,
-        lambda run: run.result.problem.samples,
-        tasks=_FILTERING,
-        caption="{}",
-        of_problem=True,
-    ),
-    Column(
-        "mask",
-        "Mask",
-        "Name and rows x columns of the mask. Sorted by the number of cells.",
-        lambda run: mask_text(run.result),
-        lambda run: run.result.problem.taps,
-        tasks=_FILTERING,
-        caption="mask {}",
-        of_problem=True,
-    ),
-    Column(
-        "border",
-        "Border",
-        "The rule for cells outside the picture.",
-        lambda run: str(run.result.problem.border),
-        tasks=_FILTERING,
-        caption="border {}",
-        of_problem=True,
-    ),
-    Column(
-        "product",
-        "Rows x inner x columns",
-        "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
-        lambda run: run.result.problem.size_text,
-        lambda run: run.result.problem.multiply_adds,
-        tasks=_PRODUCT,
-        caption="{}",
-        of_problem=True,
-    ),
-    Column(
-        "variant",
-        "Variant",
-        "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
-        _variant_text,
-    ),
-    Column(
-        "block",
-        "Block",
-        "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
-        lambda run: str(run.result.block or MISSING),
-        _threads,
-        tasks=_FILTERING,
-    ),
-    Column(
-        "tile",
-        "Tile",
-        "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
-        lambda run: str(run.result.tile or MISSING),
-        _threads,
-        tasks=_PRODUCT,
-    ),
-    Column(
-        "layout",
-        "Rows",
-        "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or packed, each right "
-        "after the one before. On the CPU they are always packed.",
-        lambda run: run.result.layout or MISSING,
-        tasks=_FILTERING,
-        caption="{} rows",
-    ),
+    Column("picture", "Picture, px",
+           "Width x height, colours and sample type; that of the results where it is not float32. Sorted by "
+           "the number of samples.",
+           lambda run: run.result.problem.picture_text, lambda run: run.result.problem.samples,
+           tasks=_FILTERING, caption="{}", of_problem=True),
+    Column("mask", "Mask", "Name and rows x columns of the mask. Sorted by the number of cells.",
+           lambda run: mask_text(run.result), lambda run: run.result.problem.taps,
+           tasks=_FILTERING, caption="mask {}", of_problem=True),
+    Column("border", "Border", "The rule for cells outside the picture.",
+           lambda run: str(run.result.problem.border),
+           tasks=_FILTERING, caption="border {}", of_problem=True),
+    Column("product", "Rows x inner x columns",
+           "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
+           lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
+           tasks=_PRODUCT, caption="{}", of_problem=True),
+    Column("variant", "Variant",
+           "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
+           lambda run: variant_name(run.result)),
+    Column("block", "Block", "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
+           lambda run: str(run.result.block or MISSING), _threads, tasks=_FILTERING),
+    Column("tile", "Tile",
+           "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
+           lambda run: str(run.result.tile or MISSING), _threads, tasks=_PRODUCT),
+    Column("layout", "Rows",
+           "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or "
+           "packed, each right after the one before. On the CPU they are always packed.",
+           lambda run: run.result.layout or MISSING, tasks=_FILTERING, caption="{} rows"),
     Column("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
-    Column(
-        "run",
-        "Run",
-        "Number of the run, in the order in which they arrived.",
-        lambda run: str(run.number),
-        lambda run: run.number,
-        shown=False,
-    ),
-    Column(
-        "baseline_run",
-        "Baseline run",
-        "Number of the run that the speed-up is against.",
-        lambda run: str(run.baseline_run or MISSING),
-        lambda run: run.baseline_run,
-        shown=False,
-    ),
-    Column(
-        "proof",
-        "Proof",
-        "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
-        lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof,
-    ),
+    Column("run", "Run", "Number of the run, in the order in which they arrived.",
+           lambda run: str(run.number), lambda run: run.number, shown=False),
+    Column("baseline_run", "Baseline run", "Number of the run that the speed-up is against.",
+           lambda run: str(run.baseline_run or MISSING), lambda run: run.baseline_run, shown=False),
+    Column("proof", "Proof",
+           "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
+           lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof),
 )
+# fmt: on
 
 
 def _refuted(run: Compared) -> bool:

@@ -1,9 +1,10 @@
 """Which runs may be compared, and the one definition of speed-up.
 
-A speed-up is the baseline's median kernel time over that of the run. Two runs are compared if they share the task, the
-problem (size, channels, types of operands and results, border with its value, anchor), the weights and the layout of
-rows; on the CPU rows have one layout only, so such a run is compared with either. Of the named baseline's runs of a
-problem the fastest verified one counts; a run that was chosen itself counts on its own problem instead.
+A speed-up is the baseline's median kernel time over that of the run. Two runs are compared if they share the
+task, the problem (size, channels, types of operands and results, border with its value, anchor), the weights
+and the layout of rows; on the CPU rows have one layout only, so such a run is compared with either. Of the
+named baseline's runs of a problem the fastest verified one counts; a run that was chosen itself counts on its
+own problem instead.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -15,8 +16,8 @@ from engine.results.measurement import Measurement
 
 Run = Measurement[Any]
 SPEED_UP_OF = (
-    "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, types, weights, "
-    "anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
+    "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, types, "
+    "weights, anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
 )
 """The definition, for the reader of a file or a tooltip."""
 

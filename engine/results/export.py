@@ -1,4 +1,4 @@
-"""The files of results, of the window and of the command line alike: strict JSON with every sample, CSV for spreadsheets."""
+"""The files of results, of window and command line alike: JSON with every sample, CSV for spreadsheets."""
 
 import csv
 import io
@@ -86,8 +86,8 @@ def results_document(
 def results_csv(runs: Sequence[Compared], baseline: str) -> str:
     """Return runs as CSV with units in the header; raw samples are in the JSON only.
 
-    Times stand only where they are a speed (verified, not simulated); a cell without a value is empty, and `status`
-    says why. Text that a spreadsheet could take for a formula gets a leading '.
+    Times stand only where they are a speed (verified, not simulated); a cell without a value is empty, and
+    `status` says why. Text that a spreadsheet could take for a formula gets a leading '.
     """
     rows = [_row(run, baseline) for run in runs]
     header = list(dict.fromkeys(name for row in rows for name in row))

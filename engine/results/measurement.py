@@ -61,9 +61,11 @@ class Timing:
     kernel : Spread
         The filtering alone: device events on CUDA, the host's clock on the CPU.
     end_to_end : Spread
-        From the picture in the host's memory to the result there: copies and kernel, nothing compiled or allocated.
+        From the picture in the host's memory to the result there: copies and kernel, nothing compiled or
+        allocated.
     compile_ms, allocate_ms : float
-        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
+        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's
+        buffers.
     host_to_device, device_to_host : Spread, optional
         The two copies; None on the CPU, which needs none.
     clock : str
@@ -152,8 +154,8 @@ class Measurement(Generic[P]):
     failure : str
         What, why and what to do, in one line; empty if the run succeeded.
     refused : bool
-        Whether the failure is that this cannot be done (the variant with that mask, that block, that device), so that
-        nothing was tried.
+        Whether the failure is that this cannot be done (the variant with that mask, that block, that device),
+        so that nothing was tried.
     chosen_because : str
         The planner's reason where `auto` was asked for.
     seed : int
@@ -165,8 +167,8 @@ class Measurement(Generic[P]):
     mask_name : str
         Of a filter.
     weights_digest : str, optional
-        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not known, as in
-        files of version 1.
+        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not
+        known, as in files of version 1.
     """
 
     variant: str
@@ -203,7 +205,7 @@ class Measurement(Generic[P]):
 
     @property
     def kernel_ms(self) -> float | None:
-        """Median kernel time, ms, where it is a speed; None for a run that failed, is not verified, or was simulated."""
+        """Median kernel time, ms; None for a run that failed, is not verified, or was simulated."""
         if self.timing is None or not self.is_proven or self.device == SIMULATOR:
             return None
         return self.timing.kernel.median_ms
@@ -247,7 +249,7 @@ class Measurement(Generic[P]):
         return "simulated" if self.device == SIMULATOR else "not timed"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the result as plain data for JSON: raw samples, medians, proof, machine, versions, problem."""
+        """Return plain data for JSON: raw samples, medians, proof, machine, versions, problem."""
         data = {"task": self.task} | dataclasses.asdict(self)
         data["problem"] = {
             name: str(value) if isinstance(value, Enum) else value for name, value in data["problem"].items()
@@ -264,5 +266,5 @@ if TYPE_CHECKING:
     RunResult = Measurement[Problem]
     ProductResult = Measurement[MatrixProduct]
 else:
-    # `isinstance(result, engine.RunResult)` is asked by scripts, and a class with its parameter cannot answer.
+    # Scripts ask `isinstance(result, engine.RunResult)`; a class with its parameter cannot answer.
     RunResult = ProductResult = Measurement

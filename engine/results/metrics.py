@@ -173,8 +173,8 @@ def _work(read: Callable[[Work], float]) -> Callable[[Compared], Number]:
     return lambda run: read(run.result.work) if run.result.work else None
 
 
-def _counts(name: str, title: str, explanation: str, *, bytes_too: bool = False) -> Iterable[Metric]:
-    """Yield a count of the model of work, and the same per value that is computed."""
+def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) -> Iterable[Metric]:
+    """Yield a count of the model of work, and where it is wanted the same per value that is computed."""
 
     def of(work: Work) -> int:
         count: int = getattr(work, name)
@@ -186,166 +186,75 @@ def _counts(name: str, title: str, explanation: str, *, bytes_too: bool = False)
     told = f"Model, before any cache: {explanation}"
     key = f"model_{name}"
     yield Metric(key, title, "", f"{told}.", _work(of), count_text, shown=False)
-    if not bytes_too:
-        per_value = f"{title} per output value"
+    if per_value:
         explained = f"{told}, per sample or element of the result."
-        yield Metric(f"{key}_per_value", per_value, "", explained, each, rate_text, of=key, shown=False)
+        of_each = f"{title} per output value"
+        yield Metric(f"{key}_per_value", of_each, "", explained, each, rate_text, of=key, shown=False)
 
 
 _PRODUCT = ("product",)
 
+# fmt: off
 METRICS: tuple[Metric, ...] = (
-    *_durations(
-        "kernel",
-        "kernel",
-        "the kernel alone, without copies and compilation.",
-        ("median", "p20", "p80"),
-    ),
-    *_durations(
-        "end_to_end",
-        "end to end",
-        "the way from the operands in the host's memory to the result there: copies and kernel.",
-        ("median",),
-    ),
-    Metric(
-        "gflops",
-        "GFLOPS",
-        "GFLOPS",
-        "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
-        gflops,
-        rate_text,
-        _PRODUCT,
-    ),
-    Metric(
-        "cgma_flop_per_load",
-        "CGMA",
-        "",
-        "Compute to global memory access: operations of the product per load from global memory, counted from the kernel's "
-        "source; zeros that fill a tile do not count. Unknown for a BLAS.",
-        _cgma,
-        rate_text,
-        _PRODUCT,
-    ),
-    Metric(
-        "lecture_limit_gflops",
-        f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s",
-        "GFLOPS",
-        f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × CGMA. The lecture "
-        f"prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
-        lambda run: _limit(run, LECTURE_BANDWIDTH_GB_S),
-        rate_text,
-        _PRODUCT,
-    ),
-    Metric(
-        "bandwidth_limit_gflops",
-        "GFLOPS limit here",
-        "GFLOPS",
-        "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are left out.",
-        _limit_here,
-        rate_text,
-        _PRODUCT,
-    ),
-    Metric(
-        "share_of_limit",
-        "reached",
-        "",
-        "Measured GFLOPS over the limit here. Over 100 % where caches serve what is counted as loads.",
-        _share_of_limit,
-        percent_text,
-        _PRODUCT,
-    ),
+    *_durations("kernel", "kernel", "the kernel alone, without copies and compilation.",
+                ("median", "p20", "p80")),
+    *_durations("end_to_end", "end to end",
+                "the way from the operands in the host's memory to the result there: copies and kernel.",
+                ("median",)),
+    Metric("gflops", "GFLOPS", "GFLOPS",
+           "10⁹ operations per second: 2 × rows × inner × columns over the median kernel time.",
+           gflops, rate_text, _PRODUCT),
+    Metric("cgma_flop_per_load", "CGMA", "",
+           "Compute to global memory access: operations of the product per load from global memory, counted "
+           "from the kernel's source; zeros that fill a tile do not count. Unknown for a BLAS.",
+           _cgma, rate_text, _PRODUCT),
+    Metric("lecture_limit_gflops", f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s", "GFLOPS",
+           f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × CGMA. "
+           f"The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
+           lambda run: _limit(run, LECTURE_BANDWIDTH_GB_S), rate_text, _PRODUCT),
+    Metric("bandwidth_limit_gflops", "GFLOPS limit here", "GFLOPS",
+           "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are "
+           "left out.",
+           _limit_here, rate_text, _PRODUCT),
+    Metric("share_of_limit", "reached", "",
+           "Measured GFLOPS over the limit here. Over 100 % where caches serve what is counted as loads.",
+           _share_of_limit, percent_text, _PRODUCT),
     Metric("speed_up", "speed-up", "", f"Speed-up: {SPEED_UP_OF}.", lambda run: run.speed_up, ratio_text),
-    Metric(
-        "max_error",
-        "max error",
-        "",
-        "Largest difference from the float64 reference, in units of the samples; in steps for results of 8 or 16 bit.",
-        _proof("max_error"),
-        error_text,
-    ),
-    Metric(
-        "error_bound",
-        "error bound",
-        "",
-        "How far rounding may take the value with the largest error.",
-        _proof("bound"),
-        error_text,
-        of="max_error",
-        shown=False,
-    ),
-    Metric(
-        "compile_ms",
-        "compile",
-        "ms",
-        "Making the code ready, once; near 0 where it was kept.",
-        _timed(lambda timing: timing.compile_ms),
-        ms_cell,
-        shown=False,
-    ),
-    Metric(
-        "allocate_ms",
-        "allocate",
-        "ms",
-        "The device's buffers, once; near 0 where they were kept.",
-        _timed(lambda timing: timing.allocate_ms),
-        ms_cell,
-        shown=False,
-    ),
+    Metric("max_error", "max error", "",
+           "Largest difference from the float64 reference, in units of the samples; in steps for results of "
+           "8 or 16 bit.",
+           _proof("max_error"), error_text),
+    Metric("error_bound", "error bound", "", "How far rounding may take the value with the largest error.",
+           _proof("bound"), error_text, of="max_error", shown=False),
+    Metric("compile_ms", "compile", "ms", "Making the code ready, once; near 0 where it was kept.",
+           _timed(lambda timing: timing.compile_ms), ms_cell, shown=False),
+    Metric("allocate_ms", "allocate", "ms", "The device's buffers, once; near 0 where they were kept.",
+           _timed(lambda timing: timing.allocate_ms), ms_cell, shown=False),
     *_durations("host_to_device", "host to device", "the copy of the operands to the device."),
     *_durations("device_to_host", "device to host", "the copy of the result to the host."),
-    Metric(
-        "samples",
-        "samples",
-        "",
-        "Samples of the kernel time.",
-        _timed(lambda timing: len(timing.kernel.samples_ms)),
-        count_text,
-        shown=False,
-    ),
-    Metric(
-        "bandwidth_gb_s",
-        "bandwidth",
-        "GB/s",
-        "Theoretical bandwidth of the device's global memory.",
-        lambda run: run.result.environment.bandwidth_gb_s,
-        rate_text,
-        shown=False,
-    ),
-    Metric(
-        "model_cgma_flop_per_load",
-        "operations per global load (CGMA)",
-        "",
-        "Model, before any cache: floating-point operations per load from global memory.",
-        _work(lambda work: work.cgma),
-        rate_text,
-        shown=False,
-    ),
-    Metric(
-        "model_intensity_flop_per_byte",
-        "operations per byte (arithmetic intensity)",
-        "",
-        "Model, before any cache: floating-point operations per byte of global memory.",
-        _work(lambda work: work.arithmetic_intensity),
-        rate_text,
-        shown=False,
-    ),
+    Metric("samples", "samples", "", "Samples of the kernel time.",
+           _timed(lambda timing: len(timing.kernel.samples_ms)), count_text, shown=False),
+    Metric("bandwidth_gb_s", "bandwidth", "GB/s", "Theoretical bandwidth of the device's global memory.",
+           lambda run: run.result.environment.bandwidth_gb_s, rate_text, shown=False),
+    Metric("model_cgma_flop_per_load", "operations per global load (CGMA)", "",
+           "Model, before any cache: floating-point operations per load from global memory.",
+           _work(lambda work: work.cgma), rate_text, shown=False),
+    Metric("model_intensity_flop_per_byte", "operations per byte (arithmetic intensity)", "",
+           "Model, before any cache: floating-point operations per byte of global memory.",
+           _work(lambda work: work.arithmetic_intensity), rate_text, shown=False),
     *_counts("flops", "operations", "floating-point operations, two per multiply-add"),
-    *_counts(
-        "global_loads",
-        "global loads",
-        "elements loaded from global memory: operands, weights, intermediate values",
-    ),
+    *_counts("global_loads", "global loads",
+             "elements loaded from global memory: operands, weights, intermediate values"),
     *_counts("picture_loads", "of these, image loads", "elements of the image loaded from global memory"),
     *_counts("global_stores", "global stores", "elements stored to global memory"),
     *_counts("shared_loads", "shared loads", "elements loaded from shared memory"),
     *_counts("shared_stores", "shared stores", "elements stored to shared memory"),
     *_counts("constant_loads", "constant loads", "elements loaded from constant memory"),
-    *_counts("global_load_bytes", "global loads in bytes", "bytes loaded from global memory", bytes_too=True),
-    *_counts("global_store_bytes", "global stores in bytes", "bytes stored to global memory", bytes_too=True),
-    *_counts(
-        "minimum_bytes",
-        "least bytes that must move",
-        "each operand read once, each result written once",
-        bytes_too=True,
-    ),
+    *_counts("global_load_bytes", "global loads in bytes", "bytes loaded from global memory",
+             per_value=False),
+    *_counts("global_store_bytes", "global stores in bytes", "bytes stored to global memory",
+             per_value=False),
+    *_counts("minimum_bytes", "least bytes that must move",
+             "each operand read once, each result written once", per_value=False),
 )
+# fmt: on

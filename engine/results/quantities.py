@@ -34,7 +34,7 @@ def tick_text(duration_ms: float) -> str:
 
 
 def ratio_text(ratio: float | None) -> str:
-    """Write a speed-up: 1310×, 19.4×; what is slower the other way round, 90.1× slower, because 0.0111× says little."""
+    """Write a speed-up: 1310×, 19.4×; and 90.1× slower, because 0.0111× says little."""
     if ratio is None:
         return MISSING
     if 0.0 < ratio < 0.9995:

@@ -1,6 +1,7 @@
-"""Results read back from plain data: the other direction of `Measurement.as_json` and of the files of results.
+"""Results read back from plain data: the other direction of `Measurement.as_json` and of result files.
 
-Files of version 1 are read too: filter runs ("haloscope-results") and products ("haloscope-matmul") had a form each.
+Files of version 1 are read too: filter runs ("haloscope-results") and products ("haloscope-matmul") had a
+form each.
 """
 
 import dataclasses
@@ -43,7 +44,7 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
 
 
 def result_from_json(data: Any) -> Measurement[Any]:
-    """Return the result that `Measurement.as_json` described; what it derived (medians, `status`) is derived anew.
+    """Return the result that `Measurement.as_json` described; what it derived (medians) is derived anew.
 
     Parameters
     ----------

@@ -11,9 +11,9 @@ NON_FINITE = "NaN, Infinity and -Infinity, which JSON does not have; a value tha
 def json_text(document: Any) -> str:
     """Return a document as strict JSON that any reader takes.
 
-    What does not exist (a time that was not measured) is None in the document and null here. A number that exists and
-    is not finite becomes the string "NaN", "Infinity" or "-Infinity", which the number constructors of Python and
-    JavaScript read.
+    What does not exist (a time that was not measured) is None in the document and null here. A number that
+    exists and is not finite becomes the string "NaN", "Infinity" or "-Infinity", which the number
+    constructors of Python and JavaScript read.
     """
     return json.dumps(strict(document), indent=2, allow_nan=False) + "\n"
 

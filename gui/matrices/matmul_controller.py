@@ -8,10 +8,11 @@ from PySide6.QtCore import QObject, Signal
 from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.results.columns import variant_name
 from engine.results.measurement import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import EngineState
-from gui.matrices.matmul_state import LoadedProduct, MatmulState, name_of
+from gui.matrices.matmul_state import LoadedProduct, MatmulState
 from gui.page.messages import Message, Messages, Severity
 
 SOURCE = "matrices"
@@ -138,7 +139,7 @@ class MatmulController(QObject):
         cell = self._queue.popleft()
         number = self._planned - len(self._queue)
         tile = f", tile {cell.tile}" if cell.tile else ""
-        prefix = f"{name_of(cell)}{tile} ({number} of {self._planned}): "
+        prefix = f"{variant_name(cell)}{tile} ({number} of {self._planned}): "
 
         def tell(stage: str, fraction: float = 0.0) -> None:
             self._state.set_task(SOURCE, prefix + stage, (number - 1 + fraction) / self._planned)

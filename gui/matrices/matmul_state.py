@@ -153,10 +153,5 @@ class MatmulState(QObject):
             self.loaded_changed.emit()
 
 
-def name_of(result: ProductResult) -> str:
-    """Return what a row is called: NumPy by its title, which says that it is a BLAS."""
-    return result.title if result.tile is None else result.variant
-
-
 def _cell(result: ProductResult) -> _Cell:
     return result.variant, result.tile

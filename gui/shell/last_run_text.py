@@ -1,12 +1,12 @@
 """What the status line says of the last run of each page, or of what to press while there is none."""
 
 from engine.device_info import SIMULATOR
-from engine.results.columns import layout_suffix
+from engine.results.columns import layout_suffix, variant_name
 from engine.results.compare import Compared
 from engine.results.measurement import ProductResult, RunResult
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
-from gui.matrices.matmul_state import MatmulState, name_of
+from gui.matrices.matmul_state import MatmulState
 
 ON_COURSE = "Load takes a paper's kernel over; Measure on this machine fills its tables."
 _SIMULATED = "simulated: its times mean nothing"
@@ -42,13 +42,15 @@ def matrices_sentence(matmul: MatmulState, *, engine_is_ready: bool) -> str:
     if not matmul.runnable:
         return "No product yet: nothing can run here; the table says why."
     only = matmul.runnable[0]
-    alone = f" Only {name_of(only)} can run here; the table says why." if len(matmul.runnable) == 1 else ""
+    alone = (
+        f" Only {variant_name(only)} can run here; the table says why." if len(matmul.runnable) == 1 else ""
+    )
     return f"No product yet: press Multiply matrices (F5) to measure and verify.{alone}"
 
 
 def _product_sentence(result: ProductResult) -> str:
     tile = f", tile {result.tile}" if result.tile else ""
-    what = f"Last product: {name_of(result)}{tile}, {result.problem.size_text}"
+    what = f"Last product: {variant_name(result)}{tile}, {result.problem.size_text}"
     if result.device == SIMULATOR and not result.failure:
         return f"{what}, {result.status}; {_SIMULATED}"
     if result.kernel_ms is None:

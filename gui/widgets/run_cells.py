@@ -1,4 +1,4 @@
-"""How cells of a table of runs are painted: the variant's shape in its colour, the proof in the colour of its state."""
+"""How cells of a table of runs are painted: the variant's shape, the proof in the colour of its state."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex
 from PySide6.QtGui import QColor, QPainter, QPalette

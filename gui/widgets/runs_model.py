@@ -1,4 +1,4 @@
-"""Runs of a task as a table model: every metric and fact is a column, speed-ups are against a baseline. No widgets here."""
+"""Runs of a task as a table model: every metric and fact is a column. No widgets in here."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -71,7 +71,7 @@ class RunsModel(QAbstractTableModel):
         return tuple(self._results)
 
     def rows(self) -> tuple[Compared, ...]:
-        """All results with the runs that they are compared with, oldest first: what files are written from."""
+        """All results with the runs that they are compared with, oldest first."""
         return tuple(self._runs)
 
     def position(self, key: str) -> int:
@@ -151,8 +151,8 @@ class RunsModel(QAbstractTableModel):
                 f"{ms_text(run.baseline.kernel_ms or 0.0)} of {baseline_name(run)}."
             )
         return no_speed_sentence(run.result) or (
-            f"Run {self._baseline} on the same problem (size, channels, types, weights, anchor, border) to compare, on a "
-            "GPU with rows in the same layout."
+            f"Run {self._baseline} on the same problem (size, channels, types, weights, anchor, border) to "
+            "compare, on a GPU with rows in the same layout."
         )
 
 

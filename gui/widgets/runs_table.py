@@ -1,6 +1,7 @@
 """The table of runs of every page: sorted by value, copied by rows, with a choice of columns in its header.
 
-Facts that are the same for all rows have no column: they stand once in a caption, unless the person asks for theirs.
+Facts that are the same for all rows have no column: they stand once in a caption, unless the person asks for
+theirs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +85,7 @@ class RunsTable(QTableView):
         return [self.order.index(row, 0).data(RUN_ROLE) for row in rows or range(self.order.rowCount())]
 
     def copy(self) -> None:
-        """Copy the selected rows, or all rows where none is selected, with the columns and in the order shown."""
+        """Copy the selected rows, or all where none is selected, with the columns in the order shown."""
         chosen = sorted({index.row() for index in self.selectionModel().selectedRows()})
         runs = self.runs(chosen)
         QGuiApplication.clipboard().setText(table_text(self._columns_shown(), runs, self._runs.baseline))

@@ -1,4 +1,4 @@
-"""One metric of the runs of the newest problem: a row per variant, block and layout; any metric can be the axis."""
+"""One metric of the runs of the newest problem: a row per variant, block and layout."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -177,7 +177,7 @@ class MetricPlot(RowPlot):
         return [*bars, ticks]
 
     def _add_marks(self, runs: Sequence[Compared], shown: Metric, theme: Theme) -> pg.ScatterPlotItem:
-        """Draw a mark for each run in its variant's colour and shape; the mouse over it shows the run in words.
+        """Draw a mark for each run in its variant's colour and shape; under the mouse it tells the run.
 
         One item for all, because an item costs about 0.5 ms each time that the plot is drawn anew.
         """
@@ -235,7 +235,8 @@ class MetricPlot(RowPlot):
 def row_names(results: Sequence[RunResult]) -> dict[int, str]:
     """Return the name of the row of each result, by its identity.
 
-    Rows of a variant stand together, in the order of its first run. A block is named where a variant ran with several.
+    Rows of a variant stand together, in the order of its first run. A block is named where a variant ran with
+    several.
     """
     blocks: dict[str, dict[object, None]] = {}
     for result in results:

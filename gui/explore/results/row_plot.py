@@ -1,6 +1,7 @@
 """A plot whose rows lie on top of one another, because names of kernels are long and plots are low.
 
-Values are placed by hand, by their logarithm where all are positive, so that ticks can be plain words (20 µs, 5 ms, 100×).
+Values are placed by hand, by their logarithm where all are positive, so that ticks can be plain words (20 µs,
+5 ms, 100×).
 """
 
 import math
@@ -58,7 +59,7 @@ class RowPlot(QWidget):
         self._apply_theme(theme)
 
     def end(self, caption: str, omitted: str, empty: str, words: Sequence[str]) -> None:
-        """Show the texts around what was drawn, and `empty` in its place where `words`, the rows in words, are none."""
+        """Show the texts around the plot; `empty` in its place where there are no rows in words."""
         for spare in self._spare_numbers:
             self.plot.removeItem(spare)
         self._spare_numbers = []
@@ -78,7 +79,7 @@ class RowPlot(QWidget):
         self.setAccessibleDescription(f"{heard.rstrip('.')}. {omitted}".strip())
 
     def at(self, value: float) -> float:
-        """Return where a value stands on the axis; 0 from a clock too coarse for a tiny picture is drawn as 1 ns."""
+        """Return where a value stands on the axis; 0 ms from a coarse clock is drawn as 1 ns."""
         return math.log10(max(value, 1e-6)) if self.axis.is_log else value
 
     def set_rows(self, names: Sequence[str]) -> None:

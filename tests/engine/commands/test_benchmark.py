@@ -147,32 +147,6 @@ def test_that_layouts_are_an_axis_of_the_cuda_variants_alone(command, tmp_path):
     assert answer.err.splitlines()[1].startswith("[2/3] 9 x 7 grey, mask 3 x 3, naive 32 x 8 packed:")
 
 
-def test_that_the_files_carry_the_model_of_work(measured):
-    document, rows = measured
-    for result, row in zip(document["results"], rows, strict=True):
-        work = result["work"]
-        if work is None:
-            assert result["failure"]
-            assert {value for name, value in row.items() if name.startswith("model_")} == {""}
-            continue
-        assert (
-            int(row["model_flops"])
-            == 2 * 9 * 7 * result["problem"]["mask_shape"][0] * result["problem"]["mask_shape"][1]
-        )
-        for name in (
-            "flops",
-            "global_loads",
-            "global_stores",
-            "shared_loads",
-            "shared_stores",
-            "constant_loads",
-        ):
-            assert int(row[f"model_{name}"]) == work[name]
-        assert float(row["model_cgma_flop_per_load"]) == work["cgma"] == work["flops"] / work["global_loads"]
-        assert float(row["model_intensity_flop_per_byte"]) == work["arithmetic_intensity"]
-    assert "model" in document["units"]["work"]
-
-
 def test_that_the_table_tells_each_reason_once_and_progress_goes_to_stderr(command, tmp_path):
     arguments = (
         "--variants",

@@ -4,29 +4,30 @@ import pytest
 
 from engine.commands import measuring
 from engine.commands.interrupt import report_interrupt
+from engine.commands.output import tell
 
 
 def pressed(*arguments, **named):
     raise KeyboardInterrupt
 
 
-def stop_after(monkeypatch, most):
-    """Press Ctrl+C where line number `most` + 1 of the progress would be told."""
-    told, tell = [], measuring.tell
+def stopped_after(most):
+    """Return what prints progress, whose line number `most` is the last one before Ctrl+C."""
+    shown = []
 
-    def tell_or_stop(line):
-        if len(told) == most:
+    def one(line):
+        if len(shown) == most:
             raise KeyboardInterrupt
-        told.append(line)
+        shown.append(line)
         tell(line)
 
-    monkeypatch.setattr(measuring, "tell", tell_or_stop)
+    return one
 
 
 def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, monkeypatch, tmp_path):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
     out.write_text("old")
-    stop_after(monkeypatch, 1)
+    monkeypatch.setattr(measuring, "tell", stopped_after(1))
     cells = ("--variants", "cpu-serial", "--sizes", "9", "--masks", "1,2,3", "--budget", "0")
     answer = command("bench", *cells, "--out", out, "--csv", csv)
     assert (answer.status, answer.out) == (130, "")
@@ -52,7 +53,7 @@ def test_that_a_bench_that_is_stopped_between_its_files_says_which_one_is_there(
 
 
 def test_that_a_stopped_matmul_without_files_says_what_was_done(command, monkeypatch):
-    stop_after(monkeypatch, 0)
+    monkeypatch.setattr(measuring, "tell", stopped_after(0))
     answer = command("matmul", "--size", "4", "--variants", "numpy", "--budget", "0")
     assert (answer.status, answer.out, answer.err) == (130, "", "Stopped: 1 of 1 cells done.\n")
 
