@@ -26,8 +26,7 @@ from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice
-from engine.variants.matmul.registry import MATMUL_VARIANTS
-from engine.variants.registry import VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)

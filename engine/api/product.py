@@ -17,7 +17,7 @@ from engine.run.product import product_job
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 
 
 def matmul(

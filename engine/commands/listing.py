@@ -43,8 +43,7 @@ def run_variants(arguments: list[str]) -> int:
     options = parser.read(arguments)
     if options is None:
         return 0
-    from engine.variants.matmul.registry import MATMUL_VARIANTS
-    from engine.variants.registry import VARIANTS
+    from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 
     if options.json:
         entries = [

@@ -18,7 +18,7 @@ from engine.tasks.product.operands import refuse_too_large
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import as_tile
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import MATMUL_VARIANTS, matmul_variant
+from engine.variants.registry import MATMUL_VARIANTS, matmul_variant
 
 _EXAMPLES = (
     "--size 1024 --tiles 4,8,16,32 --out r.json",

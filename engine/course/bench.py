@@ -33,8 +33,7 @@ from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
-from engine.variants.matmul.registry import matmul_variant
-from engine.variants.registry import variant
+from engine.variants.registry import matmul_variant, variant
 
 SEED = 0
 HOST_SAMPLES = 20
@@ -187,7 +186,7 @@ def _variant(key: str) -> Variant:
 
 
 def _problem(run: FilterRun, samples: np.ndarray) -> Problem:
-    return describe_problem(samples, run.mask, Border.ZERO, 0.0)
+    return describe_problem(samples, run.mask, run.border, run.cval)
 
 
 def median_ms(action: Callable[[], object], samples: int) -> float:

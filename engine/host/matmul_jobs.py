@@ -15,7 +15,7 @@ def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, .
     # The host is up before anybody asks for matrices.
     from engine.run.product import product_jobs
     from engine.run.sweep import counted
-    from engine.variants.matmul.registry import MATMUL_VARIANTS
+    from engine.variants.registry import MATMUL_VARIANTS
 
     jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, unmade=True)
     return tuple(counted(job, request.device) for job in jobs)
@@ -28,7 +28,7 @@ def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
     from engine.run.measure import measure
     from engine.run.product import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
-    from engine.variants.matmul.registry import matmul_variant
+    from engine.variants.registry import matmul_variant
 
     variant = matmul_variant(request.variant)
     device = device_for(variant, request.device)

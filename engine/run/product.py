@@ -17,7 +17,7 @@ from engine.tasks.product.operands import Matrix, product_of, random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 from engine.verify.verification import Verification
 
 Matrices = tuple[Matrix, Matrix]

@@ -6,6 +6,7 @@ uploads the mask; what it returns launches as often as wanted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -86,6 +87,8 @@ class Variant:
     repeats : callable of Mask -> int
         How often a mask has the inner work done, which its weights decide and not its size: what `auto` counts with.
     """
+
+    task: ClassVar[str] = Problem.task
 
     key: str
     title: str

@@ -15,7 +15,7 @@ from engine.run.product import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import MATMUL_VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.geometry.block import Block, Limits
@@ -40,6 +41,8 @@ class MatmulVariant:
     uses_block : bool
         Whether the tile changes how the variant runs.
     """
+
+    task: ClassVar[str] = MatrixProduct.task
 
     key: str
     title: str

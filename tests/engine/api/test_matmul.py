@@ -12,7 +12,7 @@ from engine.run.plan import NO_SAMPLES
 from engine.run.product import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 
 RANDOM = np.random.default_rng(8)
 A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 import engine.commands
-import engine.variants.matmul.registry
+import engine.variants.registry
 from engine.errors import DeviceFault, DeviceUnavailable
 from engine.host.executor import SimulatorExecutor
 from engine.results.metrics import number_of
 from engine.results.read import result_from_json
 from engine.run import device_choice
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 
 
 def _strict(text):
@@ -127,7 +127,7 @@ def test_that_a_wrong_product_has_status_4_and_no_speed(command, monkeypatch, tm
             out[...] = 1e9
 
     wrong = replace(matmul_variant("numpy"), prepare=lambda product, tile: Wrong())
-    monkeypatch.setattr(engine.variants.matmul.registry, "MATMUL_VARIANTS", (wrong,))
+    monkeypatch.setattr(engine.variants.registry, "MATMUL_VARIANTS", (wrong,))
     out = tmp_path / "r.json"
     answer = command("matmul", "--size", "8", "--variants", "numpy", "--out", out)
     assert answer.status == 4

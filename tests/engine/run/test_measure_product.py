@@ -30,7 +30,7 @@ from engine.run.sampling import Step
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 
 PRODUCT = MatrixProduct(6, 9, 5)
 A, B = random_matrices(PRODUCT, 1)

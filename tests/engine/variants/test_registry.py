@@ -8,8 +8,7 @@ import pytest
 import engine.variants
 from engine.errors import UnknownName
 from engine.variants.contract import Variant
-from engine.variants.matmul.registry import MATMUL_VARIANTS
-from engine.variants.registry import VARIANTS, variant
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, variant
 
 
 def test_that_every_file_with_a_variant_is_in_the_registry() -> None:
