@@ -1,6 +1,6 @@
 """Haloscope: `python main.py` opens the window, `python main.py COMMAND` answers on the command line.
 
-This file only chooses. It is imported again by the engine's process, so nothing is done at its top.
+This file only chooses.
 """
 
 import os
@@ -64,7 +64,4 @@ if __name__ == "__main__":
     # Until the window or a command says what Ctrl+C does: an exception within an import is a traceback, or an abort.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
-    import multiprocessing
-
-    multiprocessing.freeze_support()
     sys.exit(main(sys.argv[1:]))

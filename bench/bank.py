@@ -28,8 +28,9 @@ from engine.geometry.block import Block
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
-from engine.run.bank import measure_bank
-from engine.run.measure import device_for
+from engine.run.device_choice import device_for
+from engine.run.filtering import bank_job
+from engine.run.measure import measure
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
@@ -91,8 +92,17 @@ def measure_all(
         for choice in choices:
             yield (
                 masks,
-                measure_bank(
-                    choice, problem, bank, image, machine, PLAN, affordable=_affordable(choice)
+                measure(
+                    bank_job(
+                        bank,
+                        problem,
+                        image,
+                        chosen=choice.variant,
+                        block=choice.block,
+                        affordable=_affordable(choice),
+                    ),
+                    machine,
+                    PLAN,
                 ).result,
             )
 

@@ -18,15 +18,15 @@ from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.results.metrics import number_of
+from engine.run.filtering import filter_job
 from engine.run.measure import measure
-from engine.run.measure_product import measure as multiply
 from engine.run.plan import SamplingPlan
+from engine.run.product import product_job
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice
-from engine.variants.matmul.registry import MATMUL_VARIANTS
-from engine.variants.registry import VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)
@@ -65,7 +65,7 @@ def measured_filters() -> dict[str, Any]:
                 mask = mask_for(variant, side, side)
                 problem = describe_problem(samples, mask, "zero", 0.0)
                 choice = Choice(variant, variant.default_block)
-                result = measure(choice, problem, mask, samples, machine, PLAN).result
+                result = measure(filter_job(choice, problem, mask, samples), machine, PLAN).result
                 cell: dict[str, Any] = {
                     "mask": mask.name,
                     "status": result.status,
@@ -96,7 +96,7 @@ def measured_products() -> dict[str, Any]:
         a, b = random_matrices(MatrixProduct(side, side, side), seed=0)
         for variant in (known for known in MATMUL_VARIANTS if known.device is DeviceKind.CUDA):
             for tile in TILES:
-                result = multiply(variant, tile, a, b, machine, PLAN).result
+                result = measure(product_job(variant, tile, a, b), machine, PLAN).result
                 cell: dict[str, Any] = {
                     "status": result.status,
                     "cgma": number_of(result, "cgma_flop_per_load"),

@@ -17,7 +17,9 @@ from engine.device.devices import backend
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
-from engine.run.measure import device_for, measure
+from engine.run.device_choice import device_for
+from engine.run.filtering import filter_job
+from engine.run.measure import measure
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering.agreement import verify
@@ -42,7 +44,7 @@ def run_every_variant(image: np.ndarray, side: int) -> list[RunResult]:
             print(f"{variant.key:14} {error}")
             continue
         choice = Choice(variant, variant.default_block)
-        outcome = measure(choice, problem, mask, samples, backend(device.key), PLAN)
+        outcome = measure(filter_job(choice, problem, mask, samples), backend(device.key), PLAN)
         result = outcome.result
         if outcome.values is not None:
             whole = verify(outcome.values, samples, mask, problem, affordable=WITHOUT_LIMIT)

@@ -22,10 +22,10 @@ def kill_once() -> tuple[float, float]:
     client.start()
     picture = client.submit(OpenPicture(sample="astronaut")).result(120)
     mask = preset("emboss")
-    client.submit(Preview(FilterJob(picture, mask))).result(120)
+    client.submit(Preview(FilterJob(picture=picture, mask=mask))).result(120)
     sampling = threading.Event()
     future = client.submit(
-        Run(FilterJob(picture, mask, variant="cpu-serial"), budget_s=60.0),
+        Run(FilterJob(picture=picture, mask=mask, variant="cpu-serial"), budget_s=60.0),
         lambda progress: sampling.set() if progress.stage.startswith("sampling") else None,
     )
     sampling.wait(60)
@@ -34,7 +34,7 @@ def kill_once() -> tuple[float, float]:
     error = future.exception(60)
     noticed_ms = (time.perf_counter() - begin) * 1e3
     assert isinstance(error, HostLost), error
-    client.submit(Preview(FilterJob(picture, mask))).result(60)
+    client.submit(Preview(FilterJob(picture=picture, mask=mask))).result(60)
     replaced_ms = (time.perf_counter() - begin) * 1e3
     client.shutdown()
     return noticed_ms, replaced_ms

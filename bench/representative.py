@@ -9,6 +9,7 @@ from bench.auto_grid import mask_of
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
+from engine.run.filtering import filter_job
 from engine.run.measure import measure
 from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import as_samples, describe_problem
@@ -86,7 +87,7 @@ def launched(
     samples = as_samples(picture)
     problem = describe_problem(samples, mask, border, cval, result_dtype)
     choice = Choice(variant, variant.default_block)
-    result = measure(choice, problem, mask, samples, backend("cuda:0"), NO_SAMPLES).result
+    result = measure(filter_job(choice, problem, mask, samples), backend("cuda:0"), NO_SAMPLES).result
     types = problem.dtype if result_dtype == "float32" else f"{problem.dtype} to {result_dtype}"
     print(f"{variant.key}, {mask.name}, {problem.size_text}, {types}: {result.status}", flush=True)
     if result.verification is None or not result.verification.passed:

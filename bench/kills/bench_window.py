@@ -1,6 +1,5 @@
 """The real window around the real engine, on no screen, with what a check needs to know of it."""
 
-import multiprocessing
 import os
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.protocol import Request
+from engine.host.request import Request
 from engine.host.shared import left_by
 from engine.mask.mask import Mask
 from engine.tasks.filtering.oracle import correlate
@@ -119,7 +118,6 @@ def children() -> list[int]:
     """Return the processes that this one has started and that live; Python's own tracker of resources is none of ours."""
     from multiprocessing import resource_tracker
 
-    multiprocessing.active_children()
     tasks = Path("/proc/self/task").iterdir()
     found = {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
     return sorted(found - {resource_tracker._resource_tracker._pid})

@@ -29,7 +29,8 @@ def serve_slowly(connection: Connection, options: HostOptions) -> None:
 
 
 def _mark_faults() -> None:
-    from engine.host import jobs
+    from engine.host.handlers import HANDLERS
+    from engine.host.protocol import Preview, Run
 
     def faulty(work: Any) -> Any:
         def do(request: Any, report: Any) -> Any:
@@ -39,7 +40,8 @@ def _mark_faults() -> None:
 
         return do
 
-    jobs.preview, jobs.run = faulty(jobs.preview), faulty(jobs.run)
+    for kind in (Preview, Run):
+        HANDLERS[kind] = faulty(HANDLERS[kind])
 
 
 def _store_out_of_range() -> None:

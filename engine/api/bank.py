@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 
 from engine.api.filtering import Applied, BlockLike, MaskLike, Request, as_applied, as_mask
-from engine.device.devices import SIMULATOR_SIDE, backend, own_process_needed
+from engine.device.devices import SIMULATOR_SIDE
 from engine.device_info import AUTO
 from engine.errors import BadValue, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.executor import executor_for
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.run.arguments import Image
-from engine.run.bank import measure_bank
-from engine.run.measure import Outcome
+from engine.run.executor import outcome_of
+from engine.run.filtering import bank_job
 from engine.run.plan import SamplingPlan
-from engine.variants.auto.planner import Choice
 from engine.variants.ladder import implicit_gemm
 
 
@@ -75,13 +75,12 @@ def apply_bank(
     bank = Bank(tuple(as_mask(mask, anchor) for mask in _several(masks)))
     if flip:
         bank = bank.flipped()
-    variant = implicit_gemm.for_bank(bank)
-    first = _request(image, bank, border, cval, variant.key, block, device, layout)
+    first = _request(image, bank, border, cval, implicit_gemm.VARIANT.key, block, device, layout)
     # The request's own choice is the variant for one mask, and its default block that for one mask.
-    choice = Choice(variant, variant.default_block if block is None else first.choice.block)
-    return as_applied(
-        _outcome(first, choice, bank, SamplingPlan(budget_s=budget_s)), (len(bank), *first.shape)
-    )
+    chosen = None if block is None else first.choice.block
+    job = bank_job(bank, first.problem, first.samples, block=chosen, layout=first.asked.layout)
+    outcome = outcome_of(job, first.device, SamplingPlan(budget_s=budget_s), executor_for)
+    return as_applied(outcome, (len(bank), *first.shape))
 
 
 def _several(masks: Iterable[MaskLike]) -> tuple[MaskLike, ...]:
@@ -117,14 +116,3 @@ def _request(
     if request.device.kind != implicit_gemm.VARIANT.device.value:
         raise DeviceUnavailable(what, f"the device asked for is {request.device.title}", remedy)
     return request
-
-
-def _outcome(request: Request, choice: Choice, bank: Bank, plan: SamplingPlan) -> Outcome:
-    if own_process_needed(request.device):
-        from engine.simulator.filtering import measure_bank_in_simulator
-
-        return measure_bank_in_simulator(
-            choice, request.problem, bank, request.samples, layout=request.layout
-        )
-    machine = backend(request.device.key)
-    return measure_bank(choice, request.problem, bank, request.samples, machine, plan, layout=request.layout)

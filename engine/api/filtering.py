@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,17 +14,19 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.executor import executor_for
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.results.measurement import RunResult
 from engine.run.arguments import Image, as_array, as_number, as_seconds
-from engine.run.measure import Outcome, device_for, filter_once, measure
+from engine.run.executor import outcome_of
+from engine.run.measure import Outcome, compute
 from engine.run.plan import SamplingPlan
-from engine.run.resolve import as_samples, describe_problem, result_dtype_for
-from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import Choice, choose
+from engine.run.resolve import as_samples
+from engine.run.resolved import ResolvedFilter
+from engine.tasks.filtering.request import FilterRequest
 from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS, variant
+from engine.variants.registry import VARIANTS
 
 MaskLike = Mask | ArrayLike | str
 BlockLike = Block | tuple[int, int] | str
@@ -189,21 +190,17 @@ def list_variants() -> tuple[Variant, ...]:
     return VARIANTS
 
 
-class Request:
-    """One call, looked up: samples, mask, problem, device, variant, block.
+class Request(ResolvedFilter):
+    """One call, looked up: its arguments may be whatever a person writes.
 
     Parameters as for `apply`.
 
     Attributes
     ----------
-    samples : ndarray of shape (H, W, C)
     mask : Mask
         As it is correlated: already flipped for a convolution.
-    problem : Problem
-    layout : Layout
-    device : DeviceInfo
-    block : Block or None
-        The one that was asked for.
+    shape : tuple of int
+        Of the picture as it was given.
 
     Raises
     ------
@@ -228,40 +225,33 @@ class Request:
     ) -> None:
         array = as_array(image)
         self.shape = array.shape
-        self.samples = as_samples(array)
+        samples = as_samples(array)
         self.mask = as_mask(mask, anchor)
         if flip:
             self.mask = self.mask.flipped()
-        result_dtype = result_dtype_for(result, array, self.samples)
-        self.problem: Problem = describe_problem(
-            self.samples, self.mask, border, as_number(cval), result_dtype
+        asked = FilterRequest(
+            mask=self.mask,
+            border=Border.named(border),
+            cval=as_number(cval),
+            variant=key,
+            block=_as_block(block),
+            device=_device(device),
+            layout=Layout.named(layout),
+            result_type=result,
         )
-        self.layout = Layout.named(layout)
-        self.device = _device(key, device)
-        self.block = wanted = _as_block(block)
-        self._key = key
-        if wanted is not None and not self.choice.variant.uses_block:
+        super().__init__(asked, samples, array)
+        if key != AUTO and asked.device != AUTO:
+            # A CPU variant runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
+            device_named(asked.device)
+        if asked.block is not None and not self.choice.variant.uses_block:
             # Such a variant does not look at the block; the request is the same mistake on every machine.
-            _refuse_illegal(wanted, self.device.limits)
-
-    @cached_property
-    def choice(self) -> Choice:
-        """The variant and its block; looked up when it is asked for, which takes `auto` 0.1 to 0.4 ms."""
-        return choose(self._key, self.problem, self.mask, self.block, self.device)
+            _refuse_illegal(asked.block, self.device.limits)
 
     def filter(self) -> np.ndarray:
         """Return the filtered picture, unverified (in the simulator it is verified all the same)."""
         if own_process_needed(self.device):
             return self.measure(SamplingPlan()).values
-        values = filter_once(
-            self.choice,
-            self.problem,
-            self.mask,
-            self.samples,
-            backend(self.device.key),
-            layout=self.layout,
-        )
-        return values.reshape(self.shape)
+        return compute(self.job(), backend(self.device.key)).reshape(self.shape)
 
     def measure(self, plan: SamplingPlan) -> Applied:
         """Return the filtered picture with its proof and its times.
@@ -274,24 +264,9 @@ class Request:
         """
         return as_applied(self.outcome(plan), self.shape)
 
-    def outcome(self, plan: SamplingPlan, *, seed: int = 0) -> Outcome:
+    def outcome(self, plan: SamplingPlan) -> Outcome:
         """Return what came of the run, a failure too; in the simulator nothing is sampled."""
-        if own_process_needed(self.device):
-            from engine.simulator.filtering import measure_in_simulator
-
-            return measure_in_simulator(
-                self.choice, self.problem, self.mask, self.samples, seed=seed, layout=self.layout
-            )
-        return measure(
-            self.choice,
-            self.problem,
-            self.mask,
-            self.samples,
-            backend(self.device.key),
-            plan,
-            seed=seed,
-            layout=self.layout,
-        )
+        return outcome_of(self.job(), self.device, plan, executor_for)
 
 
 def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
@@ -313,19 +288,13 @@ def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
     return Applied(outcome.values.reshape(shape), outcome.result)
 
 
-def _device(key: str, device: str | None) -> DeviceInfo:
+def _device(device: str | None) -> str:
     wanted = AUTO if device is None else device
     if not isinstance(wanted, str):
         raise BadValue(
             f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
         )
-    if key == AUTO:
-        return device_named(wanted)
-    chosen = variant(key)
-    if wanted != AUTO:
-        # A CPU variant runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
-        device_named(wanted)
-    return device_for(chosen, wanted)
+    return wanted
 
 
 def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:

@@ -8,12 +8,16 @@ from numpy.typing import ArrayLike
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, VerificationFailed
-from engine.run.measure_product import device_for, multiply_once
-from engine.simulator.product import multiply_in_simulator
-from engine.tasks.product.operands import as_matrix, product_of
+from engine.host.executor import executor_for
+from engine.run.device_choice import device_for
+from engine.run.executor import outcome_of
+from engine.run.measure import compute
+from engine.run.plan import NO_SAMPLES
+from engine.run.product import product_job
+from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 
 
 def matmul(
@@ -55,7 +59,6 @@ def matmul(
            [43.]], dtype=float32)
     """
     left, right = as_matrix("A", a), as_matrix("B", b)
-    product_of(left, right)
     side = None if tile is None else as_tile(tile)
     wanted = AUTO if device is None else device
     if not isinstance(wanted, str):
@@ -64,10 +67,10 @@ def matmul(
         )
     chosen = _chosen(variant, wanted)
     machine = device_for(chosen, wanted)
-    used = chosen.default_tile if side is None else side
+    job = product_job(chosen, chosen.default_tile if side is None else side, left, right)
     if not own_process_needed(machine):
-        return multiply_once(chosen, used, left, right, backend(machine.key))
-    outcome = multiply_in_simulator(chosen, used, left, right)
+        return compute(job, backend(machine.key))
+    outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)
     if outcome.values is None:
         raise outcome.error or EngineError(outcome.result.failure)
     if not outcome.result.is_proven:

@@ -1,4 +1,4 @@
-"""The command line of the engine: `filter`, `batch`, `bench`, `devices`, `variants`, `masks`, `matmul`, `course`. No Qt in here.
+"""The command line of the engine: the table of its commands. No Qt in here.
 
 Importing this costs nothing; a command loads what it needs when it is called.
 """
@@ -6,23 +6,71 @@ Importing this costs nothing; a command loads what it needs when it is called.
 import os
 import sys
 from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
 from typing import TextIO
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
 # What shells report of a program that a signal ended: 128 and the signal's number.
 INTERRUPTED, PIPE_CLOSED = 130, 141
 
-COMMANDS: dict[str, str] = {
-    "filter": "filter a picture and save the result",
-    "batch": "filter many picture files into a folder",
-    "bench": "measure variants, picture sizes, masks and blocks",
-    "devices": "what runs here, and why a device cannot",
-    "variants": "the ways to compute a filter, in teaching order",
-    "masks": "the ready masks",
-    "matmul": "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
-    "course": "the course papers, and their tables for this machine",
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: what `--help` says of it, and where it stands.
+
+    Parameters
+    ----------
+    help : str
+        One line.
+    module : str
+        Has `function`, which takes the arguments and returns the exit status; imported when the command is called.
+    usage : str
+        The arguments that it needs, for the list of all commands.
+    """
+
+    help: str
+    module: str
+    usage: str = ""
+    function: str = "run"
+
+
+COMMANDS: dict[str, Command] = {
+    "filter": Command(
+        "filter a picture and save the result", "engine.commands.filtering", "IN OUT --mask MASK"
+    ),
+    "batch": Command(
+        "filter many picture files into a folder", "engine.commands.batch", "IN... --out FOLDER --mask MASK"
+    ),
+    "bench": Command(
+        "measure variants, picture sizes, masks and blocks", "engine.commands.benchmark", "--out results.json"
+    ),
+    "devices": Command(
+        "what runs here, and why a device cannot", "engine.commands.listing", function="run_devices"
+    ),
+    "variants": Command(
+        "the ways to compute a filter, in teaching order", "engine.commands.listing", function="run_variants"
+    ),
+    "masks": Command("the ready masks", "engine.commands.listing", function="run_masks"),
+    "matmul": Command(
+        "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
+        "engine.commands.matmul",
+        "--size 1024",
+    ),
+    "course": Command(
+        "the course papers, and their tables for this machine", "engine.commands.course", "[PAPER]"
+    ),
 }
-"""Name and one line of help of each command."""
+"""Every command by its name: a new one is one module and one line here."""
+
+
+def listed() -> str:
+    """Return every command with its line of help, a line or two each."""
+    lines = []
+    for name, command in COMMANDS.items():
+        use = f"  {name} {command.usage}".rstrip()
+        lines.append(f"{use:30}  {command.help}" if len(use) <= 30 else f"{use}\n{'':32}{command.help}")
+    return "\n".join(lines)
 
 
 def main(argv: list[str]) -> int:
@@ -77,29 +125,15 @@ def main(argv: list[str]) -> int:
 
 def _command(argv: list[str]) -> int:
     name, arguments = (argv[0], argv[1:]) if argv else ("", [])
-    if name == "filter":
-        from engine.commands.filtering import run
-    elif name == "batch":
-        from engine.commands.batch import run
-    elif name == "bench":
-        from engine.commands.benchmark import run
-    elif name == "devices":
-        from engine.commands.listing import run_devices as run
-    elif name == "variants":
-        from engine.commands.listing import run_variants as run
-    elif name == "masks":
-        from engine.commands.listing import run_masks as run
-    elif name == "matmul":
-        from engine.commands.matmul import run
-    elif name == "course":
-        from engine.commands.course import run
-    else:
+    command = COMMANDS.get(name)
+    if command is None:
         from engine.errors import UnknownName
 
         raise UnknownName(
             f"command '{name}'", "no command is called that", f"Choose one of {', '.join(COMMANDS)}."
         )
-    return run(arguments)
+    status: int = getattr(import_module(command.module), command.function)(arguments)
+    return status
 
 
 def leave_at_once(status: int) -> None:

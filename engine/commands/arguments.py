@@ -41,7 +41,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, command: str, description: str, examples: Sequence[str]) -> None:
         lines = "\n".join(f"  python main.py {command} {example}".rstrip() for example in examples)
-        heading = COMMANDS[command]
+        heading = COMMANDS[command].help
         super().__init__(
             prog=f"python main.py {command}",
             description=textwrap.fill(f"{heading[0].upper()}{heading[1:]}. {description}", _HELP_WIDTH),

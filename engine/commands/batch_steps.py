@@ -20,7 +20,7 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from engine.run.measure import refuse_strange_samples, refuse_unsuitable
+from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
 from engine.tasks.filtering.agreement import verify
 from engine.verify.verification import Verification
 

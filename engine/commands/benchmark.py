@@ -9,7 +9,6 @@ from engine.commands.arguments import Parser, number, one_of, several, sides, wh
 from engine.commands.mask_grid import KINDS, mask_of_grid
 from engine.commands.measuring import measure_cells
 from engine.commands.result_checks import check_result_files
-from engine.commands.sweep import Sweep, measured
 from engine.commands.variant_keys import key_of_filter
 from engine.device.devices import device_named
 from engine.device_info import AUTO
@@ -17,11 +16,13 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.host.executor import executor_for
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.results.columns import mask_text
 from engine.results.measurement import RunResult
-from engine.run.grid_mask import GridMask
-from engine.run.measure import device_for
+from engine.run.device_choice import device_for
+from engine.run.filter_sweep import GridMask, Sweep
+from engine.run.sweep import sweep as measured
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
@@ -48,7 +49,7 @@ def run(arguments: list[str]) -> int:
         "bench",
         options,
         sweep.cells,
-        lambda on_result: measured(sweep, on_result),
+        lambda on_result: measured(sweep.jobs(), sweep.device, sweep.budget_s, executor_for, on_result),
         lambda result: _name(result, with_layout=len(sweep.layouts) > 1),
         lambda: _look_for_devices(sweep),
         baseline=options.baseline.key,

@@ -121,8 +121,8 @@ def _what_ran(options: argparse.Namespace, request: Request, mask: Mask) -> str:
     turned = ", turned by 180 degrees" if options.flip else ""
     block = f", block {request.choice.block}" if variant.uses_block else ""
     rows = (
-        f", {request.layout} rows"
-        if request.layout is Layout.PACKED and request.device.kind == "cuda"
+        f", {request.asked.layout} rows"
+        if request.asked.layout is Layout.PACKED and request.device.kind == "cuda"
         else ""
     )
     rounded = f", {request.problem.result_dtype} results" if request.problem.is_quantised else ""
@@ -171,7 +171,7 @@ def _document(
         "variant": choice.variant.key,
         "device": request.device.key,
         "block": {"x": choice.block.x, "y": choice.block.y} if choice.variant.uses_block else None,
-        "layout": str(request.layout) if request.device.kind == "cuda" else None,
+        "layout": str(request.asked.layout) if request.device.kind == "cuda" else None,
         "result_dtype": problem.result_dtype,
         "verified": proof is not None,
         "elapsed_ms": elapsed_ms,

@@ -47,8 +47,7 @@ def run_variants(arguments: list[str]) -> int:
     options = parser.read(arguments)
     if options is None:
         return 0
-    from engine.variants.matmul.registry import MATMUL_VARIANTS
-    from engine.variants.registry import VARIANTS
+    from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 
     if options.json:
         filters = [
@@ -68,8 +67,8 @@ def run_variants(arguments: list[str]) -> int:
             _entry("product", known)
             | none_of_these
             | {
-                "uses_tile": known.uses_tile,
-                "default_tile": known.default_tile if known.uses_tile else None,
+                "uses_tile": known.uses_block,
+                "default_tile": known.default_tile if known.uses_block else None,
             }
             for known in MATMUL_VARIANTS
         ]

@@ -7,16 +7,18 @@ from engine.commands import DONE
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.measuring import measure_cells
 from engine.commands.result_checks import check_result_files
-from engine.commands.sweep_product import measured
 from engine.device.devices import device_named
 from engine.device_info import AUTO
+from engine.host.executor import executor_for
 from engine.results.measurement import ProductResult
-from engine.run.measure_product import device_for
-from engine.run.product_cells import Cell, cells_of
+from engine.run.device_choice import device_for
+from engine.run.product import product_jobs
+from engine.run.sweep import sweep
 from engine.tasks.product.operands import refuse_too_large
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import as_tile
-from engine.variants.matmul.registry import MATMUL_VARIANTS, matmul_variant
+from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.registry import MATMUL_VARIANTS, matmul_variant
 
 _EXAMPLES = (
     "--size 1024 --tiles 4,8,16,32 --out r.json",
@@ -36,7 +38,8 @@ def run(arguments: list[str]) -> int:
     if options.device != AUTO:
         device_named(options.device)
     check_result_files(options.out, options.csv)
-    cells = cells_of(options.sizes, options.variants, options.tiles)
+    asked = options.sizes, options.variants, options.tiles
+    cells = sum(1 for _ in product_jobs(*asked, unmade=True))
     request = {
         "products": [asdict(product) for product in options.sizes],
         "tiles": list(options.tiles),
@@ -47,18 +50,20 @@ def run(arguments: list[str]) -> int:
     return measure_cells(
         "matmul",
         options,
-        len(cells),
-        lambda on_result: measured(cells, options.device, options.seed, options.budget, on_result),
+        cells,
+        lambda on_result: sweep(
+            product_jobs(*asked, seed=options.seed), options.device, options.budget, executor_for, on_result
+        ),
         _name,
-        lambda: _look_for_devices(cells, options.device),
+        lambda: _look_for_devices(options.variants, options.device),
         baseline=BASELINE,
         asked={"request": request},
     )
 
 
-def _look_for_devices(cells: Sequence[Cell], device: str) -> None:
-    for cell in cells:
-        device_for(cell.variant, device)
+def _look_for_devices(variants: Sequence[MatmulVariant], device: str) -> None:
+    for candidate in variants:
+        device_for(candidate, device)
 
 
 def _name(result: ProductResult) -> str:

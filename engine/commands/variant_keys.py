@@ -1,7 +1,7 @@
 """Keys of variants where a command takes filters only."""
 
 from engine.errors import UnknownName
-from engine.variants.matmul.registry import MATMUL_VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS
 
 
 def key_of_filter(key: str) -> str:

@@ -22,10 +22,10 @@ from engine.mask.bank import Bank
 from engine.mask.generators import gaussian
 from engine.results.measurement import RunResult
 from engine.results.metrics import number_of
-from engine.run.bank import measure_bank
+from engine.run.filtering import bank_job, filter_job
 from engine.run.measure import measure
-from engine.run.measure_product import measure as multiply
 from engine.run.plan import SamplingPlan
+from engine.run.product import product_job
 from engine.run.resolve import describe_problem
 from engine.run.sampling import Checkpoint, Step
 from engine.tasks.filtering.problem import Problem
@@ -33,9 +33,7 @@ from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
-from engine.variants.ladder import implicit_gemm
-from engine.variants.matmul.registry import matmul_variant
-from engine.variants.registry import variant
+from engine.variants.registry import matmul_variant, variant
 
 SEED = 0
 HOST_SAMPLES = 20
@@ -127,35 +125,18 @@ class Bench:
         chosen = _variant(run.variant)
         device = self._device_of(chosen)
         samples = self._picture(run.height, run.width)
-        outcome = measure(
-            Choice(chosen, run.block or chosen.default_block),
-            _problem(run, samples),
-            run.mask,
-            samples,
-            backend(device.key),
-            self.plan,
-            checkpoint=checkpoint,
-            seed=SEED,
-            layout=run.layout,
-        )
-        return measured_of(outcome.result)
+        choice = Choice(chosen, run.block or chosen.default_block)
+        problem = _problem(run, samples)
+        job = filter_job(choice, problem, run.mask, samples, layout=run.layout, seed=SEED)
+        return measured_of(measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result)
 
     def _filter_by_bank(self, run: BankRun, checkpoint: Checkpoint) -> Measured:
         device = cuda_device(self.device)
         bank = Bank(tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks)))
-        chosen = implicit_gemm.for_bank(bank)
         samples = self._picture(run.side, run.side)
-        outcome = measure_bank(
-            Choice(chosen, chosen.default_block),
-            describe_problem(samples, bank.masks[0], Border.ZERO, 0.0),
-            bank,
-            samples,
-            backend(device.key),
-            self.plan,
-            checkpoint=checkpoint,
-            seed=SEED,
-        )
-        return measured_of(outcome.result)
+        problem = describe_problem(samples, bank.masks[0], Border.ZERO, 0.0)
+        job = bank_job(bank, problem, samples, seed=SEED)
+        return measured_of(measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result)
 
     def _time_twice(self, run: TimerRun, checkpoint: Checkpoint) -> Measured:
         by_device = self._filter(run.filtering, checkpoint)
@@ -190,9 +171,8 @@ class Bench:
         device = cuda_device(self.device)
         a, b = random_matrices(MatrixProduct(run.side, run.side, run.side), SEED)
         chosen = matmul_variant(run.variant)
-        result = multiply(
-            chosen, run.tile, a, b, backend(device.key), self.plan, checkpoint=checkpoint, seed=SEED
-        ).result
+        job = product_job(chosen, run.tile, a, b, seed=SEED)
+        result = measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result
         rate = number_of(result, "gflops")
         if result.kernel_ms is None or rate is None:
             wrong = result.verification is not None and not result.verification.passed
@@ -206,7 +186,7 @@ def _variant(key: str) -> Variant:
 
 
 def _problem(run: FilterRun, samples: np.ndarray) -> Problem:
-    return describe_problem(samples, run.mask, Border.ZERO, 0.0)
+    return describe_problem(samples, run.mask, run.border, run.cval)
 
 
 def median_ms(action: Callable[[], object], samples: int) -> float:

@@ -37,7 +37,7 @@ PRINTED_STAGES = (
 
 
 def _one(size: int) -> Run:
-    return FilterRun("naive", box(5), size, size, BLOCK)
+    return FilterRun(variant="naive", mask=box(5), width=size, height=size, block=BLOCK)
 
 
 def _bank(size: int, filters: int) -> Run:

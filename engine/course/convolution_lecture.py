@@ -43,7 +43,14 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 
 
 def _layout_run(width: int, layout: Layout) -> Run:
-    return FilterRun("naive", gaussian(5, sigma=1.0), width, width, Block(32, 8), layout)
+    return FilterRun(
+        variant="naive",
+        mask=gaussian(5, sigma=1.0),
+        width=width,
+        height=width,
+        block=Block(32, 8),
+        layout=layout,
+    )
 
 
 def inner_tile(rows: int, columns: int, mask_rows: int, mask_columns: int) -> Problem:

@@ -44,11 +44,20 @@ def row_and_column(mask: Mask) -> tuple[Mask, Mask]:
 
 def _serial(size: int) -> tuple[Run, ...]:
     """Return the serial two-pass algorithm: one run with the mask's row, one with its column."""
-    return tuple(FilterRun(SERIAL, mask, size, size) for mask in row_and_column(resolve_mask(LAB_MASK)))
+    return tuple(
+        FilterRun(variant=SERIAL, mask=mask, width=size, height=size)
+        for mask in row_and_column(resolve_mask(LAB_MASK))
+    )
 
 
 def _level(name: str, size: int) -> Run:
-    return FilterRun(f"separable-{name.lower()}", resolve_mask(LAB_MASK), size, size, BLOCK)
+    return FilterRun(
+        variant=f"separable-{name.lower()}",
+        mask=resolve_mask(LAB_MASK),
+        width=size,
+        height=size,
+        block=BLOCK,
+    )
 
 
 def _steps(size: int) -> tuple[tuple[Run, ...], ...]:

@@ -15,8 +15,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.matmul.registry import matmul_variant
-from engine.variants.registry import variant
+from engine.variants.registry import matmul_variant, variant
 
 TIMER_SIZES = (256, 1024, 4096)
 COPY_SIZES = (1024, 2048, 4096, 8192)
@@ -57,11 +56,13 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 
 
 def _timers(size: int) -> Run:
-    return TimerRun(FilterRun("naive", gaussian(5, sigma=1.0), size, size, Block(16, 16)))
+    return TimerRun(
+        FilterRun(variant="naive", mask=gaussian(5, sigma=1.0), width=size, height=size, block=Block(16, 16))
+    )
 
 
 def _copy(size: int) -> Run:
-    return FilterRun(COPY.key, IDENTITY, size, size)
+    return FilterRun(variant=COPY.key, mask=IDENTITY, width=size, height=size)
 
 
 def _products(size: int) -> tuple[ProductRun, ...]:

@@ -74,7 +74,9 @@ def _mask() -> Mask:
 
 def _run(key: str, size: int, side: int = 0) -> FilterRun:
     """Return the run of a variant; the serial one has no block."""
-    return FilterRun(key, _mask(), size, size, Block(side, side) if side else None)
+    return FilterRun(
+        variant=key, mask=_mask(), width=size, height=size, block=Block(side, side) if side else None
+    )
 
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:

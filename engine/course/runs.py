@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.geometry.block import Block
 from engine.geometry.layout import Layout
-from engine.mask.mask import Mask
+from engine.tasks.filtering.request import FilterRequest
 
 NOT_YET = "not measured yet"
 
@@ -13,19 +12,15 @@ NOT_YET = "not measured yet"
 _SERIAL_S = 8 / 3e8
 
 
-@dataclass(frozen=True, slots=True)
-class FilterRun:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterRun(FilterRequest):
     """A filtering of a grey float32 picture with the zero border: times of its kernel and of what surrounds it.
 
     Gives "kernel_ms", and on CUDA "overhead_ms": allocation and both copies.
     """
 
-    variant: str
-    mask: Mask
     width: int
     height: int
-    block: Block | None = None
-    layout: Layout = Layout.PITCHED
 
     @property
     def label(self) -> str:

@@ -19,23 +19,11 @@ from engine.host.faults import Faults
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
 from engine.host.pending import Host, Pending, ProgressCallback
-from engine.host.protocol import (
-    Cancel,
-    Done,
-    Failed,
-    Noticed,
-    Ready,
-    Release,
-    Request,
-    Stop,
-    ToHost,
-    Working,
-    blocks_of,
-    file_of,
-    wants_simulator,
-)
+from engine.host.protocol import Cancel, Done, Failed, Noticed, Ready, Release, Stop, ToHost, Working
 from engine.host.queue_policy import QueuePolicy
+from engine.host.request import Request
 from engine.host.segments import HandedSegments
+from engine.host.shared_array import segments_of
 
 GRACE_S = 2.0
 STOP_S = 1.0
@@ -117,7 +105,7 @@ class EngineClient:
             Its result is the reply that the request's docstring names; its exception an `EngineError`. A preview
             that a newer one replaced before it was begun is cancelled.
         """
-        pending = Pending(next(self._ids), request, Future(), on_progress, wants_simulator(request))
+        pending = Pending(next(self._ids), request, Future(), on_progress, request.wants_simulator)
         with self._lock:
             if self._closing:
                 pending.future.set_exception(Cancelled("The engine", "it is being shut down"))
@@ -231,7 +219,7 @@ class EngineClient:
 
     def _is_saving(self, host: Host) -> bool:
         with self._lock:
-            return any(p.begun and file_of(p.request) for p in self._in_hands_of(host))
+            return any(p.begun and p.request.written_path for p in self._in_hands_of(host))
 
     def _receive(self, link: HostLink, message: object) -> None:
         if isinstance(message, Ready):
@@ -251,7 +239,7 @@ class EngineClient:
                 _tell(pending.on_progress, message.progress)
         elif isinstance(message, Done):
             # While it is in the books still: whatever goes wrong here ends the host, and its end answers.
-            self._blocks.hand_over(blocks_of(message.value), link)
+            self._blocks.hand_over(segments_of(message.value), link)
             self._answer_taken(message.id, message.value, None)
         elif isinstance(message, Failed):
             if message.fatal:
@@ -281,7 +269,7 @@ class EngineClient:
     def _answer_taken(self, request_id: int, value: object, error: EngineError | None) -> None:
         pending = self._take(request_id)
         if pending is None:
-            self.release(*blocks_of(value))
+            self.release(*segments_of(value))
         else:
             self._answer(pending, value, error)
 
@@ -396,7 +384,7 @@ class EngineClient:
                 wanted = pending.future.set_running_or_notify_cancel()
         if not wanted:
             # Nobody will look at this result: its shared memory goes now.
-            self.release(*blocks_of(value))
+            self.release(*segments_of(value))
         elif error is not None:
             pending.future.set_exception(error)
         else:

@@ -2,14 +2,13 @@
 
 from engine.course.paper import CourseTable
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.jobs import Report
-from engine.host.protocol import Progress, Saved
+from engine.host.protocol import Progress, Report, Saved
 
 # The first request loads what measures.
 LOADING_S = 5.0
 
 
-def count_course(request: CountCourse) -> tuple[CourseTable, ...]:
+def count_course(request: CountCourse, report: Report) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
     # The host is up before anybody asks for a paper.
     from engine.course.counted import counted_tables

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from engine.course.paper import CourseTable
 from engine.host.queue_policy import QueuePolicy
+from engine.host.request import Request
 
 
 @dataclass(frozen=True, slots=True)
-class CountCourse:
+class CountCourse(Request):
     """Ask for a paper's tables as far as they need no clock, at once. Reply: tuple of CourseTable.
 
     It takes 1 to 20 ms, so it need not wait for a run.
@@ -19,7 +20,7 @@ class CountCourse:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureCourse:
+class MeasureCourse(Request):
     """Measure a paper's tables on this machine, which may take minutes. Reply: tuple of CourseTable.
 
     Parameters
@@ -32,11 +33,10 @@ class MeasureCourse:
 
     paper: str
     device: str = "auto"
-    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 @dataclass(frozen=True, slots=True)
-class SaveCourse:
+class SaveCourse(Request):
     """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
 
     Parameters
@@ -53,4 +53,8 @@ class SaveCourse:
     tables: tuple[CourseTable, ...]
     folder: str
     device: str = "auto"
-    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
+
+    @property
+    def written_path(self) -> str:
+        """The folder."""
+        return self.folder

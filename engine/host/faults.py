@@ -4,7 +4,7 @@ import time
 from collections import deque
 
 from engine.errors import HostLost, HostLostTwice
-from engine.host.protocol import Request
+from engine.host.request import Request
 
 FAULTS_ALLOWED = 3
 FAULT_WINDOW_S = 600.0

@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,7 @@ from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
 from engine.device.backend import Backend
-from engine.device.devices import backend, device_named, devices
-from engine.device_info import AUTO
+from engine.device.devices import backend, devices
 from engine.errors import EngineError, UnsupportedVariant
 from engine.files.output_checks import check_other_file
 from engine.host import shared
@@ -28,37 +26,30 @@ from engine.host.protocol import (
     Preview,
     Progress,
     Ready,
+    Report,
     Run,
     Saved,
     SaveResult,
     ScreenLevels,
-    SharedArray,
     VariantInfo,
 )
+from engine.host.shared_array import SharedArray
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
-from engine.run.measure import (
-    device_for,
-    expected_launch_s,
-    filter_once,
-    measure,
-    refuse_strange_samples,
-    refuse_unsuitable,
-)
+from engine.run.device_choice import device_for
+from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
+from engine.run.measure import compute, measure
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem, result_dtype_for
+from engine.run.resolved import ResolvedFilter
 from engine.run.sampling import Step
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import Choice, choose
 from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS, variant
-
-Report = Callable[[Progress], None]
-"""Tells progress; raises `Cancelled` where the person stopped the request."""
+from engine.variants.registry import VARIANTS
 
 
 def ready() -> Ready:
@@ -102,49 +93,33 @@ def _opening_bytes(form: Form) -> int:
 def preview(request: Preview, report: Report) -> Filtered:
     """Filter once and make the result ready for the screen."""
     begin = time.perf_counter()
-    work = _Work(request.job)
-    device = work.backend.info
-    refuse_unsuitable(work.choice.variant, work.problem, request.job.mask, work.choice.block, device)
-    report(Progress("filtering", 0.0, 2.0 + expected_launch_s(work.choice, work.problem, device)))
+    work = _ResolvedJob(request.job)
+    job, device = work.job, work.backend.info
+    job.refuse(device)
+    expected_s = job.task.expected_launch_s(job.variant, job.problem, job.block, device)
+    report(Progress("filtering", 0.0, 2.0 + expected_s))
     with work.shared_result() as place:
-        filter_once(
-            work.choice,
-            work.problem,
-            request.job.mask,
-            work.samples,
-            work.backend,
-            place.values,
-            request.job.layout,
-        )
+        compute(job, work.backend, place.values)
         return work.filtered(place, begin)
 
 
 def run(request: Run, report: Report) -> Filtered:
     """Verify, warm up, sample; make the result ready for the screen."""
     begin = time.perf_counter()
-    work = _Work(request.job)
+    work = _ResolvedJob(request.job)
 
     def checkpoint(step: Step) -> None:
         report(Progress(step.stage, step.fraction, step.expected_s))
 
     with work.shared_result() as place:
-        outcome = measure(
-            work.choice,
-            work.problem,
-            request.job.mask,
-            work.samples,
-            work.backend,
-            SamplingPlan(budget_s=request.budget_s),
-            checkpoint=checkpoint,
-            host_out=place.values,
-            layout=request.job.layout,
-        )
+        plan = SamplingPlan(budget_s=request.budget_s)
+        outcome = measure(work.job, work.backend, plan, checkpoint=checkpoint, host_out=place.values)
         if outcome.values is not None:
             return replace(work.filtered(place, begin), result=outcome.result)
-    return Filtered(None, None, work.choice.variant.key, work.backend.info.key, 0.0, outcome.result)
+    return Filtered(None, None, work.job.variant.key, work.backend.info.key, 0.0, outcome.result)
 
 
-def check_variants(request: CheckVariants) -> tuple[Availability, ...]:
+def check_variants(request: CheckVariants, report: Report) -> tuple[Availability, ...]:
     """Return for every variant whether it can do the job on the job's device, and why not."""
     job = request.job
     samples = shared.attach(job.picture.pixels)
@@ -204,7 +179,7 @@ def _problem(job: FilterJob, samples: NDArray[Any]) -> Problem:
     return describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
 
 
-class _Work:
+class _ResolvedJob:
     """A job with everything looked up: samples, problem, device, variant, block.
 
     Raises
@@ -213,38 +188,34 @@ class _Work:
         No such device, variant or border.
     """
 
-    def __init__(self, job: FilterJob) -> None:
-        self.job = job
-        self.samples = shared.attach(job.picture.pixels)
-        self.problem: Problem = _problem(job, self.samples)
-        device = (
-            device_named(job.device) if job.variant == AUTO else device_for(variant(job.variant), job.device)
-        )
-        self.choice: Choice = choose(job.variant, self.problem, job.mask, job.block, device)
-        self.backend: Backend = backend(device.key)
+    def __init__(self, asked: FilterJob) -> None:
+        self._asked = asked
+        resolved = ResolvedFilter(asked, shared.attach(asked.picture.pixels))
+        self.job = resolved.job()
+        self.backend: Backend = backend(resolved.device.key)
 
     def shared_result(self) -> "_SharedResult":
         """Return shared memory for the result and its levels, taken back unless it is handed over."""
-        return _SharedResult(self.samples.shape, self.problem.result_dtype)
+        return _SharedResult(self.job.operands.samples.shape, self.job.problem.result_dtype)
 
     def filtered(self, place: "_SharedResult", begin: float) -> Filtered:
         """Return the reply for a result, with its levels for the screen."""
-        alpha = _attached(self.job.picture.alpha)
+        alpha = _attached(self._asked.picture.alpha)
         render(
             place.values,
             [shared.attach(level) for level in place.level_blocks],
-            full_scale(self.samples.dtype),
-            self.job.range_mode,
+            full_scale(self.job.operands.samples.dtype),
+            self._asked.range_mode,
             alpha,
         )
         place.handed_over = True
         return Filtered(
             values=place.value_block,
             screen=ScreenLevels(place.level_blocks, opaque=alpha is None),
-            variant=self.choice.variant.key,
+            variant=self.job.variant.key,
             device=self.backend.info.key,
             elapsed_ms=(time.perf_counter() - begin) * 1e3,
-            chosen_because=self.choice.reason,
+            chosen_because=self.job.chosen_because,
         )
 
 

@@ -1,20 +1,24 @@
 """One host process and the pipe to it.
 
-A thread waits for the pipe and for the process's end together: with a queue, the last words of a dying child are
-lost and the parent waits out its whole timeout; with a pipe and the sentinel it knows in well under half a second.
-A second thread writes, so that nobody who sends ever waits for a host that does not read.
+The process is a plain `python -m engine.host` and not one of `multiprocessing`, which would run the main script of
+whoever uses it a second time and so demand a `__main__` guard of it. One thread reads: the pipe closes with the
+process, and everything that it sent before comes first, so its end is known in well under half a second. A second
+thread writes, so that nobody who sends ever waits for a host that does not read.
 """
 
 import logging
 import multiprocessing
+import os
 import queue
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from pathlib import Path
 
 from engine.host.options import HostOptions
 from engine.host.process import serve
@@ -53,7 +57,7 @@ class HostLink:
         self._on_message = on_message
         self._on_end = on_end
         self._next_deadline = next_deadline
-        self._process: SpawnProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._outbox: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._wake, self._wake_sender = multiprocessing.Pipe(duplex=False)
         self._lock = threading.Lock()
@@ -80,10 +84,10 @@ class HostLink:
 
     def kill(self, reason: str) -> None:
         """End the process at once; `on_end` tells the reason given."""
-        with self._lock, suppress(ValueError):  # the process object is closed once the process has ended
+        with self._lock:
             self._end_reason = self._end_reason or reason
             if self._process is not None:
-                self._process.kill()
+                self._process.kill()  # nothing where it has ended
 
     def note_end(self, reason: str) -> None:
         """Remember why the process is about to end by itself."""
@@ -107,21 +111,15 @@ class HostLink:
             self._on_end(self, self._end_reason or reason)
         finally:
             with self._lock:
-                if self._process is not None:
-                    self._process.close()
                 self._wake.close()
                 self._wake_sender.close()
 
     def _live(self) -> str:
         """Start the process, stay with it until it has ended, and return how it did."""
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe(duplex=True)
-        process = context.Process(
-            target=serve, args=(theirs, self.options), name="haloscope-engine", daemon=True
-        )
+        ours, theirs = multiprocessing.Pipe(duplex=True)
         with ours:
             with theirs:
-                process.start()
+                process = _started(theirs)
             with self._lock:
                 self._process = process
                 if self._end_reason:
@@ -129,17 +127,19 @@ class HostLink:
             writer = threading.Thread(target=self._write, args=(ours,), name="engine-writer", daemon=True)
             writer.start()
             try:
-                self._listen(process, ours)
-                process.join(LEAVING_S)
+                self._listen(ours)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(LEAVING_S)
             finally:
                 process.kill()
-                process.join()
+                process.wait()
                 self._outbox.put(None)
                 writer.join()
-        return _ended_how(process.exitcode)
+        return _ended_how(process.returncode)
 
     def _write(self, connection: Connection) -> None:
-        while (message := self._outbox.get()) is not None:
+        message: Message | None = (serve, self.options)
+        while message is not None:
             try:
                 connection.send(message)
             except OSError:
@@ -148,13 +148,14 @@ class HostLink:
                 _log.exception("A message to the engine's process could not be sent")
                 self.kill(f"a request could not be sent to it ({type(error).__name__})")
                 return
+            message = self._outbox.get()
 
-    def _listen(self, process: SpawnProcess, connection: Connection) -> None:
+    def _listen(self, connection: Connection) -> None:
         given_up = False
         while True:
             # A process that sticks in the driver can outlive its kill: its end is waited for, without a deadline.
             deadline = None if given_up else self._next_deadline()
-            ready = wait([connection, process.sentinel, self._wake], deadline)
+            ready = wait([connection, self._wake], deadline)
             if self._wake in ready:
                 self._wake.recv()
             if connection in ready:
@@ -163,13 +164,31 @@ class HostLink:
                 except (EOFError, ConnectionError, OSError):
                     return
                 self._on_message(self, message)
-            elif process.sentinel in ready:
-                return
             elif not ready:
                 given_up = True
                 self.kill(
                     "it did not answer for more than ten times the time that the work was expected to take"
                 )
+
+
+def _started(theirs: Connection) -> subprocess.Popen[bytes]:
+    """Start a host's process that has the other end of a pipe."""
+    pipe = theirs.fileno()
+    # Our packages, whatever folder the caller stands in, then all that the caller can import; -P: not that folder.
+    root = str(Path(__file__).resolve().parents[2])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
+    command = [sys.executable, "-P", "-m", "engine.host", str(pipe)]
+    if sys.platform == "win32":
+        os.set_handle_inheritable(pipe, True)
+        startup = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [pipe]})
+        return subprocess.Popen(
+            [*command, "0"], stdin=subprocess.DEVNULL, env=environment, startupinfo=startup
+        )
+    tracker = resource_tracker.getfd()
+    assert tracker is not None
+    return subprocess.Popen(
+        [*command, str(tracker)], stdin=subprocess.DEVNULL, env=environment, pass_fds=(pipe, tracker)
+    )
 
 
 def _spare_children_terminal() -> None:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.device_info import SIMULATOR
 from engine.host.queue_policy import QueuePolicy
+from engine.host.request import Request
 from engine.tasks.product.problem import MatrixProduct
 
 
 @dataclass(frozen=True, slots=True)
-class CountMatmul:
+class CountMatmul(Request):
     """Ask what every way to multiply asks of memory, and whether it can run, at once. Reply: tuple of ProductResult.
 
     Parameters
@@ -27,7 +29,7 @@ class CountMatmul:
 
 
 @dataclass(frozen=True, slots=True)
-class RunMatmul:
+class RunMatmul(Request):
     """Multiply in one way with one tile: verify, warm up, sample. Reply: ProductResult. Progress arrives on the way.
 
     Parameters
@@ -49,4 +51,8 @@ class RunMatmul:
     device: str = "auto"
     seed: int = 0
     budget_s: float = 0.5
-    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether it is for the simulator's process."""
+        return self.device == SIMULATOR

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.host.link import HostLink
-from engine.host.protocol import Progress, Ready, Request
+from engine.host.protocol import Progress, Ready
 from engine.host.queue_policy import QueuePolicy
+from engine.host.request import Request
 
 ProgressCallback = Callable[[Progress], None]
 

@@ -1,31 +1,20 @@
 """What travels between the window and the engine's process: frozen requests and replies with an id, pixels by name.
 
-Pixels lie in shared memory and are never pickled; a `SharedArray` names a block of it. No Numba and no Qt in here.
+Pixels lie in shared memory and are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt in here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.device_info import DeviceInfo
+from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import CodeNotKept, EngineError
 from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.geometry.layout import Layout
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.matmul_requests import CountMatmul, RunMatmul
 from engine.host.queue_policy import QueuePolicy
-from engine.mask.mask import Mask
+from engine.host.request import Request
+from engine.host.shared_array import SharedArray
 from engine.results.measurement import RunResult
-
-
-@dataclass(frozen=True, slots=True)
-class SharedArray:
-    """An array in shared memory: the name of the block, where the array begins in it, its shape and type."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    first_byte: int = 0
+from engine.tasks.filtering.request import FilterRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,60 +82,44 @@ class PictureHandle:
         return self.pixels.shape[2]
 
 
-@dataclass(frozen=True, slots=True)
-class FilterJob:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterJob(FilterRequest):
     """Everything that one filtering depends on.
 
     Parameters
     ----------
     picture : PictureHandle
-    mask : Mask
-        As it is to be applied: flipped and normalised already where the person asked for that.
-    variant : str
-        Key, or "auto".
-    block : Block, optional
-        None: the variant's default.
-    device : str
-        "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works.
     range_mode : str
         How results outside the picture's range are shown: a key of `engine.image.convert.RANGE_MODES`.
-    layout : Layout
-        Of the rows on a CUDA device.
-    result_type : str
-        What the kernel writes: "float32", or "same": samples of the picture's type.
     """
 
     picture: PictureHandle
-    mask: Mask
-    border: Border = Border.ZERO
-    cval: float = 0.0
-    variant: str = "auto"
-    block: Block | None = None
-    device: str = "auto"
     range_mode: str = "clip"
-    layout: Layout = Layout.PITCHED
-    result_type: str = "float32"
 
 
 @dataclass(frozen=True, slots=True)
-class OpenPicture:
+class OpenPicture(Request):
     """Open a picture file, or a sample by key. Reply: PictureHandle."""
 
     path: str = ""
     sample: str = ""
-    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Request):
     """Filter once, as fast as the device allows, unverified and untimed. Reply: Filtered."""
 
     job: FilterJob
     queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
 
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether the job is for the simulator's process."""
+        return self.job.device == SIMULATOR
+
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Request):
     """Verify, warm up, sample. Reply: Filtered, with `result`. Progress arrives on the way.
 
     Parameters
@@ -158,11 +131,15 @@ class Run:
 
     job: FilterJob
     budget_s: float = 0.5
-    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Whether the job is for the simulator's process."""
+        return self.job.device == SIMULATOR
 
 
 @dataclass(frozen=True, slots=True)
-class CheckVariants:
+class CheckVariants(Request):
     """Ask which variants can do a job, answered at once even while something runs. Reply: tuple of Availability."""
 
     job: FilterJob
@@ -170,7 +147,7 @@ class CheckVariants:
 
 
 @dataclass(frozen=True, slots=True)
-class SaveResult:
+class SaveResult(Request):
     """Write a result (or a picture) to a file. Reply: Saved.
 
     Parameters
@@ -188,21 +165,11 @@ class SaveResult:
     path: str
     range_mode: str = "clip"
     depth: str = "keep"
-    queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
-
-Request = (
-    OpenPicture
-    | Preview
-    | Run
-    | CheckVariants
-    | SaveResult
-    | CountCourse
-    | MeasureCourse
-    | SaveCourse
-    | CountMatmul
-    | RunMatmul
-)
+    @property
+    def written_path(self) -> str:
+        """The file."""
+        return self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +272,10 @@ class Progress:
     expected_s: float
 
 
+Report = Callable[[Progress], None]
+"""Tells progress; raises `Cancelled` where the person stopped the request."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToHost:
     """The envelope of a request."""
@@ -322,7 +293,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The window needs these blocks of shared memory no longer."""
+    """The window needs these segments of shared memory no longer."""
 
     names: tuple[str, ...]
 
@@ -362,28 +333,3 @@ class Noticed:
     """Something that the person should know and that no request failed by: compiled code that cannot be kept."""
 
     warning: CodeNotKept
-
-
-def blocks_of(reply: object) -> tuple[str, ...]:
-    """Return the names of the blocks of shared memory that a reply hands over."""
-    found: set[str] = set()
-    if isinstance(reply, PictureHandle):
-        found |= {a.name for a in (reply.pixels, reply.alpha, *reply.screen.levels) if a is not None}
-    if isinstance(reply, Filtered):
-        arrays: list[SharedArray | None] = [reply.values, *(reply.screen.levels if reply.screen else ())]
-        found |= {a.name for a in arrays if a is not None}
-    return tuple(found)
-
-
-def file_of(request: Request) -> str:
-    """Return the file, or the folder of files, that a request writes; empty for one that writes none."""
-    if isinstance(request, SaveResult):
-        return request.path
-    return request.folder if isinstance(request, SaveCourse) else ""
-
-
-def wants_simulator(request: Request) -> bool:
-    """Return whether a request is for the simulator, which has a process of its own."""
-    if isinstance(request, RunMatmul):
-        return request.device == "simulator"
-    return isinstance(request, Preview | Run) and request.job.device == "simulator"

@@ -8,25 +8,18 @@ from multiprocessing.connection import Connection
 from engine.device.code_store import told_of_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
-from engine.host import course_jobs, jobs, matmul_jobs, shared
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.host import jobs, shared
+from engine.host.handlers import HANDLERS
 from engine.host.protocol import (
     Cancel,
-    CheckVariants,
     Done,
     Failed,
     Noticed,
-    OpenPicture,
-    Preview,
     Progress,
     Release,
-    Run,
-    SaveResult,
     Stop,
     ToHost,
     Working,
-    file_of,
 )
 from engine.host.queue_policy import QueuePolicy
 
@@ -96,7 +89,7 @@ class Worker:
     def _leave_save(self) -> None:
         """End the process where it prepares a file that nobody waits for; one that is being written becomes whole."""
         with self._changed:
-            is_saving = self._current is not None and file_of(self._current.request)
+            is_saving = self._current is not None and bool(self._current.request.written_path)
         if is_saving:
             # Encoding cannot be interrupted otherwise: 12,000 x 12,000 pixels take 12 s.
             with undivided():
@@ -106,7 +99,7 @@ class Worker:
         with self._changed:
             for message in messages:
                 if isinstance(message, ToHost):
-                    if isinstance(message.request, Preview):
+                    if message.request.queue is QueuePolicy.NEWEST:
                         self._waiting.appendleft(message)
                     else:
                         self._waiting.append(message)
@@ -140,7 +133,8 @@ class Worker:
         try:
             # The picture of a request that was stopped while it waited may be gone already.
             stop_if_cancelled()
-            self._send(Done(message.id, self._do(message, report)))
+            answer = HANDLERS[type(message.request)]
+            self._send(Done(message.id, answer(message.request, report)))
         except DeviceFault as error:
             self._send(Failed(message.id, error, fatal=True))
             # Destructors of a lost CUDA context raise or hang: leave without them.
@@ -160,29 +154,6 @@ class Worker:
             # A light question is answered while another request is the current one.
             if self._current is message:
                 self._current = None
-
-    def _do(self, message: ToHost, report: jobs.Report) -> object:
-        request = message.request
-        if isinstance(request, Preview):
-            return jobs.preview(request, report)
-        if isinstance(request, Run):
-            return jobs.run(request, report)
-        if isinstance(request, OpenPicture):
-            return jobs.open_picture(request, report)
-        if isinstance(request, CheckVariants):
-            return jobs.check_variants(request)
-        if isinstance(request, CountCourse):
-            return course_jobs.count_course(request)
-        if isinstance(request, MeasureCourse):
-            return course_jobs.measure_course(request, report)
-        if isinstance(request, SaveCourse):
-            return course_jobs.save_course(request, report)
-        if isinstance(request, CountMatmul):
-            return matmul_jobs.count_matmul(request)
-        if isinstance(request, RunMatmul):
-            return matmul_jobs.run_matmul(request, report)
-        assert isinstance(request, SaveResult)
-        return jobs.save_result(request, report)
 
     def _send(self, message: object) -> None:
         with self._sending:

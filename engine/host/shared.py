@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import EngineError
-from engine.host.protocol import SharedArray
 from engine.host.segment_names import name_of, new_prefix
+from engine.host.shared_array import SharedArray
 
 
 class _Block(SharedMemory):

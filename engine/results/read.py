@@ -87,14 +87,15 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(data: dict[str, Any]) -> Measurement[Any]:
-    problem = _PROBLEMS.get(data["task"])
+    problem = PROBLEMS.get(data["task"])
     if problem is None:
         raise ValueError(f"{data['task']!r} is no task")
     parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
     return Measurement(problem=_value(problem, data["problem"], "problem"), **parts)
 
 
-_PROBLEMS: dict[str, type] = {Problem.task: Problem, MatrixProduct.task: MatrixProduct}
+PROBLEMS: dict[str, type] = {Problem.task: Problem, MatrixProduct.task: MatrixProduct}
+"""The problem of each task: that of a new task is one entry more."""
 _PARTS = {name: kind for name, kind in get_type_hints(Measurement).items() if name != "problem"}
 # What files of this version need not have.
 _LATER = ("result_dtype", "in_steps", "bandwidth_gb_s")

@@ -11,14 +11,17 @@ from engine.api.filtering import Request
 from engine.device.anti_aliasing import empty_result
 from engine.device.cpu import CpuBackend
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.devices import backend, own_process_needed
+from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.launches import Prepared
-from engine.device_info import AUTO
+from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue, EngineError, UnsupportedVariant
 from engine.geometry.layout import Layout
+from engine.host.executor import executor_for
 from engine.mask.mask import Mask
 from engine.run.arguments import Image
-from engine.run.measure import refuse_strange_samples, refuse_unsuitable
+from engine.run.executor import outcome_of
+from engine.run.filtering import filter_job, refuse_strange_samples, refuse_unsuitable
+from engine.run.plan import NO_SAMPLES
 from engine.run.sampling import Checkpoint, Step
 from engine.streams.arguments import in_words
 from engine.streams.bands import Band, cut, rows_of_chunk
@@ -130,7 +133,11 @@ class Stream:
             is_elsewhere = own_process_needed(request.device)
             machine = CpuBackend() if is_elsewhere else backend(request.device.key)
             machine.activate()
-            spans, clock, ring = run_in_order(works, machine, request.layout, self._finished), "host clock", 1
+            spans, clock, ring = (
+                run_in_order(works, machine, request.asked.layout, self._finished),
+                "host clock",
+                1,
+            )
             self._end_s = time.perf_counter()
         return Timeline(
             device=request.device.key,
@@ -149,7 +156,7 @@ class Stream:
         with cuda_errors_in_words("filtering in chunks"):
             self._activate = backend(request.device.key).activate
             self._activate()
-            lanes = CudaLanes(request.layout)
+            lanes = CudaLanes(request.asked.layout)
             try:
                 pipeline = Pipeline(lanes, self._ring, time.perf_counter())
                 pipeline.run(works, self._finished)
@@ -229,7 +236,7 @@ class Stream:
         """
         device = request.device
         problem = replace(request.problem, height=max(band.rows for band in bands))
-        choice = choose(self._key, problem, self._mask, request.block, device)
+        choice = choose(self._key, problem, self._mask, request.asked.block, device)
         if choice.variant.band_invariant:
             return choice
         for key in DIRECT[device.kind] if self._key == AUTO else ():
@@ -249,7 +256,7 @@ class Stream:
         if prepared is None:
             refuse_unsuitable(choice.variant, problem, self._mask, choice.block, request.device)
             if own_process_needed(request.device):
-                prepared = _InSimulator(choice, problem, self._mask, request.layout)
+                prepared = _InSimulator(choice, problem, self._mask, request.asked.layout)
             else:
                 prepared = choice.variant.prepare(problem, self._mask, choice.block)
         self._prepared[key] = prepared
@@ -323,17 +330,16 @@ def _place(outputs: Iterator[np.ndarray] | None, request: Request, picture: int)
 
 
 class _InSimulator:
-    """A variant in the simulator's own process: one child for each chunk."""
+    """A variant in the simulator's own process."""
 
     def __init__(self, choice: Choice, problem: Problem, mask: Mask, layout: Layout) -> None:
         self._call = choice, problem, mask
         self._layout = layout
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Filter arrays of the host; the child verifies what it gives."""
-        from engine.simulator.filtering import measure_in_simulator
-
-        outcome = measure_in_simulator(*self._call, image, layout=self._layout)
+        """Filter arrays of the host; the simulator's process verifies what it gives."""
+        job = filter_job(*self._call, image, layout=self._layout)
+        outcome = outcome_of(job, device_named(SIMULATOR), NO_SAMPLES, executor_for)
         if outcome.values is None:
             raise outcome.error or EngineError(outcome.result.failure)
         out[...] = outcome.values

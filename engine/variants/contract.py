@@ -7,6 +7,7 @@ uploads the mask; what it returns launches as often as wanted.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 
@@ -122,6 +123,8 @@ class Variant:
     block_covers_input : bool
         Whether a block covers its input tile, so that a mask needs a block larger than itself; the others' covers the output tile.
     """
+
+    task: ClassVar[str] = Problem.task
 
     key: str
     title: str

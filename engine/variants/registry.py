@@ -1,8 +1,11 @@
-"""Every variant, in teaching order. An explicit tuple: adding a variant is one file and one line here."""
+"""Every variant of every task, in teaching order. Explicit tuples: adding a variant is one file and one line here."""
 
 import difflib
+from collections.abc import Sequence
+from typing import TypeVar
 
 from engine.errors import UnknownName
+from engine.tasks.contract import AnyVariant
 from engine.variants.box import box
 from engine.variants.contract import Variant
 from engine.variants.cpu import box as cpu_box
@@ -26,6 +29,10 @@ from engine.variants.ladder import (
     tiled_input,
 )
 from engine.variants.low_rank import low_rank_2, low_rank_3
+from engine.variants.matmul import blas as matmul_blas
+from engine.variants.matmul import naive as matmul_naive
+from engine.variants.matmul import tiled as matmul_tiled
+from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.register_blocked import register_blocked
 from engine.variants.separable_fused import separable_fused
 from engine.variants.split_float16 import split_float16
@@ -59,8 +66,18 @@ VARIANTS: tuple[Variant, ...] = (
 )
 
 
+MATMUL_VARIANTS: tuple[MatmulVariant, ...] = (
+    matmul_naive.VARIANT,
+    matmul_tiled.VARIANT,
+    matmul_blas.VARIANT,
+)
+"""The ways to multiply matrices."""
+
+V = TypeVar("V", bound=AnyVariant)
+
+
 def variant(key: str, *, takes_auto: bool = True) -> Variant:
-    """Return the variant of that key.
+    """Return the variant of a filter of that key.
 
     Parameters
     ----------
@@ -73,12 +90,27 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
     UnknownName
         No variant is called so; the remedy names the nearest one and how to see them all.
     """
-    for candidate in VARIANTS:
+    return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
+
+
+def matmul_variant(key: str) -> MatmulVariant:
+    """Return the way to multiply of that key.
+
+    Raises
+    ------
+    UnknownName
+        None is called so; the remedy names the nearest one and all of them.
+    """
+    return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
+
+
+def _named(
+    key: str, known: Sequence[V], other_words: tuple[str, ...], why_not: str, *, alike: float = 0.6
+) -> V:
+    for candidate in known:
         if candidate.key == key:
             return candidate
-    keys = [*(("auto",) if takes_auto else ()), *(candidate.key for candidate in VARIANTS)]
-    near = difflib.get_close_matches(str(key), keys, n=1)
+    keys = [*other_words, *(candidate.key for candidate in known)]
+    near = difflib.get_close_matches(str(key), keys, n=1, cutoff=alike)
     hint = f"Did you mean {near[0]}? " if near else ""
-    raise UnknownName(
-        f"variant '{key}'", "no variant is called that", f"{hint}Choose one of {', '.join(keys)}."
-    )
+    raise UnknownName(f"variant '{key}'", why_not, f"{hint}Choose one of {', '.join(keys)}.")

@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from engine.host.protocol import CheckVariants, Preview, Request, Run, SaveResult, blocks_of
-
 
 class BlockKeeper:
     """Reference counts of blocks by name.
@@ -42,12 +40,3 @@ class BlockKeeper:
         free = [name for name in names if not self._users[name]]
         if free:
             self._release(*free)
-
-
-def blocks_of_request(request: Request) -> tuple[str, ...]:
-    """Return the names of the blocks that a request reads."""
-    if isinstance(request, Preview | Run | CheckVariants):
-        return blocks_of(request.job.picture)
-    if isinstance(request, SaveResult):
-        return (*blocks_of(request.picture), *([request.values.name] if request.values else ()))
-    return ()

@@ -9,8 +9,10 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
-from engine.host.protocol import Progress, Ready, Request, file_of
-from gui.engine_link.block_keeper import BlockKeeper, blocks_of_request
+from engine.host.protocol import Progress, Ready
+from engine.host.request import Request
+from engine.host.shared_array import segments_of
+from gui.engine_link.block_keeper import BlockKeeper
 from gui.engine_link.engine_start import Event, StartedEngine
 from gui.engine_link.engine_state import RESTARTING, EngineState
 
@@ -73,11 +75,11 @@ class EngineLink(QObject):
     @property
     def files_being_saved(self) -> tuple[str, ...]:
         """Names of the files, and of the folders of files, that the engine has yet to write."""
-        return tuple(Path(path).name for path in (file_of(ask.request) for ask in self._open) if path)
+        return tuple(Path(path).name for path in (ask.request.written_path for ask in self._open) if path)
 
     def ask(self, ask: Ask) -> Ask:
         """Send a request; the picture that it reads is kept until it is answered."""
-        self.keeper.hold(blocks_of_request(ask.request))
+        self.keeper.hold(segments_of(ask.request))
         if ask.progressed is None:
             future = self._client.submit(ask.request)
         else:
@@ -133,6 +135,6 @@ class EngineLink(QObject):
         else:
             is_done = True
             ask.replied(reply)
-        if file_of(ask.request):
+        if ask.request.written_path:
             self.save_ended.emit(is_done)
-        self.keeper.drop(blocks_of_request(ask.request))
+        self.keeper.drop(segments_of(ask.request))

@@ -1,6 +1,7 @@
 """What is on the screen now, and the shared memory that it lies in: held while it is shown, given back after."""
 
-from engine.host.protocol import Filtered, FilterJob, PictureHandle, blocks_of
+from engine.host.protocol import Filtered, FilterJob, PictureHandle
+from engine.host.shared_array import segments_of
 from gui.engine_link.block_keeper import BlockKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
@@ -23,16 +24,16 @@ class Display:
     def show_picture(self, picture: PictureHandle) -> None:
         """Make this the picture that is worked on; the result of the one before goes."""
         old_picture, old_result = self._workspace.picture, self._state.last_result
-        self._keeper.hold(blocks_of(picture))
+        self._keeper.hold(segments_of(picture))
         self._state.forget_filtered()
         self._workspace.set_picture(picture)
-        self._keeper.drop(blocks_of(old_picture))
-        self._keeper.drop(blocks_of(old_result))
+        self._keeper.drop(segments_of(old_picture))
+        self._keeper.drop(segments_of(old_result))
 
     def show_filtered(self, filtered: Filtered) -> None:
         """Show a result of the job as it is now."""
         old = self._state.last_result
-        self._keeper.hold(blocks_of(filtered))
+        self._keeper.hold(segments_of(filtered))
         self._job = self._workspace.job()
         self._state.show_filtered(filtered)
-        self._keeper.drop(blocks_of(old))
+        self._keeper.drop(segments_of(old))

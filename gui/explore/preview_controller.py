@@ -4,15 +4,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import (
-    Availability,
-    CheckVariants,
-    Filtered,
-    FilterJob,
-    Preview,
-    blocks_of,
-    wants_simulator,
-)
+from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Preview
+from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
@@ -131,7 +124,7 @@ class PreviewController(QObject):
         if ask is None or wanted is None:
             return
         assert isinstance(ask.request, Preview)
-        if wants_simulator(ask.request) and ask.request.job != wanted:
+        if ask.request.wants_simulator and ask.request.job != wanted:
             if wanted.device != SIMULATOR:
                 self._landed()
             self._stop(ask)
@@ -160,7 +153,7 @@ class PreviewController(QObject):
             self._tell_age()
             self.shown.emit()
         else:
-            self._link.keeper.discard(blocks_of(filtered))
+            self._link.keeper.discard(segments_of(filtered))
         self._send()
 
     def _failed(self, ask: Ask, error: EngineError) -> None:
@@ -168,7 +161,7 @@ class PreviewController(QObject):
         self._landed(ask)
         # The simulator's end is told to its requests alone.
         told = isinstance(error, Cancelled) or (
-            is_told_by_the_link(error) and not wants_simulator(ask.request)
+            is_told_by_the_link(error) and not ask.request.wants_simulator
         )
         if is_newest and self._wanted is None:
             self._tell_age()

@@ -7,15 +7,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError, HostLost
-from engine.host.protocol import (
-    Availability,
-    CheckVariants,
-    Filtered,
-    FilterJob,
-    Run,
-    blocks_of,
-    wants_simulator,
-)
+from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
+from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
@@ -146,7 +139,7 @@ class RunController(QObject):
         if filtered.values is not None and self._shows_what_is_wanted(job):
             self._display.show_filtered(filtered)
         else:
-            self._link.keeper.discard(blocks_of(filtered))
+            self._link.keeper.discard(segments_of(filtered))
         self._next()
 
     def _failed(self, job: FilterJob, error: EngineError) -> None:
@@ -155,7 +148,7 @@ class RunController(QObject):
         else:
             self._results.add(failed_run(job, self._state.variant(job.variant), error))
             # That the host was lost is told once, by the link's message; of the simulator's the link says nothing.
-            if not isinstance(error, HostLost) or wants_simulator(Run(job)):
+            if not isinstance(error, HostLost) or Run(job).wants_simulator:
                 self._messages.show_error(SOURCE, error)
         self._next()
 

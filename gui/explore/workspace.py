@@ -9,52 +9,32 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
-from engine.device_info import AUTO
 from engine.errors import MaskError
-from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.host.protocol import FilterJob, PictureHandle
 from engine.mask.mask import Mask
+from engine.tasks.filtering.request import FilterOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(FilterOptions):
     """Everything of the workspace that is neither the picture nor the mask's cells.
 
     Parameters
     ----------
-    border, cval
-        The rule for ghost cells and the value of a constant border.
     flip : bool
         Convolution (the mask is turned by 180 degrees) instead of correlation.
     normalise : bool
         Divide the mask by its sum.
-    variant, device : str
-        Keys, or "auto".
-    block : Block, optional
-        None: the variant's default.
     range_mode : str
         How results outside the picture's range are shown.
     baseline : str
         Variant that speed-ups are measured against.
-    layout : Layout
-        Of the rows on a CUDA device.
-    result_type : str
-        What the kernel writes: "float32", or "same": samples of the picture's type.
     """
 
-    border: Border = Border.ZERO
-    cval: float = 0.0
     flip: bool = False
     normalise: bool = False
-    variant: str = AUTO
-    device: str = AUTO
-    block: Block | None = None
     range_mode: str = "clip"
     baseline: str = "cpu-serial"
-    layout: Layout = Layout.PITCHED
-    result_type: str = "float32"
 
 
 class _MaskEdit(QUndoCommand):
@@ -204,18 +184,11 @@ class Workspace(QObject):
         """Return the job that the state describes, or None while there is no picture."""
         if self._picture is None:
             return None
-        settings = self._settings
         return FilterJob(
             picture=self._picture,
             mask=self.applied_mask(),
-            border=settings.border,
-            cval=settings.cval,
-            variant=settings.variant,
-            block=settings.block,
-            device=settings.device,
             range_mode=self.range_mode,
-            layout=settings.layout,
-            result_type=settings.result_type,
+            **self._settings.options,
         )
 
     def _show_mask(self, mask: Mask) -> None:

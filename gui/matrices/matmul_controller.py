@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, Signal
 from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.host.protocol import wants_simulator
 from engine.results.columns import variant_name
 from engine.results.measurement import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
@@ -168,7 +167,7 @@ class MatmulController(QObject):
         else:
             self._matmul.add(replace(cell, failure=str(error)))
             # That the host was lost is told once, by the link's message; of the simulator's the link says nothing.
-            if not isinstance(error, HostLost) or wants_simulator(request):
+            if not isinstance(error, HostLost) or request.wants_simulator:
                 self._messages.show_error(SOURCE, error)
         self._next()
 

@@ -6,19 +6,12 @@ import sys
 from dataclasses import dataclass
 from typing import NoReturn
 
+from engine.commands import listed
 from engine.files.standard_streams import tell
 from engine.geometry.border import Border
 
-COMMANDS = """commands:
-  filter IN OUT --mask MASK     filter a picture file
-  batch IN... --out FOLDER --mask MASK
-                                filter many picture files
-  bench --out results.json      measure variants, sizes, masks and blocks
-  devices                       what runs here, and why a device cannot
-  variants                      the ladder of kernels
-  masks                         the presets
-  matmul --size 1024            multiply matrices, naively and with tiles
-  course [PAPER]                the course papers and their tables
+COMMANDS = f"""commands:
+{listed()}
   screenshot OUT.png [IMAGE]    a picture of the window
   `python main.py COMMAND --help` tells more of each.
 

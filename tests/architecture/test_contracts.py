@@ -11,8 +11,7 @@ import grimp
 import pytest
 
 import engine.variants
-from engine.variants.matmul.registry import MATMUL_VARIANTS
-from engine.variants.registry import VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 
 ROOT = Path(__file__).parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]

@@ -11,12 +11,12 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.run.bank import measure_bank
+from engine.run.filtering import bank_job
+from engine.run.measure import measure
 from engine.run.plan import NO_SAMPLES, SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
-from engine.variants.auto.planner import Choice
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.registry import variant
 
@@ -37,8 +37,7 @@ def check(gpu: Backend, bank: Bank, image: np.ndarray, border: Border, block: Bl
     """Apply a bank and compare every sample of every result with the oracle."""
     samples = as_samples(image)
     problem = describe_problem(samples, bank.masks[0], border, 12.5)
-    choice = Choice(for_bank(bank), block)
-    outcome = measure_bank(choice, problem, bank, samples, gpu, NO_SAMPLES, layout=layout)
+    outcome = measure(bank_job(bank, problem, samples, block=block, layout=layout), gpu, NO_SAMPLES)
     assert outcome.result.failure == ""
     assert outcome.values is not None
     for mask, values in zip(bank.masks, outcome.values, strict=True):
@@ -92,16 +91,8 @@ def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_o
     bank = random_bank(16, (5, 5))
     problem = describe_problem(image, bank.masks[0], Border.ZERO, 0.0)
     plan = SamplingPlan(warm_up_s=0.05, budget_s=0.1, fewest=5, most=50, fewest_copies=2)
-    at_once = for_bank(bank)
-    result = measure_bank(
-        Choice(at_once, at_once.default_block),
-        problem,
-        bank,
-        image,
-        gpu,
-        plan,
-        affordable=AFFORDABLE_MULTIPLY_ADDS // 4,
-    ).result
+    job = bank_job(bank, problem, image, affordable=AFFORDABLE_MULTIPLY_ADDS // 4)
+    result = measure(job, gpu, plan).result
     alone = engine.apply(image, bank.masks[0], device=device, variant="implicit-gemm", budget_s=0.1).result
     assert result.verification is not None
     assert result.verification.passed, result.verification.reason

@@ -28,5 +28,9 @@ def test_that_the_bus_is_that_of_a_gpu_of_today(device: str) -> None:
 
 
 def test_that_the_hosts_clock_sees_more_than_the_events(device: str) -> None:
-    values = Bench(device, PLAN).take(TimerRun(FilterRun("naive", gaussian(5), 64, 64))).values
+    values = (
+        Bench(device, PLAN)
+        .take(TimerRun(FilterRun(variant="naive", mask=gaussian(5), width=64, height=64)))
+        .values
+    )
     assert 0 < values["kernel_ms"] < values["host_ms"]

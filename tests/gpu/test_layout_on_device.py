@@ -9,6 +9,7 @@ import engine
 from engine.device.backend import Backend
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
+from engine.run.filtering import filter_job
 from engine.run.measure import measure
 from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import describe_problem
@@ -88,7 +89,7 @@ def test_that_both_layouts_are_verified_and_give_the_same(
     results = []
     for layout in Layout:
         choice = Choice(variant, variant.default_block)
-        outcome = measure(choice, problem, mask, picture, gpu, NO_SAMPLES, layout=layout)
+        outcome = measure(filter_job(choice, problem, mask, picture, layout=layout), gpu, NO_SAMPLES)
         assert outcome.result.failure == ""
         assert outcome.result.layout == layout
         assert outcome.result.verification is not None

@@ -9,12 +9,13 @@ from engine.device.backend import Backend
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
 from engine.results.metrics import number_of
-from engine.run.measure_product import measure
+from engine.run.measure import measure
 from engine.run.plan import SamplingPlan
+from engine.run.product import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import MATMUL_VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
@@ -49,7 +50,7 @@ def test_that_a_product_of_real_size_is_verified_and_timed(
     variant: MatmulVariant, tile: int, gpu: Backend
 ) -> None:
     a, b = random_matrices(MatrixProduct(1000, 777, 513), 5)
-    result = measure(variant, tile, a, b, gpu, QUICK, seed=5).result
+    result = measure(product_job(variant, tile, a, b, seed=5), gpu, QUICK).result
     assert result.is_proven, result.status
     assert result.verification is not None
     assert result.verification.checked_pixels == 513_000
@@ -69,7 +70,7 @@ def test_that_a_product_of_real_size_is_verified_and_timed(
 def test_that_two_runs_of_the_same_take_the_same_time(variant: MatmulVariant, gpu: Backend) -> None:
     a, b = random_matrices(MatrixProduct(2048, 2048, 2048), 1)
     plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
-    first, second = (measure(variant, 16, a, b, gpu, plan).result for _ in range(2))
+    first, second = (measure(product_job(variant, 16, a, b), gpu, plan).result for _ in range(2))
     assert first.is_proven, first.status
     assert first.kernel_ms is not None
     assert second.kernel_ms is not None

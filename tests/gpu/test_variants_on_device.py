@@ -16,7 +16,9 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.measure import device_for, measure
+from engine.run.device_choice import device_for
+from engine.run.filtering import filter_job
+from engine.run.measure import measure
 from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
@@ -83,7 +85,8 @@ def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.
     if large.dtype != problem.dtype:
         large = (large * 255).astype(problem.dtype)
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
-    outcome = measure(Choice(variant, variant.default_block), problem, mask, large, machine, plan, seed=5)
+    job = filter_job(Choice(variant, variant.default_block), problem, mask, large, seed=5)
+    outcome = measure(job, machine, plan)
     result = outcome.result
     assert result.failure == ""
     assert result.verification is not None
@@ -105,7 +108,7 @@ def test_that_two_runs_of_the_same_take_the_same_time(variant: Variant, gpu: Bac
         image = (image * 255).astype(problem.dtype)
     plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
     choice = Choice(variant, variant.default_block)
-    first, second = (measure(choice, problem, mask, image, gpu, plan).result for _ in range(2))
+    first, second = (measure(filter_job(choice, problem, mask, image), gpu, plan).result for _ in range(2))
     assert first.kernel_ms is not None
     assert second.kernel_ms is not None
     assert abs(first.kernel_ms - second.kernel_ms) <= 0.1 * first.kernel_ms
@@ -189,7 +192,7 @@ def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:
     choice = choose(AUTO, problem, MASK, None, gpu.info)
     assert choice.variant.device is DeviceKind.CUDA
     assert choice.reason
-    result = measure(choice, problem, MASK, image, gpu, SamplingPlan(0.0, 0.0, 1, 1, 1)).result
+    result = measure(filter_job(choice, problem, MASK, image), gpu, SamplingPlan(0.0, 0.0, 1, 1, 1)).result
     assert result.verification is not None
     assert result.verification.exact
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from engine.host.protocol import SharedArray
 from engine.host.shared import unlink
+from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
 from gui.shell.app import Haloscope

@@ -27,15 +27,14 @@ from engine.host.protocol import (
     PictureHandle,
     Progress,
     Ready,
-    Request,
     Run,
     Saved,
     SaveResult,
     ScreenLevels,
-    SharedArray,
     VariantInfo,
-    wants_simulator,
 )
+from engine.host.request import Request
+from engine.host.shared_array import SharedArray
 from engine.results.measurement import RunResult, Spread, Timing
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
@@ -165,7 +164,7 @@ class FakeEngineClient:
     def lose_simulator(self, reason: str = "it was killed (SIGKILL)") -> None:
         """End the simulator's host: only the requests that it held are told."""
         error = HostLost("The engine's process ended", reason, "A new one starts with the next request.")
-        for asked in [asked for asked in self.asked if wants_simulator(asked.request)]:
+        for asked in [asked for asked in self.asked if asked.request.wants_simulator]:
             self.fail(error, asked)
 
     def cancel(self, future: Future[Any]) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.host.protocol import Filtered, PictureHandle, ScreenLevels, SharedArray
+from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
 from engine.host.shared import attach, create
+from engine.host.shared_array import SharedArray
 
 Share = Callable[[np.ndarray], SharedArray]
 

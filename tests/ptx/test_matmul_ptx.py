@@ -9,7 +9,7 @@ from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda, missing
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import MATMUL_VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 

@@ -49,5 +49,5 @@ VARIANT = MatmulVariant(
     idea="NumPy's own product on the CPU, for comparison: the BLAS library that it was built with.",
     prepare=lambda product, tile: NumpyProduct(),
     roundings=roundings,
-    uses_tile=False,
+    uses_block=False,
 )

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
-from engine.geometry.block import Limits
+from engine.geometry.block import Block, Limits
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import DEFAULT_TILE, TileRefusal
 from engine.tasks.work import Work
@@ -37,9 +38,11 @@ class MatmulVariant:
         The kernels with their arguments, one a launch; empty on the CPU.
     default_tile : int
         What is used where nobody chose.
-    uses_tile : bool
+    uses_block : bool
         Whether the tile changes how the variant runs.
     """
+
+    task: ClassVar[str] = MatrixProduct.task
 
     key: str
     title: str
@@ -54,4 +57,9 @@ class MatmulVariant:
     )
     passes: Callable[[MatrixProduct, int], tuple[Pass, ...]] = lambda product, tile: ()
     default_tile: int = DEFAULT_TILE
-    uses_tile: bool = True
+    uses_block: bool = True
+
+    @property
+    def default_block(self) -> Block:
+        """The block that is used where nobody chose."""
+        return Block(self.default_tile, self.default_tile)

@@ -6,7 +6,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, blocks_of
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
+from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
@@ -98,7 +99,7 @@ class PictureController(QObject):
 
     def _replied(self, ask: Ask, picture: PictureHandle, then: Then | None) -> None:
         if ask is not self._newest:
-            self._link.keeper.discard(blocks_of(picture))
+            self._link.keeper.discard(segments_of(picture))
             return
         self._state.end_task(OPEN_SOURCE)
         self._messages.clear(OPEN_SOURCE)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.host.protocol import PictureHandle, SharedArray
+from engine.host.protocol import PictureHandle
 from engine.host.shared import attach
+from engine.host.shared_array import SharedArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import engine
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, MaskError, UnsupportedVariant
-from engine.simulator import process
+from engine.host.executor import SimulatorExecutor
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 
@@ -68,7 +68,7 @@ def test_that_nan_and_infinity_go_where_the_oracle_says_and_one_channel_stays_tw
 def test_that_what_cannot_be_done_is_refused_without_starting_a_process(
     monkeypatch: pytest.MonkeyPatch, masks, options, error, says
 ) -> None:
-    monkeypatch.setattr(process.subprocess, "run", None)
+    monkeypatch.setattr(SimulatorExecutor, "submit", None)
     with pytest.raises(error, match=says):
         engine.apply_bank(IMAGE, masks, **{"device": "simulator"} | options)
 

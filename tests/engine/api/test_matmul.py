@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 
 import engine
+from engine.device.devices import device_named
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
-from engine.run.product_cells import cells_of
-from engine.simulator import product as simulation
+from engine.host.executor import SimulatorExecutor, executor_for
+from engine.run.executor import outcome_of
+from engine.run.plan import NO_SAMPLES
+from engine.run.product import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 
 RANDOM = np.random.default_rng(8)
 A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
@@ -46,7 +49,7 @@ def test_that_what_cannot_be_is_refused_in_words(
     says: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(simulation, "ask_child", None)  # nothing is started
+    monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
     with pytest.raises(error, match=says):
         engine.matmul(A, b, **options)  # type: ignore[arg-type]
 
@@ -58,20 +61,8 @@ def test_that_a_tile_is_looked_at_on_every_device() -> None:
 
 def test_that_the_simulator_proves_and_does_not_time() -> None:
     product = MatrixProduct(6, 5, 4)
-    outcome = simulation.multiply_in_simulator(
-        matmul_variant("matmul-tiled"), 3, *random_matrices(product, 2)
-    )
-    result = outcome.result
+    job = product_job(matmul_variant("matmul-tiled"), 3, *random_matrices(product, 2))
+    result = outcome_of(job, device_named("simulator"), NO_SAMPLES, executor_for).result
     assert (result.device, result.tile, result.problem) == ("simulator", 3, product)
     assert result.is_proven
     assert result.timing is None
-
-
-def test_that_a_way_without_a_tile_is_one_cell() -> None:
-    cells = cells_of(
-        [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)], [matmul_variant("matmul-tiled"), matmul_variant("numpy")], [4, 8]
-    )  # fmt: skip
-    assert [(cell.product.rows, cell.variant.key, cell.tile) for cell in cells] == [
-        (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
-        (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
-    ]  # fmt: skip

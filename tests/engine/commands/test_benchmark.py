@@ -1,18 +1,15 @@
 import csv
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import engine.commands
-from engine.api.filtering import Request
-from engine.commands.sweep import Sweep
 from engine.errors import DeviceFault
-from engine.geometry.border import Border
+from engine.host.executor import SimulatorExecutor
 from engine.results.read import result_from_json
-from engine.run.grid_mask import GridMask
-from engine.variants.registry import variant
+from engine.run.filter_sweep import GridMask
+from engine.run.filtering import random_picture
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
 
@@ -198,15 +195,10 @@ def test_that_a_result_that_is_wrong_has_status_4_and_is_written_without_speed(
 def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written(
     command, monkeypatch, tmp_path
 ):
-    outcome = Request.outcome
+    def lose(executor, function, *arguments):
+        raise DeviceFault("cuda:0", "illegal address", "Start again.")
 
-    def lose(self, plan, *, seed=0):
-        if self.choice.variant.key == "naive":
-            raise DeviceFault("cuda:0", "illegal address", "Start again.")
-        assert self.choice.variant.device == "cpu"
-        return outcome(self, plan, seed=seed)
-
-    monkeypatch.setattr(Request, "outcome", lose)
+    monkeypatch.setattr(SimulatorExecutor, "submit", lose)
     left = []
     monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
     out = tmp_path / "r.json"
@@ -270,20 +262,16 @@ def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_pat
     refused("bench", "--out", tmp_path / "r.json", *options, status=status, says=says)
 
 
-def _sweep(**changes):
-    sweep = Sweep(
-        (variant("naive"),), [(8, 8)], [GridMask(3, 3)], [], Border.ZERO, "auto", 3, "uint8", 7, 0.1
-    )
-    return replace(sweep, **changes)
-
-
 def test_that_a_seed_names_picture_and_weights():
-    sweep = _sweep()
-    assert np.array_equal(sweep.picture(9, 5), sweep.picture(9, 5))
-    assert not np.array_equal(sweep.picture(9, 5), _sweep(seed=8).picture(9, 5))
-    assert (sweep.picture(9, 5).shape, sweep.picture(9, 5).dtype) == ((5, 9, 3), np.uint8)
-    assert sweep.picture(99, 99).max() == 255
-    floats = _sweep(dtype="float32").picture(64, 64)
+    shape = 5, 9, 3
+    assert np.array_equal(random_picture(shape, "uint8", 7), random_picture(shape, "uint8", 7))
+    assert not np.array_equal(random_picture(shape, "uint8", 7), random_picture(shape, "uint8", 8))
+    assert (random_picture(shape, "uint8", 7).shape, random_picture(shape, "uint8", 7).dtype) == (
+        shape,
+        np.uint8,
+    )
+    assert random_picture((99, 99, 1), "uint8", 7).max() == 255
+    floats = random_picture((64, 64, 1), "float32", 7)
     assert floats.dtype == np.float32
     assert (floats.min() >= 0, floats.max() < 1) == (True, True)
     random = GridMask(2, 5)

@@ -5,8 +5,7 @@ import numpy as np
 from engine.device import devices as device_module
 from engine.device_info import DeviceInfo
 from engine.mask.presets import presets
-from engine.variants.matmul.registry import MATMUL_VARIANTS
-from engine.variants.registry import VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 
 
 def _without_gpu(monkeypatch):

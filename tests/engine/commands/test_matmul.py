@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 import engine.commands
-import engine.commands.sweep_product
-import engine.variants.matmul.registry
+import engine.variants.registry
 from engine.errors import DeviceFault, DeviceUnavailable
+from engine.host.executor import SimulatorExecutor
 from engine.results.metrics import number_of
 from engine.results.read import result_from_json
-from engine.run import measure_product
-from engine.variants.matmul.registry import matmul_variant
+from engine.run import device_choice
+from engine.variants.registry import matmul_variant
 
 
 def _strict(text):
@@ -24,14 +24,14 @@ def _strict(text):
 @pytest.fixture
 def no_gpu(monkeypatch):
     """Make this a machine without a CUDA device, whatever it is."""
-    named = measure_product.device_named
+    named = device_choice.device_named
 
     def refuse(key):
         if key.startswith("cuda"):
             raise DeviceUnavailable(f"device '{key}'", "No NVIDIA driver was found.", "Install one.")
         return named("cpu" if key == "auto" else key)
 
-    monkeypatch.setattr(measure_product, "device_named", refuse)
+    monkeypatch.setattr(device_choice, "device_named", refuse)
 
 
 def test_that_without_a_gpu_the_counted_cells_are_there_and_the_measured_say_why_not(
@@ -127,7 +127,7 @@ def test_that_a_wrong_product_has_status_4_and_no_speed(command, monkeypatch, tm
             out[...] = 1e9
 
     wrong = replace(matmul_variant("numpy"), prepare=lambda product, tile: Wrong())
-    monkeypatch.setattr(engine.variants.matmul.registry, "MATMUL_VARIANTS", (wrong,))
+    monkeypatch.setattr(engine.variants.registry, "MATMUL_VARIANTS", (wrong,))
     out = tmp_path / "r.json"
     answer = command("matmul", "--size", "8", "--variants", "numpy", "--out", out)
     assert answer.status == 4
@@ -139,10 +139,10 @@ def test_that_a_wrong_product_has_status_4_and_no_speed(command, monkeypatch, tm
 def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written(
     command, monkeypatch, tmp_path
 ):
-    def lose(variant, tile, a, b, *, seed=0):
+    def lose(executor, function, *arguments):
         raise DeviceFault("cuda:0", "illegal address", "Start again.")
 
-    monkeypatch.setattr(engine.commands.sweep_product, "multiply_in_simulator", lose)
+    monkeypatch.setattr(SimulatorExecutor, "submit", lose)
     left = []
     monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
     out = tmp_path / "r.json"
@@ -178,7 +178,7 @@ def test_that_after_a_lost_device_the_other_cells_are_told_so_and_all_is_written
     ids=lambda value: " ".join(value) if isinstance(value, tuple) and value[0].startswith("--") else "",
 )
 def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_path, options, status, says):
-    monkeypatch.setattr("engine.commands.matmul.measured", None)  # any work would fail
+    monkeypatch.setattr("engine.commands.matmul.sweep", None)  # any work would fail
     options = [option.replace("{folder}", str(tmp_path)) for option in options]
     refused("matmul", "--out", tmp_path / "r.json", *options, status=status, says=says)
 

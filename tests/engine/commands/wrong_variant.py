@@ -1,8 +1,6 @@
 """A kernel that is wrong in one pixel, put in place of whatever is chosen."""
 
-from dataclasses import replace
-
-import engine.api.filtering
+from engine.run.filtering import Filtering
 
 
 class _OnePixelOff:
@@ -16,12 +14,5 @@ class _OnePixelOff:
 
 def make_every_variant_wrong(monkeypatch):
     """Let the CPU variants of this process add 1 to their first result."""
-    choose = engine.api.filtering.choose
-
-    def wrong(*arguments):
-        choice = choose(*arguments)
-        variant = choice.variant
-        broken = replace(variant, prepare=lambda *given: _OnePixelOff(variant.prepare(*given)))
-        return replace(choice, variant=broken)
-
-    monkeypatch.setattr(engine.api.filtering, "choose", wrong)
+    prepare = Filtering.prepare
+    monkeypatch.setattr(Filtering, "prepare", lambda *given: _OnePixelOff(prepare(*given)))

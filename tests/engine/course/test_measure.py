@@ -19,7 +19,7 @@ from engine.run.plan import NO_SAMPLES
 from engine.variants.registry import variant
 
 ROOT = Path(__file__).resolve().parents[3]
-SERIAL = FilterRun("cpu-serial", box(3), 9, 7)
+SERIAL = FilterRun(variant="cpu-serial", mask=box(3), width=9, height=7)
 
 
 def measure(key, **options):
@@ -153,15 +153,15 @@ from engine.mask.mask import Mask
 from engine.run.plan import NO_SAMPLES
 bench = Bench("simulator", NO_SAMPLES)
 for run in (
-    FilterRun("copy", Mask([[1.0]]), 13, 5),
-    FilterRun("copy", Mask([[1.0]]), 13, 5, layout=Layout.PACKED),
+    FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5),
+    FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5, layout=Layout.PACKED),
     BankRun(3, 3, 9),
     ProductRun("matmul-tiled", 7, 4),
 ):
     found = bench.take(run)
     assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
 assert "a simulated device has none" in bench.take(BusRun()).reason
-assert "A copy has the mask of one cell" in bench.take(FilterRun("copy", Mask([[2.0]]), 13, 5)).reason
+assert "A copy has the mask of one cell" in bench.take(FilterRun(variant="copy", mask=Mask([[2.0]]), width=13, height=5)).reason
 """
 
 

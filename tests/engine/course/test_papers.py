@@ -13,8 +13,7 @@ from engine.geometry.layout import Layout
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.matmul.registry import MATMUL_VARIANTS, matmul_variant
-from engine.variants.registry import variant
+from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]

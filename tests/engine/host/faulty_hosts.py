@@ -10,9 +10,10 @@ from pathlib import Path
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import jobs, shared
+from engine.host.handlers import HANDLERS
 from engine.host.options import HostOptions
 from engine.host.process import serve
-from engine.host.protocol import Filtered, Preview, Progress, Ready
+from engine.host.protocol import Preview, Progress, Ready, Report, Run
 
 
 def exit_at_once(connection: Connection, options: HostOptions) -> None:
@@ -45,7 +46,7 @@ def lose_the_device(connection: Connection, options: HostOptions) -> None:
     def fail(request: object, report: object) -> None:
         raise DeviceFault("The GPU failed while running the kernel", "[700] illegal address", "Run again.")
 
-    jobs.run = jobs.preview = fail  # type: ignore[assignment]
+    HANDLERS[Run] = HANDLERS[Preview] = fail
     serve(connection, options)
 
 
@@ -55,7 +56,7 @@ def stick_in_previews(connection: Connection, options: HostOptions) -> None:
     def preview(request: object, report: object) -> None:
         threading.Event().wait()
 
-    jobs.preview = preview  # type: ignore[assignment]
+    HANDLERS[Preview] = preview
     serve(connection, options)
 
 
@@ -111,15 +112,15 @@ def die_at_an_empty_block(connection: Connection, options: HostOptions) -> None:
 
 def end_in_previews(connection: Connection, options: HostOptions) -> None:
     """End in each preview of a mask of more than one weight, as one that always crashes a kernel does."""
-    real = jobs.preview
+    real = HANDLERS[Preview]
 
-    def preview(request: Preview, report: jobs.Report) -> Filtered:
+    def preview(request: Preview, report: Report) -> object:
         report(Progress("filtering", 0.0, 1.0))
         if request.job.mask.weights.size > 1:
             os._exit(3)
         return real(request, report)
 
-    jobs.preview = preview
+    HANDLERS[Preview] = preview
     serve(connection, options)
 
 

@@ -20,7 +20,7 @@ def test_that_a_preview_comes_where_code_cannot_be_kept_and_that_is_told_once(
     client = EngineClient(on_notice=told.append)
     try:
         picture = client.submit(OpenPicture(sample="camera")).result(PATIENCE_S)
-        job = FilterJob(picture, Mask([[1.0, 2.0]]), variant="cpu-serial", device="cpu")
+        job = FilterJob(picture=picture, mask=Mask([[1.0, 2.0]]), variant="cpu-serial", device="cpu")
         shown = client.submit(Preview(job)).result(PATIENCE_S)
     finally:
         client.shutdown()

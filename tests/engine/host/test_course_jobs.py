@@ -11,7 +11,7 @@ from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.course_jobs import count_course, measure_course, save_course
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.protocol import Progress, wants_simulator
+from engine.host.protocol import Progress
 from engine.host.queue_policy import QueuePolicy
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
@@ -53,7 +53,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 
 def test_that_counting_asks_for_the_paper(asked: Asked) -> None:
-    assert count_course(CountCourse("report")) == TABLES
+    assert count_course(CountCourse("report"), lambda step: None) == TABLES
     assert asked.papers == [("report", "")]
 
 
@@ -76,8 +76,8 @@ def test_that_a_request_that_was_stopped_ends_between_two_cells(asked: Asked) ->
 
 
 def test_that_tables_are_not_for_the_simulators_process() -> None:
-    assert not wants_simulator(MeasureCourse("report"))
-    assert not wants_simulator(CountCourse("report"))
+    assert not MeasureCourse("report").wants_simulator
+    assert not CountCourse("report").wants_simulator
 
 
 def test_that_counting_is_answered_at_once_because_it_is_quick() -> None:

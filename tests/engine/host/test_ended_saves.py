@@ -16,18 +16,20 @@ from engine.errors import BadValue, Cancelled
 from engine.files.atomic_write import undivided
 from engine.host import client as client_module
 from engine.host import jobs
+from engine.host.handlers import HANDLERS
 from engine.host.link import HostLink
 from engine.host.protocol import (
     OpenPicture,
     PictureHandle,
     Progress,
+    Report,
     Saved,
     SaveResult,
     ScreenLevels,
-    SharedArray,
     ToHost,
 )
 from engine.host.server import Worker
+from engine.host.shared_array import SharedArray
 from engine.image.open import open_image
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S, Watched
@@ -109,7 +111,7 @@ def test_that_a_host_that_is_not_up_yet_is_not_waited_for(
 def test_that_a_host_whose_window_was_killed_finishes_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
     at_work, let_go, saved = threading.Event(), threading.Event(), threading.Event()
 
-    def save(request: SaveResult, report: jobs.Report) -> Saved:
+    def save(request: SaveResult, report: Report) -> Saved:
         report(Progress("saving", 0.0, 1.0))
         at_work.set()
         assert let_go.wait(PATIENCE_S)
@@ -117,7 +119,7 @@ def test_that_a_host_whose_window_was_killed_finishes_its_file(monkeypatch: pyte
         return Saved(request.path)
 
     monkeypatch.setattr(jobs, "ready", lambda: "ready")
-    monkeypatch.setattr(jobs, "save_result", save)
+    monkeypatch.setitem(HANDLERS, SaveResult, save)
     ours, theirs = Pipe()
     worker = Worker(theirs)
     thread = threading.Thread(target=worker.run)

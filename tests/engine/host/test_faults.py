@@ -28,7 +28,7 @@ LONG = Mask([[1.0] * 9] * 9)
 
 
 def job_of(picture: PictureHandle, mask: Mask | None = None) -> FilterJob:
-    return FilterJob(picture, mask or Mask([[1, 2, 1]]), variant="cpu-serial", device="cpu")
+    return FilterJob(picture=picture, mask=mask or Mask([[1, 2, 1]]), variant="cpu-serial", device="cpu")
 
 
 class LongRun:
@@ -256,7 +256,7 @@ def test_that_the_end_of_the_simulator_is_told_to_its_requests_alone(
     monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_as_simulator)
     watched = start_client()
     picture = watched.open_sample()
-    job = FilterJob(picture, Mask([[1]]), variant="naive", device="simulator")
+    job = FilterJob(picture=picture, mask=Mask([[1]]), variant="naive", device="simulator")
     with pytest.raises(
         HostLost,
         match=r"^The simulator's process ended: it ended with exit code 3\. The next request starts a new one\.$",

@@ -27,7 +27,7 @@ DEADLY = Mask([[1, 2]])
 
 
 def job_of(picture: PictureHandle, mask: Mask = NOTHING) -> FilterJob:
-    return FilterJob(picture, mask, variant="cpu-serial", device="cpu")
+    return FilterJob(picture=picture, mask=mask, variant="cpu-serial", device="cpu")
 
 
 def long_run(watched: Watched, picture: PictureHandle) -> Future[Any]:

@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from multiprocessing.context import SpawnProcess
 
 import pytest
 
@@ -27,10 +26,10 @@ def fail(*_: object) -> None:
 def test_that_a_process_that_cannot_be_started_is_told(
     start_client: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def no_memory(process: SpawnProcess) -> None:
+    def no_memory(*_: object, **__: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(SpawnProcess, "start", no_memory)
+    monkeypatch.setattr("engine.host.link.subprocess.Popen", no_memory)
     watched = start_client()
     with pytest.raises(HostLost, match=r"its connection failed \(OSError: .*Cannot allocate memory"):
         watched.open_sample()

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import BadValue, Cancelled, UnknownName
 from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.host.protocol import Progress, wants_simulator
+from engine.host.protocol import Progress
 from engine.results.measurement import ProductResult
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
@@ -56,8 +56,8 @@ def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm: Wat
 
 def test_that_the_simulators_process_multiplies_and_does_not_time(calm: Watched) -> None:
     request = RunMatmul(SMALL, "matmul-tiled", 4, "simulator")
-    assert wants_simulator(request)
-    assert not wants_simulator(RunMatmul(SMALL, "numpy"))
+    assert request.wants_simulator
+    assert not RunMatmul(SMALL, "numpy").wants_simulator
     result: ProductResult = calm.client.submit(request).result(PATIENCE_S)
     assert result.is_proven, result.status
     assert (result.device, result.tile, result.timing) == ("simulator", 4, None)

@@ -27,8 +27,8 @@ from engine.host.protocol import (
     Run,
     Saved,
     SaveResult,
-    blocks_of,
 )
+from engine.host.shared_array import segments_of
 from engine.image.open import open_image
 from engine.image.samples import open_sample
 from engine.image.save import save_image
@@ -57,7 +57,10 @@ def tiny(calm: Watched, tmp_path_factory: pytest.TempPathFactory) -> PictureHand
 
 def job_of(picture: PictureHandle, mask: Mask = SMOOTH, **more: object) -> FilterJob:
     return FilterJob(
-        picture, mask, border=Border.MIRROR, **{"variant": "cpu-parallel", "device": "cpu", **more}
+        picture=picture,
+        mask=mask,
+        border=Border.MIRROR,
+        **{"variant": "cpu-parallel", "device": "cpu", **more},
     )
 
 
@@ -76,7 +79,7 @@ def test_that_a_preview_is_the_filtered_picture(calm: Watched, picture: PictureH
     wanted = oracle.correlate(shared.attach(picture.pixels), SMOOTH, Border.MIRROR)
     assert reply.values is not None
     assert np.array_equal(shared.attach(reply.values), wanted.astype(np.float32))
-    calm.client.release(*blocks_of(reply))
+    calm.client.release(*segments_of(reply))
 
 
 def test_that_a_run_is_verified_and_tells_its_steps(calm: Watched, picture: PictureHandle) -> None:
@@ -88,7 +91,7 @@ def test_that_a_run_is_verified_and_tells_its_steps(calm: Watched, picture: Pict
     assert reply.result.kernel_ms is not None
     assert [step.stage for step in steps[:2]] == ["compiling", "first launch"]
     json.dumps(reply.result.as_json(), allow_nan=False)
-    calm.client.release(*blocks_of(reply))
+    calm.client.release(*segments_of(reply))
 
 
 def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
@@ -108,7 +111,7 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
     assert np.array_equal(shared.attach(reply.screen.levels[0])[:, :, 0], values)
     calm.client.submit(SaveResult(picture, reply.values, str(tmp_path / "out.png"))).result(PATIENCE_S)
     assert np.array_equal(open_image(tmp_path / "out.png").pixels, values)
-    calm.client.release(*blocks_of(reply))
+    calm.client.release(*segments_of(reply))
     found = calm.client.submit(CheckVariants(job)).result(PATIENCE_S)
     reasons = {availability.variant: availability.reason for availability in found}
     assert reasons["cpu-parallel"] == ""
@@ -121,7 +124,7 @@ def test_that_auto_says_what_it_chose_and_why(calm: Watched, picture: PictureHan
     assert reply.result is not None
     assert reply.result.variant in {"cpu-parallel", "cpu-separable", "cpu-box"}
     assert "ms here" in reply.result.chosen_because
-    calm.client.release(*blocks_of(reply))
+    calm.client.release(*segments_of(reply))
 
 
 def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: PictureHandle) -> None:
@@ -184,7 +187,7 @@ def test_that_only_the_newest_of_many_previews_counts(calm: Watched, picture: Pi
         replaced[0].result()
     for future in futures:
         if not future.cancelled():
-            calm.client.release(*blocks_of(future.result(PATIENCE_S)))
+            calm.client.release(*segments_of(future.result(PATIENCE_S)))
 
 
 @pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
@@ -196,7 +199,7 @@ def test_that_a_result_nobody_wants_is_freed_or_used_again(calm: Watched, pictur
         future = calm.client.submit(Preview(job_of(picture)))
         future.cancel()
         kept: Filtered = calm.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
-        calm.client.release(*blocks_of(kept))
+        calm.client.release(*segments_of(kept))
 
     for _ in range(5):
         ask_and_forget()
@@ -220,7 +223,7 @@ def test_that_a_waiting_request_can_be_cancelled_without_harm_to_the_one_before(
         second.result(0)
     reply = first.result(PATIENCE_S)
     assert reply.result.kernel_ms is not None
-    calm.client.release(*blocks_of(reply))
+    calm.client.release(*segments_of(reply))
     assert len(calm.hosts) == 1
 
 
@@ -231,7 +234,7 @@ def test_that_a_result_is_saved_as_it_is_shown(calm: Watched, picture: PictureHa
     assert reply.values is not None
     wanted = np.rint(np.clip(shared.attach(reply.values), 0, 255)).astype(np.uint8)
     assert np.array_equal(open_image(path).pixels, wanted[:, :, 0])
-    calm.client.release(*blocks_of(reply))
+    calm.client.release(*segments_of(reply))
 
 
 def test_that_the_sentences_of_an_error_cross_the_pipe_whole(calm: Watched, tmp_path: Path) -> None:
@@ -277,7 +280,7 @@ def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm: Watched,
     assert reply.result.verification.exact
     assert reply.result.timing is None
     assert len(calm.hosts) == 1
-    calm.client.release(*blocks_of(reply))
+    calm.client.release(*segments_of(reply))
 
 
 def test_that_a_papers_tables_cross_the_pipe_with_what_is_counted(calm: Watched) -> None:

@@ -9,7 +9,8 @@ import pytest
 from engine.errors import ImageWriteError
 from engine.host import shared
 from engine.host.jobs import save_result
-from engine.host.protocol import PictureHandle, Saved, SaveResult, ScreenLevels, SharedArray
+from engine.host.protocol import PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.shared_array import SharedArray
 from engine.image.open import open_image
 
 Share = Callable[[np.ndarray], SharedArray]

@@ -8,8 +8,8 @@ import pytest
 from engine.host import shared
 from engine.host.link import HostLink
 from engine.host.options import HostOptions
-from engine.host.protocol import SharedArray
 from engine.host.segments import HandedSegments
+from engine.host.shared_array import SharedArray
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import Cancelled
 from engine.host import jobs
+from engine.host.handlers import HANDLERS
 from engine.host.protocol import (
     Cancel,
     CheckVariants,
@@ -18,13 +19,14 @@ from engine.host.protocol import (
     OpenPicture,
     PictureHandle,
     Progress,
+    Report,
     ScreenLevels,
-    SharedArray,
     Stop,
     ToHost,
     Working,
 )
 from engine.host.server import Worker
+from engine.host.shared_array import SharedArray
 from engine.mask.mask import Mask
 from tests.engine.host.conftest import PATIENCE_S
 
@@ -38,7 +40,7 @@ class Served:
         self.let_go = threading.Event()
         self._connection = connection
 
-    def open_picture(self, request: OpenPicture, report: jobs.Report) -> str:
+    def open_picture(self, request: OpenPicture, report: Report) -> str:
         self.done.append(request.sample)
         report(Progress("opening", 0.0, 1.0))
         if request.sample == "held":
@@ -49,7 +51,7 @@ class Served:
     def question(self, number: int) -> ToHost:
         picture = SharedArray("none", (1, 1, 1), "uint8")
         handle = PictureHandle(picture, None, ScreenLevels(()), "none", "none")
-        return ToHost(number, CheckVariants(FilterJob(handle, Mask([[1]]))))
+        return ToHost(number, CheckVariants(FilterJob(picture=handle, mask=Mask([[1]]))))
 
     def tell(self, *messages: object) -> None:
         for message in messages:
@@ -69,8 +71,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     with ours, theirs:
         served = Served(ours)
         monkeypatch.setattr(jobs, "ready", lambda: "ready")
-        monkeypatch.setattr(jobs, "open_picture", served.open_picture)
-        monkeypatch.setattr(jobs, "check_variants", lambda request: "at once")
+        monkeypatch.setitem(HANDLERS, OpenPicture, served.open_picture)
+        monkeypatch.setitem(HANDLERS, CheckVariants, lambda request, report: "at once")
         thread = threading.Thread(target=Worker(theirs).run)
         thread.start()
         assert served.hear() == "ready"
@@ -108,7 +110,7 @@ def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin
     with ours, theirs:
         served = Served(ours)
         monkeypatch.setattr(jobs, "ready", lambda: "ready")
-        monkeypatch.setattr(jobs, "open_picture", served.open_picture)
+        monkeypatch.setitem(HANDLERS, OpenPicture, served.open_picture)
         # What lies between gives it time to begin; all of it fits in the pipe.
         served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
         thread = threading.Thread(target=Worker(theirs).run)

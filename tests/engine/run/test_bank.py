@@ -11,12 +11,13 @@ from engine.errors import Cancelled
 from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.run.bank import measure_bank, together
+from engine.run.bank import together
+from engine.run.filtering import bank_job
+from engine.run.measure import measure
 from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import describe_problem
 from engine.run.sampling import Step
 from engine.tasks.filtering import oracle
-from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
 from engine.variants.registry import variant
 from engine.verify.verification import Verification
@@ -46,8 +47,7 @@ def stand_in(wrong: int | None) -> Variant:
 
 
 def run(wrong: int | None):
-    choice = Choice(stand_in(wrong), SERIAL.default_block)
-    return measure_bank(choice, PROBLEM, BANK, IMAGE, backend("cpu"), NO_SAMPLES)
+    return measure(bank_job(BANK, PROBLEM, IMAGE, chosen=stand_in(wrong)), backend("cpu"), NO_SAMPLES)
 
 
 def test_that_every_result_is_returned_verified_and_the_launch_timed() -> None:
@@ -95,15 +95,7 @@ def test_that_a_person_can_stop_a_bank_while_it_is_verified() -> None:
         if sum(one.stage.startswith("verifying") for one in seen) == 2:
             raise Cancelled("The run was stopped")
 
-    choice = Choice(stand_in(None), SERIAL.default_block)
+    job = bank_job(BANK, PROBLEM, IMAGE, chosen=stand_in(None))
     with pytest.raises(Cancelled):
-        measure_bank(
-            choice,
-            PROBLEM,
-            BANK,
-            IMAGE,
-            backend("cpu"),
-            NO_SAMPLES,
-            checkpoint=stop_at_the_second_mask,
-        )
+        measure(job, backend("cpu"), NO_SAMPLES, checkpoint=stop_at_the_second_mask)
     assert [step.stage for step in seen[:2]] == ["compiling", "first launch"]

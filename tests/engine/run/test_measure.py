@@ -22,7 +22,9 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
-from engine.run.measure import Outcome, device_for, expected_launch_s, filter_once, measure, refuse_unsuitable
+from engine.run.device_choice import device_for
+from engine.run.filtering import FILTERING, filter_job, refuse_unsuitable
+from engine.run.measure import Outcome, compute, measure
 from engine.run.plan import NO_SAMPLES, SamplingPlan
 from engine.run.resolve import describe_problem
 from engine.run.sampling import Step
@@ -33,6 +35,7 @@ IMAGE = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
 MASK = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]], name="smooth")
 PROBLEM = describe_problem(IMAGE, MASK, Border.MIRROR, 0.0)
 SERIAL = variant("cpu-serial")
+SERIAL_JOB = filter_job(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE)
 QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3, fewest_copies=2)
 
 
@@ -53,8 +56,8 @@ def choice_of(prepared: object = None, **changes: Any) -> Choice:
     return Choice(changed, changed.default_block, "because")
 
 
-def measured(choice: Choice, plan: SamplingPlan = QUICK, **more: Any) -> Outcome:
-    return measure(choice, PROBLEM, MASK, IMAGE, backend("cpu"), plan, **more)
+def measured(choice: Choice, plan: SamplingPlan = QUICK, *, seed: int = 0, **more: Any) -> Outcome:
+    return measure(filter_job(choice, PROBLEM, MASK, IMAGE, seed=seed), backend("cpu"), plan, **more)
 
 
 def raising(error: Exception) -> Any:
@@ -192,7 +195,7 @@ class FakeDevice(CpuBackend):
 def test_that_it_warms_up_before_anything_counts() -> None:
     device = FakeDevice()
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.0, fewest=4, most=4)
-    timing = measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, device, plan).result.timing
+    timing = measure(SERIAL_JOB, device, plan).result.timing
     assert timing is not None
     warm_ups = device.counting.taken - 4
     assert warm_ups > 0
@@ -203,7 +206,7 @@ def test_that_it_warms_up_before_anything_counts() -> None:
 
 def test_that_copies_are_sampled_apart_from_the_kernel() -> None:
     device = FakeDevice(copies=True)
-    timing = measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, device, QUICK).result.timing
+    timing = measure(SERIAL_JOB, device, QUICK).result.timing
     assert timing is not None
     assert timing.host_to_device is not None
     assert timing.device_to_host is not None
@@ -214,7 +217,7 @@ def test_that_copies_are_sampled_apart_from_the_kernel() -> None:
 
 def test_that_a_device_whose_times_mean_nothing_gives_none() -> None:
     device = FakeDevice(times_mean_speed=False)
-    result = measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, device, QUICK).result
+    result = measure(SERIAL_JOB, device, QUICK).result
     assert result.timing is None
     assert result.kernel_ms is None
     assert result.verification is not None
@@ -225,7 +228,7 @@ def test_that_a_device_whose_times_mean_nothing_gives_none() -> None:
 
 def test_that_sampling_ends_with_the_budget_or_with_the_most() -> None:
     for plan, expected in ((SamplingPlan(0.0, 60.0, 2, 9), 9), (SamplingPlan(0.0, 0.0, 2, 9), 2)):
-        timing = measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, FakeDevice(), plan).result.timing
+        timing = measure(SERIAL_JOB, FakeDevice(), plan).result.timing
         assert timing is not None
         assert len(timing.kernel.samples_ms) == expected
 
@@ -248,7 +251,7 @@ def stop_at(stage: str, after: int) -> Any:
 def test_that_a_run_can_be_stopped_before_every_step_and_between_samples(stage: str, after: int) -> None:
     device = FakeDevice()
     with pytest.raises(Cancelled):
-        measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, device, SamplingPlan(0.0, 60.0, 5, 10_000),
+        measure(SERIAL_JOB, device, SamplingPlan(0.0, 60.0, 5, 10_000),
                 checkpoint=stop_at(stage, after))  # fmt: skip
     assert device.counting.taken == (after if stage == "sampling the kernel" else 0)
 
@@ -266,7 +269,7 @@ def test_that_a_preview_is_what_a_run_computes() -> None:
     choice = Choice(variant("cpu-parallel"), Block(1, 1))
     values = measured(choice).values
     assert values is not None
-    assert np.array_equal(filter_once(choice, PROBLEM, MASK, IMAGE, backend("cpu")), values)
+    assert np.array_equal(compute(filter_job(choice, PROBLEM, MASK, IMAGE), backend("cpu")), values)
 
 
 def test_that_the_host_clock_divides_by_its_launches() -> None:
@@ -280,7 +283,7 @@ def test_that_the_host_clock_divides_by_its_launches() -> None:
 def test_that_a_launch_past_all_patience_is_sampled_once() -> None:
     device = FakeDevice()
     plan = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=5, most=9, patience_s=0.0)
-    timing = measure(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE, device, plan).result.timing
+    timing = measure(SERIAL_JOB, device, plan).result.timing
     assert timing is not None
     assert timing.kernel.samples_ms == (2.0,)
 
@@ -290,10 +293,10 @@ def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_giv
     problem = describe_problem(np.zeros((24, 29, 3), np.uint8), mask, Border.ZERO, 0.0)
 
     def expected_s(key: str, block: Block) -> float:
-        return expected_launch_s(Choice(variant(key), block), problem, simulator_info())
+        return FILTERING.expected_launch_s(variant(key), problem, block, simulator_info())
 
     # Loaded, 2 cores: 40 s and 3 s.
     assert expected_s("implicit-gemm", Block(20, 20)) > 40
     assert expected_s("tiled", Block(20, 20)) < 10
     cpu = replace(simulator_info(), key="cpu")
-    assert expected_launch_s(Choice(variant("naive"), Block(8, 8)), problem, cpu) < 1
+    assert FILTERING.expected_launch_s(variant("naive"), problem, Block(8, 8), cpu) < 1

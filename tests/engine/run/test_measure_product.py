@@ -17,15 +17,20 @@ from engine.errors import (
     OutOfDeviceMemory,
     UnsupportedVariant,
 )
+from engine.geometry.block import Block
 from engine.results.metrics import number_of
 from engine.results.strict_json import json_text
-from engine.run.measure_product import MatmulOutcome, counted, device_for, measure, refuse_unsuitable
+from engine.run.device_choice import device_for
+from engine.run.job import Job
+from engine.run.measure import Outcome, measure, unrun
 from engine.run.plan import SamplingPlan
+from engine.run.product import PRODUCT as TASK
+from engine.run.product import ProductJob, product_job, product_jobs, refuse_unsuitable
 from engine.run.sampling import Step
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import matmul_variant
+from engine.variants.registry import matmul_variant
 
 PRODUCT = MatrixProduct(6, 9, 5)
 A, B = random_matrices(PRODUCT, 1)
@@ -43,8 +48,13 @@ class Writes:
         out[...] = self.value
 
 
-def measured(variant: MatmulVariant = NUMPY, **more: Any) -> MatmulOutcome:
-    return measure(variant, 16, A, B, backend("cpu"), QUICK, **more)
+def measured(variant: MatmulVariant = NUMPY, *, seed: int = 0, **more: Any) -> Outcome:
+    return measure(product_job(variant, 16, A, B, seed=seed), backend("cpu"), QUICK, **more)
+
+
+def uncomputed(variant: MatmulVariant, product: MatrixProduct) -> ProductJob:
+    operands: Any = None
+    return Job(TASK, variant, Block(16, 16), product, operands)
 
 
 def test_that_a_product_is_verified_timed_and_recorded() -> None:
@@ -112,21 +122,21 @@ def test_that_what_runs_nowhere_here_is_refused_in_words() -> None:
 
 def test_that_inner_sizes_that_differ_are_refused() -> None:
     with pytest.raises(BadValue, match="these two must be equal"):
-        measure(NUMPY, 16, A, A, backend("cpu"), QUICK)
+        product_job(NUMPY, 16, A, A)
 
 
 def test_that_counting_needs_no_device() -> None:
-    lecture = counted(TILED, MatrixProduct(64, 64, 64), 16, None, failure="no GPU")
+    lecture = unrun(uncomputed(TILED, MatrixProduct(64, 64, 64)), None, "cuda:0", DeviceUnavailable("no GPU"))
     assert (lecture.tile, number_of(lecture, "cgma_flop_per_load"), lecture.status) == (16, 16.0, "no GPU")
     assert number_of(lecture, "lecture_limit_gflops") == pytest.approx(345.6, abs=1e-9)
     assert [number_of(lecture, key) for key in ("bandwidth_limit_gflops", "share_of_limit")] == [None, None]
-    known = counted(NAIVE, PRODUCT, 16, replace(simulator_info(), bandwidth_gb_s=100.0))
+    known = unrun(uncomputed(NAIVE, PRODUCT), replace(simulator_info(), bandwidth_gb_s=100.0))
     assert [number_of(known, key) for key in ("cgma_flop_per_load", "bandwidth_limit_gflops")] == [1.0, 25.0]
     assert (known.is_proven, known.status) == (False, "not run yet")
 
 
 def test_that_zeros_that_fill_a_tile_do_not_count_as_work_done() -> None:
-    result = counted(TILED, MatrixProduct(16, 1, 16), 16, None)
+    result = unrun(uncomputed(TILED, MatrixProduct(16, 1, 16)), None)
     assert result.work is not None
     assert result.work.flops == 2 * 16 * 16 * 16
     assert number_of(result, "cgma_flop_per_load") == 2 * 16 * 16 / 32
@@ -148,3 +158,12 @@ def test_that_a_run_can_be_stopped_before_every_step() -> None:
 
         with pytest.raises(Cancelled):
             measured(checkpoint=stop)
+
+
+def test_that_a_way_without_a_tile_is_one_job() -> None:
+    products = [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)]
+    jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], unmade=True))
+    assert [(job.problem.rows, job.variant.key, job.block.x) for job in jobs] == [
+        (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
+        (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
+    ]  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 
 from engine.device.cpu import CpuBackend
 from engine.mask.mask import Mask
+from engine.run.filtering import filter_job
 from engine.run.measure import measure
 from engine.run.plan import NO_SAMPLES
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
@@ -28,9 +29,8 @@ def problem_of(image: np.ndarray) -> Any:
 def test_that_a_skipped_sample_has_no_speed(dtype: str) -> None:
     image = IMAGE.astype(dtype)
     skipping = skipping_serial((3, 4, 1))
-    outcome = measure(
-        Choice(skipping, SERIAL.default_block), problem_of(image), MASK, image, CpuBackend(), NO_SAMPLES
-    )
+    job = filter_job(Choice(skipping, SERIAL.default_block), problem_of(image), MASK, image)
+    outcome = measure(job, CpuBackend(), NO_SAMPLES)
     assert outcome.result.verification is not None
     assert not outcome.result.verification.passed
     assert outcome.result.timing is None
@@ -40,14 +40,8 @@ def test_that_a_skipped_sample_has_no_speed(dtype: str) -> None:
 @pytest.mark.parametrize("fill", WHOLE_NUMBER_FILLS)
 def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill: int) -> None:
     image = np.full_like(IMAGE, fill)
-    outcome = measure(
-        Choice(skipping_serial((0, 0, 0)), SERIAL.default_block),
-        problem_of(image),
-        MASK,
-        image,
-        CpuBackend(),
-        NO_SAMPLES,
-    )
+    choice = Choice(skipping_serial((0, 0, 0)), SERIAL.default_block)
+    outcome = measure(filter_job(choice, problem_of(image), MASK, image), CpuBackend(), NO_SAMPLES)
     assert outcome.result.status == (
         "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
         "nobody writes it, or not always the same"

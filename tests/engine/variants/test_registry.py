@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import UnknownName
-from engine.variants.matmul.registry import MATMUL_VARIANTS
-from engine.variants.registry import VARIANTS, variant
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, variant
 
 
 def test_that_keys_and_titles_are_unique_and_everything_is_told() -> None:

@@ -12,7 +12,7 @@ ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
 
 @pytest.mark.parametrize(("key", "layout"), [("cpu-serial", ""), ("naive", "packed"), ("auto", "")])
 def test_that_a_failed_run_keeps_who_it_was_why_it_failed_and_its_layout(key: str, layout: str) -> None:
-    job = FilterJob(make_picture(), Mask([[1]]), variant=key, layout=Layout.PACKED)
+    job = FilterJob(picture=make_picture(), mask=Mask([[1]]), variant=key, layout=Layout.PACKED)
     variant = next((variant for variant in VARIANTS if variant.key == key), None)
     result = failed_run(job, variant, ERROR)
     assert (result.variant, result.title) == (key, variant.title if variant else key)
@@ -22,5 +22,5 @@ def test_that_a_failed_run_keeps_who_it_was_why_it_failed_and_its_layout(key: st
 
 @pytest.mark.parametrize(("result_type", "dtype"), [("float32", "float32"), ("same", "uint8")])
 def test_that_a_failed_run_keeps_what_it_was_to_write(result_type: str, dtype: str) -> None:
-    job = FilterJob(make_picture(), Mask([[1]]), variant="naive", result_type=result_type)
+    job = FilterJob(picture=make_picture(), mask=Mask([[1]]), variant="naive", result_type=result_type)
     assert failed_run(job, None, ERROR).problem.result_dtype == dtype

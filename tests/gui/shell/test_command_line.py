@@ -45,7 +45,7 @@ def test_that_the_picture_of_a_screenshot_may_stand_anywhere_after_its_file(line
 
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
     session = Session(
-        "photo.png", "", Mask([[1, 2]]), Settings(Border.WRAP, variant="naive", baseline="tiled")
+        "photo.png", "", Mask([[1, 2]]), Settings(border=Border.WRAP, variant="naive", baseline="tiled")
     )
     line = "screenshot out.png --device simulator --border mirror --flip --mask 3"
     shown = with_options(session, parse(line.split()))

@@ -4,7 +4,7 @@ import json
 import sys
 
 from engine.device.launches import DeviceKind
-from engine.variants.matmul.registry import MATMUL_VARIANTS
+from engine.variants.registry import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, check
 
 

@@ -14,7 +14,7 @@ from engine.errors import UnknownName
 from engine.geometry.block import Limits
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.registry import MATMUL_VARIANTS, matmul_variant
+from engine.variants.registry import MATMUL_VARIANTS, matmul_variant
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.matmul.cases import CASES, Case, check, compare
 

@@ -1,0 +1,86 @@
+"""The executor for a device: this thread, or for the simulator a host of this program's own, for scripts and commands.
+
+It is the window's client and the window's server: a host that is killed is noticed and replaced, and ends with the
+program. It starts with the first call, from any thread of any script.
+"""
+
+import atexit
+import os
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from engine.device.devices import own_process_needed
+from engine.device_info import DeviceInfo
+from engine.host.client import EngineClient
+from engine.host.protocol import Progress, Report
+from engine.host.request import Request
+from engine.run.executor import CallingThread
+from engine.run.sampling import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Request):
+    """Call a function in the simulator's process. Reply: what it returns.
+
+    Parameters
+    ----------
+    function : callable
+        Of a module: it is sent by its name. Called with the arguments and with `checkpoint`, which it calls with a
+        `Step` before each step.
+    arguments : tuple
+    """
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+    @property
+    def wants_simulator(self) -> bool:
+        """Always: this process can do everything else itself."""
+        return True
+
+
+def call(request: Call, report: Report) -> Any:
+    """Call the function. Called on: the main thread of the host."""
+
+    def checkpoint(step: Step) -> None:
+        report(Progress(step.stage, step.fraction, step.expected_s))
+
+    return request.function(*request.arguments, checkpoint=checkpoint)
+
+
+class SimulatorExecutor(Executor):
+    """Calls functions in the simulator's process, one after another."""
+
+    def __init__(self) -> None:
+        self._client = EngineClient()
+        atexit.register(self.shutdown)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Ask for a call; a future that is cancelled stops it at its next step."""
+        assert not named
+        future = self._client.submit(Call(function, arguments))
+        future.add_done_callback(self._stop_cancelled)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the process; calls that are not answered fail as cancelled."""
+        self._client.shutdown()
+
+    def _stop_cancelled(self, future: Future[Any]) -> None:
+        if future.cancelled():
+            self._client.cancel(future)
+
+
+_simulator = cache(SimulatorExecutor)
+if hasattr(os, "register_at_fork"):
+    # The threads that talk to the host stay with the parent.
+    os.register_at_fork(after_in_child=_simulator.cache_clear)
+_here = CallingThread()
+
+
+def executor_for(device: DeviceInfo) -> Executor:
+    """Return what does the jobs of a device."""
+    return _simulator() if own_process_needed(device) else _here

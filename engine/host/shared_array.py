@@ -1,0 +1,36 @@
+"""SharedArray: an array in shared memory, by name; which segments a request or a reply holds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SharedArray:
+    """An array in shared memory: the name of the segment, where the array begins in it, its shape and type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    first_byte: int = 0
+
+
+def segments_of(message: object) -> tuple[str, ...]:
+    """Return the names of the segments of shared memory that a request or a reply holds arrays of, each once.
+
+    Parameters
+    ----------
+    message : object
+        Looked at through dataclasses and tuples.
+    """
+    return tuple(dict.fromkeys(array.name for array in _arrays(message)))
+
+
+def _arrays(value: object) -> Iterator[SharedArray]:
+    if isinstance(value, SharedArray):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _arrays(part)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _arrays(getattr(value, field.name))

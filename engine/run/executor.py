@@ -1,0 +1,60 @@
+"""Where jobs are done: whatever has the shape of `concurrent.futures.Executor` and calls functions of this room.
+
+This thread, a child process (`engine.host.executor`), or later another machine: the pipeline does not know.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import Any
+
+from engine.device.devices import backend
+from engine.device_info import DeviceInfo
+from engine.errors import EngineError
+from engine.run.job import AnyJob
+from engine.run.measure import Outcome, failed, measure
+from engine.run.plan import NO_SAMPLES, SamplingPlan
+from engine.run.sampling import Checkpoint
+
+ExecutorFor = Callable[[DeviceInfo], Executor]
+"""Returns the executor for a device."""
+
+
+class CallingThread(Executor):
+    """Does everything at once, on the thread that asks."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Call the function; return what came of it."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments, **named))
+        except BaseException as error:  # noqa: BLE001 - whoever asks for the result meets it
+            future.set_exception(error)
+        return future
+
+
+def measure_on(
+    job: AnyJob, device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+) -> Outcome:
+    """Measure a job in the process that this is called in; nothing is sampled where times mean nothing."""
+    machine = backend(device)
+    return measure(job, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, checkpoint=checkpoint)
+
+
+def outcome_of(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor) -> Outcome:
+    """Measure a job where its device is; what cannot be done is refused before a process is started for it.
+
+    Raises
+    ------
+    DeviceFault, HostLost, Cancelled
+    """
+    try:
+        job.refuse(device)
+    except EngineError as error:
+        return failed(job, device, error)
+    future = executor_for(device).submit(measure_on, job, device.key, plan)
+    try:
+        outcome: Outcome = future.result()
+    finally:
+        # Where the wait was interrupted, the work is to stop; one that is done cannot be cancelled.
+        future.cancel()
+    return outcome

@@ -1,0 +1,61 @@
+"""What is to be filtered by and how, as it was asked for: the one description that all others are or hold.
+
+Nothing is looked up yet: "auto" stands for a variant or a device, and nobody knows whether the block is legal.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from engine.device_info import AUTO
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterOptions:
+    """How to filter, whatever the mask.
+
+    Parameters
+    ----------
+    border : Border
+    cval : float
+        Value of the cells outside for a constant border.
+    variant : str
+        Key, or "auto".
+    block : Block, optional
+        None: the variant's default.
+    device : str
+        "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works.
+    layout : Layout
+        Of the rows on a CUDA device.
+    result_type : str
+        What the kernel writes: "float32", or "same": samples of the picture's type.
+    """
+
+    border: Border = Border.ZERO
+    cval: float = 0.0
+    variant: str = AUTO
+    block: Block | None = None
+    device: str = AUTO
+    layout: Layout = Layout.PITCHED
+    result_type: str = "float32"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """These options by name, to make another description of."""
+        return {field.name: getattr(self, field.name) for field in fields(FilterOptions)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterRequest(FilterOptions):
+    """What to filter by, and how.
+
+    Parameters
+    ----------
+    mask : Mask
+        As it is to be applied, anchor included: flipped and normalised already where the person asked for that.
+    """
+
+    mask: Mask

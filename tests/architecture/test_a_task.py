@@ -1,0 +1,88 @@
+"""A new task is a problem and one class: it goes through the whole pipeline, a host, and the files of results."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from engine.device.devices import backend, device_named
+from engine.errors import Cancelled, UnsupportedVariant
+from engine.host.executor import SimulatorExecutor, executor_for
+from engine.results.compare import compared
+from engine.results.export import results_csv, results_document
+from engine.results.read import PROBLEMS, results_from_document
+from engine.results.strict_json import json_text
+from engine.run.device_choice import device_for
+from engine.run.executor import measure_on, outcome_of
+from engine.run.measure import compute, measure
+from engine.run.plan import NO_SAMPLES, SamplingPlan
+from engine.run.sampling import Step
+from engine.run.sweep import counted, sweep
+from tests.architecture.toy_task import VARIANTS, Scaling, toy_job
+
+PROBLEM = Scaling(5, 2.5)
+QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3)
+PATIENCE_S = 60.0
+
+
+def test_that_a_new_task_is_resolved_verified_and_measured() -> None:
+    job = toy_job("in-one-go", PROBLEM, seed=7)
+    assert device_for(job.variant, "cuda:3").key == "cpu"
+    outcome = measure(job, backend("cpu"), QUICK)
+    assert outcome.values is not None
+    assert np.array_equal(outcome.values, compute(job, backend("cpu")))
+    result = outcome.result
+    assert (result.task, result.seed, result.work) == (
+        "scaling",
+        7,
+        job.task.work(job.variant, PROBLEM, job.block),
+    )
+    assert result.status.startswith("verified on every number")
+    assert result.timing is not None
+    assert len(result.timing.kernel.samples_ms) == 3
+    wrong = measure(toy_job("wrong", PROBLEM), backend("cpu"), QUICK).result
+    assert (wrong.status, wrong.kernel_ms) == ("not verified: a number is off", None)
+
+
+def test_that_a_new_task_can_be_refused_and_stopped() -> None:
+    refused = outcome_of(toy_job("for-few", PROBLEM), device_named("cpu"), QUICK, executor_for)
+    assert isinstance(refused.error, UnsupportedVariant)
+    assert refused.result.refused
+
+    def stop(step: Step) -> None:
+        if step.stage.startswith("verifying"):
+            raise Cancelled("The request", "it was stopped")
+
+    with pytest.raises(Cancelled):
+        measure(toy_job("in-one-go", PROBLEM), backend("cpu"), QUICK, checkpoint=stop)
+
+
+def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROBLEMS, Scaling.task, Scaling)
+    jobs = [toy_job(variant.key, PROBLEM) for variant in VARIANTS]
+    seen: list[str] = []
+    results, fault = sweep(jobs, "cpu", 0.0, executor_for, lambda result: seen.append(result.variant))
+    assert fault is None
+    assert seen == [variant.key for variant in VARIANTS]
+    assert [result.is_proven for result in results] == [True, False, False, False]
+    assert "it is written for CUDA devices" in results[2].failure
+    assert counted(jobs[3], "cpu").refused
+    runs = compared(results, "in-one-go")
+    document = json.loads(json_text(results_document(runs, "in-one-go", {})))
+    assert list(results_from_document(document)) == results
+    rows = list(csv.DictReader(io.StringIO(results_csv(runs, "in-one-go"))))
+    assert (rows[0]["task"], rows[0]["count"], rows[0]["verified"]) == ("scaling", "5", "yes")
+
+
+def test_that_a_host_does_the_job_of_a_new_task() -> None:
+    job = toy_job("in-one-go", PROBLEM)
+    executor = SimulatorExecutor()
+    try:
+        outcome = executor.submit(measure_on, job, "cpu", NO_SAMPLES).result(PATIENCE_S)
+    finally:
+        executor.shutdown()
+    assert np.array_equal(outcome.values, compute(job, backend("cpu")))
+    assert outcome.result.problem == PROBLEM
+    assert outcome.result.is_proven
