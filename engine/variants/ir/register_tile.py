@@ -87,13 +87,13 @@ class TileShape:
 
     @property
     def mixed(self) -> int:
-        """The bits of a vector's number in a row that `place` changes.
+        """The bits of a vector's number in a row that `vector_index` changes.
 
         Threads whose windows begin an even number of vectors apart would meet in the same banks of shared memory.
         """
         return {2: 1, 4: 3, 6: 1}.get(self.vectors, 0)
 
-    def place(self, vector: int) -> int:
+    def vector_index(self, vector: int) -> int:
         """Return where vector number `vector` of a row of the input tile lies in it."""
         return vector ^ (vector >> 3 & self.mixed)
 
