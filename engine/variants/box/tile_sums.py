@@ -156,6 +156,6 @@ def sums_store(count: int) -> Any:
     def keep(code: Any, tile: Any, at: Any, sums: Values) -> None:
         pointer = code.shared(tile) + code.narrow(at)
         for place in range(0, count, VECTOR):
-            (pointer + place).store([*sums[place : place + VECTOR]])
+            (pointer + place).store(sums[place : place + VECTOR])
 
     return device_function(types.void, keep)

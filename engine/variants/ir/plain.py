@@ -46,7 +46,7 @@ class PlainPointer:
 
     def store(self, values: Any) -> None:
         """Store a value, or a list of neighbours."""
-        for k, value in enumerate(values if isinstance(values, list) else [values]):
+        for k, value in enumerate(values if isinstance(values, (list, tuple)) else [values]):
             self.array[self._index(self.at + k)] = value
 
 

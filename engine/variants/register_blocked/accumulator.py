@@ -140,6 +140,6 @@ def row_store(shape: TileShape) -> Any:
         row, own = code.shared(tile) + at, code.narrow(lane) * shape.vectors
         for number in range(shape.vectors):
             vector = row + vector_index(shape, own + number) * VECTOR
-            vector.store([*values[number * VECTOR : (number + 1) * VECTOR]])
+            vector.store(values[number * VECTOR : (number + 1) * VECTOR])
 
     return device_function(types.void, keep)

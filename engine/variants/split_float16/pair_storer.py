@@ -42,7 +42,7 @@ def pair_storer(rows: int, apart: int) -> Any:
         def whole_rows() -> None:
             for i, pointer in enumerate(pointers):
                 for k in range(0, VECTOR, PAIR):
-                    (pointer + places[k]).store([*results[VECTOR * i + k : VECTOR * i + k + PAIR]])
+                    (pointer + places[k]).store(results[VECTOR * i + k : VECTOR * i + k + PAIR])
 
         def one_by_one() -> None:
             for i, pointer in enumerate(pointers):

@@ -133,8 +133,8 @@ class StripCopies:
         code, count = self._code, end - first
         for _ in code.where(count > 0):
             bits = code.bit_length(count - 1)
-            mask = (1 << bits) - 1
-            for turn in code.loop(self._lane, self._rows << bits, LANES):
+            turns, mask = self._rows << bits, (1 << bits) - 1
+            for turn in code.loop(self._lane, turns, LANES):
                 row, cell = turn >> bits, turn & mask
                 for _ in code.where(cell < count):
                     self._cell_beside(row, first + cell)
