@@ -23,8 +23,8 @@ from engine.variants.digit_sums.digit_reference import digit_sums_in_turn
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
 from engine.variants.digit_sums.planar_bytes import interleaved_words, planar_word
 from engine.variants.digit_sums.staged_stores import store_staged
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function
-from engine.variants.ir.llvm import LlvmCode
 from engine.variants.ir.quantise import WORD, StoredSamples
 from engine.variants.ir.value import F32, I32
 from engine.variants.register_blocked.result_storer import store_block
@@ -39,7 +39,7 @@ class DigitSums:
 
     Parameters
     ----------
-    code : LlvmCode
+    code : CudaCode
     shape : DigitShape
     tile : pointer
         To the byte of the tile under the lane's first result and the mask's first row, of the row that it reads first.
@@ -49,7 +49,7 @@ class DigitSums:
         How many digits there are.
     """
 
-    def __init__(self, code: LlvmCode, shape: DigitShape, tile: Any, fragments: Any, digits: Any) -> None:
+    def __init__(self, code: CudaCode, shape: DigitShape, tile: Any, fragments: Any, digits: Any) -> None:
         self._code, self._shape, self._digits = code, shape, digits
         self._fragments, self._tile = fragments.pointing_to(I32), tile.pointing_to(I32)
         # 0, and all bytes where they are: only the run knows that there are less than 2^29 digits.
@@ -182,7 +182,7 @@ def digit_filter(shape: DigitShape) -> Any:
     """
 
     def filter_(
-        code: LlvmCode,
+        code: CudaCode,
         tile: Any,
         at: Any,
         lane: Any,

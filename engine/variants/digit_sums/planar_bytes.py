@@ -2,18 +2,18 @@
 
 from typing import Any
 
-from engine.variants.ir.llvm import LlvmCode
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.value import I32
 
 Places = list[tuple[int, int] | None]
 
 
-def planar_word(code: LlvmCode, words: dict[int, Any], places: Places) -> Any:
+def planar_word(code: CudaCode, words: dict[int, Any], places: Places) -> Any:
     """Return a word of 4 bytes from anywhere: one `prmt` (PTX ISA 9.7.9.7) of two words, one more for each further one.
 
     Parameters
     ----------
-    code : LlvmCode
+    code : CudaCode
     words : dict of int to int32 value
     places : list of (word, byte) or None
         Of each byte, lowest first; None where any will do.
@@ -32,12 +32,12 @@ def planar_word(code: LlvmCode, words: dict[int, Any], places: Places) -> Any:
     return value
 
 
-def interleaved_words(code: LlvmCode, planes: list[list[Any]]) -> list[Any]:
+def interleaved_words(code: CudaCode, planes: list[list[Any]]) -> list[Any]:
     """Return the words of a row of pixels from those of its channels, the lowest byte of a word first.
 
     Parameters
     ----------
-    code : LlvmCode
+    code : CudaCode
     planes : list of lists of int32 values
         Of each channel the words, 4 pixels each.
     """
@@ -55,7 +55,7 @@ def interleaved_words(code: LlvmCode, planes: list[list[Any]]) -> list[Any]:
     return interleaved
 
 
-def _permuted(code: LlvmCode, low: Any, high: Any, chosen: list[int]) -> Any:
+def _permuted(code: CudaCode, low: Any, high: Any, chosen: list[int]) -> Any:
     """Return the bytes of two words, 0 to 3 and 4 to 7, in the order asked for."""
     selector = sum(byte << 4 * place for place, byte in enumerate(chosen))
     return code.assembly(f"prmt.b32 $0, $1, $2, {selector};", "=r,r,r", [low, high], I32)

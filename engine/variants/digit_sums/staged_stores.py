@@ -7,14 +7,14 @@ Of several channels a lane has 32 to 64 bytes of a row, of which it stores 16 at
 from typing import Any
 
 from engine.variants.digit_sums.digit_shape import PIECE, PIXELS, DigitShape
-from engine.variants.ir.llvm import LlvmCode
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.quantise import WORD, StoredSamples
 from engine.variants.ir.value import I32
 from engine.variants.register_blocked.result_storer import store_block
 
 
 def store_staged(
-    code: LlvmCode, out: Any, place: list[Any], stage: Any, lane: Any, words: list[Any], shape: DigitShape
+    code: CudaCode, out: Any, place: list[Any], stage: Any, lane: Any, words: list[Any], shape: DigitShape
 ) -> None:
     """Store the results of a warp, all of whose lanes are there.
 
@@ -22,7 +22,7 @@ def store_staged(
 
     Parameters
     ----------
-    code : LlvmCode
+    code : CudaCode
     out : array
         Of results.
     place : list of int32
@@ -59,7 +59,7 @@ def store_staged(
 
 
 def _store_pieces(
-    code: LlvmCode, out: Any, row: Any, sample: Any, pitch: Any, stage: Any, lane: Any, shape: DigitShape
+    code: CudaCode, out: Any, row: Any, sample: Any, pitch: Any, stage: Any, lane: Any, shape: DigitShape
 ) -> None:
     """Copy what lies in the stage, a piece a lane and round."""
     pieces = shape.out_samples // PIECE

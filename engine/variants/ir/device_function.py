@@ -7,6 +7,7 @@ from typing import Any
 from numba import types
 
 from engine.device.numba_cuda import SIMULATED, intrinsic
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.llvm import LlvmCode
 from engine.variants.ir.plain import PLAIN
 
@@ -21,7 +22,7 @@ def device_function(
     returns : Numba type
         Of the result: void, a number, or tuples of them.
     emit : callable of (code, arguments ...) -> result
-        The emitter. `code` is `LlvmCode` or `PlainCode`; arguments are values, lists of them for tuples, and arrays.
+        The emitter. `code` is `CudaCode` or `PlainCode`; arguments are values, lists of them for tuples, and arrays.
     reference : callable of (arguments ...), optional
         Runs instead of the emitter in plain Python: where the threads of a warp do together what none can do alone.
 
@@ -39,7 +40,7 @@ def device_function(
     if SIMULATED:
         function: Any = plain
     else:
-        function = intrinsic(definition(returns, emit, LlvmCode))
+        function = intrinsic(definition(returns, emit, CudaCode))
     function.py_func, function.emit, function.returns = plain, emit, returns
     return function
 

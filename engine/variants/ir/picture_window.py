@@ -18,7 +18,7 @@ class PictureWindow:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     rule : callable of (int, int) -> int
         The border's index rule, -1 for a ghost cell.
     image : array

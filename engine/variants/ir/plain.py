@@ -30,7 +30,7 @@ class PlainPointer:
         return PlainPointer(self.array, self.at + elements, self.pitch)
 
     def _index(self, at: int) -> Any:
-        shape = getattr(self.array, "shape", ())
+        shape: Any = getattr(self.array, "shape", ())
         if len(shape) < 2:
             return at
         if len(shape) == 2:
@@ -63,7 +63,7 @@ class _LoadedOnce:
 
 
 class PlainCode:
-    """Does the operations at once; what they are `LlvmCode` says."""
+    """Does the operations at once; what they are `CudaCode` says."""
 
     has_words = False
 

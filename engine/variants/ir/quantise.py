@@ -11,7 +11,7 @@ class StoredSamples:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     units : list of values
         What is stored: float32, integers, or words.
     in_unit : int

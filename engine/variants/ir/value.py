@@ -71,7 +71,7 @@ class Value:
     __lshift__, __rshift__, __floordiv__ = _operator("shl"), _operator("lshr"), _operator("udiv")
     __rlshift__ = _operator("shl", reflected=True)
     __lt__, __le__, __gt__, __ge__ = (_comparison(sign) for sign in ("<", "<=", ">", ">="))
-    __eq__, __ne__ = _comparison("=="), _comparison("!=")  # type: ignore[assignment]
+    __eq__, __ne__ = _comparison("=="), _comparison("!=")
 
     def __add__(self, other: Any) -> "Value":
         if not self.llvm.type.is_pointer:

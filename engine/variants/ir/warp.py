@@ -8,7 +8,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from engine.variants.ir.llvm import LlvmCode
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.value import F32, I32, Value
 
 Values = list[Any]
@@ -22,10 +22,10 @@ class Warp:
 
     Parameters
     ----------
-    code : LlvmCode
+    code : CudaCode
     """
 
-    def __init__(self, code: LlvmCode) -> None:
+    def __init__(self, code: CudaCode) -> None:
         self._code = code
 
     def any(self, condition: Value) -> Value:

@@ -22,7 +22,7 @@ class Accumulation:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     shape : TileShape
     cells : list of pointers
         To each vector of this thread's window of the first input row; float32, any address space.

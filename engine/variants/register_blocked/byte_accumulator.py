@@ -19,7 +19,7 @@ class ByteAccumulation:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     shape : ByteTileShape
     first : pointer
         To the first byte of this thread's window in its first input row.

@@ -1,7 +1,7 @@
 """The input tile of an 8-bit picture, kept as bytes in shared memory.
 
 Nothing is converted on its way, so a thread waits for no load: 16 samples at a time go straight to shared memory
-(`LlvmCode.copy_ahead`), and whoever reads them converts them (`byte_accumulator.py`).
+(`CudaCode.copy_ahead`), and whoever reads them converts them (`byte_accumulator.py`).
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ class ByteTileFill:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     shape : ByteTile
     tile : pointer
     window : PictureWindow

@@ -16,8 +16,8 @@ from engine.device.kernel_cache import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
+from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import waiter
-from engine.variants.ir.llvm import WEIGHTS
 from engine.variants.register_blocked.byte_accumulator import byte_accumulator
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape

@@ -42,8 +42,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
+from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import opaque_constant, waiter
-from engine.variants.ir.llvm import WEIGHTS
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked import byte_tiles

@@ -37,8 +37,9 @@ def result_storer(shape: ResultBlock, itemsize: int = 4) -> Any:
     """
 
     def store(code: Any, out: Any, row: Any, sample: Any, samples: Any, results: list[Any]) -> None:
-        place = [code.narrow(value) for value in (row, sample, samples)]
-        store_block(code, out, *place, stored_samples(code, results, itemsize), shape, itemsize)
+        row, sample, samples = (code.narrow(value) for value in (row, sample, samples))
+        stored = stored_samples(code, results, itemsize)
+        store_block(code, out, row, sample, samples, stored, shape, itemsize)
 
     return device_function(types.void, store)
 

@@ -34,7 +34,7 @@ class TileFill:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     shape : TileShape
     rows, itemsize : as for `tile_loader`
     tile : pointer
@@ -245,7 +245,7 @@ def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     row top + j of the picture, from sample `left` (a multiple of 4) on; a row of the picture has `samples` samples.
     Cells outside the picture get the value that the border's rule has for them. A warp loads whole rows, 32 vectors at
     once; what a row has past the output tile's width the block's threads share. float32 is copied without waiting
-    (`LlvmCode.copy_ahead`), as one group; integers are converted on their way.
+    (`CudaCode.copy_ahead`), as one group; integers are converted on their way.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class ColumnFilter:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     shape : ColumnShape
     tile : pointer
         To the first element of the tile; float32, any address space.

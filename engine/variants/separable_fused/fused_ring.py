@@ -21,8 +21,8 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.box.tile_sums import sums_store
+from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import waiter
-from engine.variants.ir.llvm import WEIGHTS
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
 from engine.variants.register_blocked.result_storer import result_storer

@@ -25,8 +25,8 @@ from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
+from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import closer, waiter, zero_accumulators
-from engine.variants.ir.llvm import WEIGHTS
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
 from engine.variants.strips.strip_grid import (

@@ -58,7 +58,7 @@ def filtered_line(
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     weighing : Weighing
     load : callable of (int, int or None) -> list of values
         Loads a vector: its number, and the rounds of the loop before it.

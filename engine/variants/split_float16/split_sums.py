@@ -18,7 +18,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from engine.variants.ir.llvm import LlvmCode
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I32
 from engine.variants.ir.warp import Warp
@@ -61,7 +61,7 @@ class SplitSums:
 
     Parameters
     ----------
-    code : LlvmCode
+    code : CudaCode
     warp : Warp
     shape : SplitShape
     rows : pointer
@@ -79,7 +79,7 @@ class SplitSums:
 
     def __init__(
         self,
-        code: LlvmCode,
+        code: CudaCode,
         warp: Warp,
         shape: SplitShape,
         rows: Any,

@@ -47,7 +47,7 @@ class StripCopies:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     shape : TileShape
     rows : int
     window : PictureWindow

@@ -71,7 +71,7 @@ class StripFill:
 
     Parameters
     ----------
-    code : LlvmCode or PlainCode
+    code : CudaCode or PlainCode
     shape : TileShape
     rows, itemsize, rule : as for `strip_loader`
     strip : pointer
@@ -252,7 +252,7 @@ def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     `load(tile, at, image, samples, top, lane, left, columns, ghost_value)`: row j of them, at element `at` of the tile, is
     row top + j of the picture, from sample `left` (a multiple of 4) on; a row of the picture has `samples` samples, and
     `columns` is what `strip_columns` found for `left`. Cells outside the picture get the value that the border's rule has for
-    them. float32 is copied without waiting (`LlvmCode.copy_ahead`), as one group; integers are converted on their way.
+    them. float32 is copied without waiting (`CudaCode.copy_ahead`), as one group; integers are converted on their way.
 
     Parameters
     ----------

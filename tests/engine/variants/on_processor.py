@@ -7,12 +7,13 @@ from llvmlite import ir
 from numba import njit
 from numba.extending import intrinsic
 
+from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import definition
-from engine.variants.ir.llvm import ArrayArgument, LlvmCode
+from engine.variants.ir.llvm import ArrayArgument
 from engine.variants.ir.value import F32, I32, I64, Value
 
 
-class ProcessorCode(LlvmCode):
+class ProcessorCode(CudaCode):
     """The operations as plain instructions: copies that nobody waits for, constant memory, PTX."""
 
     def weights(self, array: ArrayArgument, count: int, pitch: int, first: int = 0) -> Value:
@@ -69,7 +70,7 @@ def on_the_processor(function: Any) -> Any:
 
 
 class BytesOfWords:
-    """Stands in for `LlvmCode` where words are lists of 4 things, and a permutation takes some of two words' 8."""
+    """Stands in for `CudaCode` where words are lists of 4 things, and a permutation takes some of two words' 8."""
 
     def assembly(self, line: str, kinds: str, arguments: list[list[Any]], result: Any) -> list[Any]:
         """Do what a `prmt` says."""
