@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -37,13 +38,18 @@ class LlvmCode:
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         self.context, self.builder = context, builder
 
+    @cached_property
+    def _fma(self) -> ir.Function:
+        kind = ir.FunctionType(F32, [F32] * 3)
+        return cgutils.get_or_insert_function(self.builder.module, kind, "llvm.fma.f32")
+
     def value(self, llvm: ir.Value) -> Value:
         """Return a value of llvmlite as one with operators."""
         return Value(self.builder, llvm)
 
-    def integer(self, number: int, kind: ir.IntType = I32) -> Value:
-        """Return a whole number."""
-        return self.value(constant(number, kind))
+    def integer(self, number: int) -> Value:
+        """Return a whole number of 32 bits."""
+        return self.value(constant(number))
 
     def f32(self, number: float) -> Value:
         """Return a float32."""
@@ -52,7 +58,7 @@ class LlvmCode:
     @property
     def true(self) -> Value:
         """Return a condition that holds."""
-        return self.integer(1, ir.IntType(1))
+        return self.value(constant(1, ir.IntType(1)))
 
     # Arguments and results.
 
@@ -89,9 +95,7 @@ class LlvmCode:
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """Return a b + c, rounded once."""
-        name, module = "llvm.fma.f32", self.builder.module
-        function = module.globals.get(name) or ir.Function(module, ir.FunctionType(F32, [F32] * 3), name)
-        return self.value(self.builder.call(function, [a.llvm, b.llvm, c.llvm]))
+        return self.value(self.builder.call(self._fma, [a.llvm, b.llvm, c.llvm]))
 
     def float32(self, value: Value) -> Value:
         """Return a sample of 8 or 16 bit as float32."""

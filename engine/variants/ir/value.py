@@ -20,7 +20,7 @@ def bits_of(kind: ir.Type) -> int:
     """Return the width of a number or of a vector of them."""
     if isinstance(kind, ir.VectorType):
         return kind.count * bits_of(kind.element)
-    return 32 if kind == F32 else int(kind.width)
+    return 32 if isinstance(kind, ir.FloatType) else int(kind.width)
 
 
 def _operator(integer: str, of_floats: str = "", *, reflected: bool = False) -> Any:
@@ -63,7 +63,8 @@ class Value:
     @property
     def is_float(self) -> bool:
         """Whether it is a float32 or a vector of them."""
-        return F32 in (self.llvm.type, getattr(self.llvm.type, "element", None))
+        kind = self.llvm.type
+        return isinstance(getattr(kind, "element", kind), ir.FloatType)
 
     __sub__, __rsub__ = _operator("sub", "fsub"), _operator("sub", "fsub", reflected=True)
     __mul__, __rmul__ = _operator("mul", "fmul"), _operator("mul", "fmul", reflected=True)

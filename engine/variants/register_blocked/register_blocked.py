@@ -16,7 +16,8 @@ Limit
     Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
 
 Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra",
-SC 2008, section 3) applied to the rows of a correlation; the emitted code is in the modules `cuda_*.py` beside this one.
+SC 2008, section 3) applied to the rows of a correlation; the emitters are in the modules beside this one
+(`docs/emission.md`).
 """
 
 from dataclasses import replace

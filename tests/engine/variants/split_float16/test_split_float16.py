@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite import ir
 from numba import types
 
 from engine.device.numba_cuda import cuda, missing
@@ -186,7 +185,7 @@ class _NeverSplit(SplitSums):
     """Takes the way of groups with NaN, whatever they hold: the other one is a GPU's alone."""
 
     def _suited(self, cells: Any, scaling: Any) -> Any:
-        return scaling, self._code.integer(0, ir.IntType(1))
+        return scaling, self._code.negated(self._code.true)
 
     def _split_sums(self, cells: Any, scaling: Any, accumulators: Any) -> Any:
         return [self._code.f32(77.0)] * (4 * self._shape.touched)
