@@ -68,11 +68,13 @@ def fetch_ahead(typingctx, address, count, sample):
         last = builder.mul(arguments[1], number(size))
         to_read, into_second_cache, data = (ir.Constant(flag, value) for value in (0, 2, 1))
 
+        vectors = Vectors(context, builder)
+
         def line(at):
-            where = builder.inttoptr(builder.add(arguments[0], at), byte)
+            where = builder.inttoptr(builder.add(arguments[0], at.llvm), byte)
             builder.call(fetch, [where, to_read, into_second_cache, data])
 
-        Vectors(builder).stride(ir.Constant(INT, 0), last, CACHE_LINE_BYTES, line, 1)
+        vectors.stride(vectors.value(number(0)), vectors.value(last), CACHE_LINE_BYTES, line, 1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, sample), codegen
