@@ -8,8 +8,8 @@ from functools import partial
 from numba import types
 from numba.extending import intrinsic
 
-from engine.variants.ir.cpu_vectors import FLOAT, VECTOR, Vectors, sample_type
-from engine.variants.ir.value import Value
+from engine.variants.ir.cpu_vectors import VECTOR, Vectors, sample_type
+from engine.variants.ir.value import F32, Value
 
 # Vectors under way at once: an addition takes three cycles, and two begin in each.
 _VECTORS = 4
@@ -105,7 +105,7 @@ def add_neighbours(typingctx, lines, line, step, terms, out, start, begins, coun
     def codegen(context, builder, signature, arguments):
         vectors = Vectors(context, builder)
         array, line, step, terms, out, start, begins, count = vectors.arguments(signature, arguments)
-        line, out = vectors.pointer(array) + line, vectors.at_address(out, FLOAT)
+        line, out = vectors.pointer(array) + line, vectors.at_address(out, F32)
         initial, first = vectors.splat(start), vectors.flag(begins)
 
         def sums_of(number_of_terms: int) -> None:

@@ -6,8 +6,8 @@ The sum along the row is formed once, and added to each total with one multiply-
 from collections.abc import Callable
 
 from engine.variants.cpu.cpu_row_sums import RowSums, Values
-from engine.variants.ir.cpu_vectors import FLOAT, HAS_BROADCAST, VECTOR
-from engine.variants.ir.value import Value
+from engine.variants.ir.cpu_vectors import HAS_BROADCAST, VECTOR
+from engine.variants.ir.value import F32, Value
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is loaded for one
 # multiply-add alone, and each weight for the vectors of the strip: as many of these as there are registers for.
@@ -53,7 +53,7 @@ class ProductSums(RowSums):
         values: Values = dict.fromkeys(range(across), vectors.zero)
         values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
         taps = a["mask_columns"]
-        if source.llvm.type.pointee != FLOAT:
+        if source.llvm.type.pointee != F32:
             values = self._taps(
                 values,
                 a["pairs"],

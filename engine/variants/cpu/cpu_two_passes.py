@@ -10,8 +10,8 @@ from numba import types
 from numba.extending import intrinsic
 
 from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import FLOAT, HAS_BROADCAST, INT, VECTOR, Vectors, sample_type
-from engine.variants.ir.value import Value
+from engine.variants.ir.cpu_vectors import HAS_BROADCAST, INT, VECTOR, Vectors, sample_type
+from engine.variants.ir.value import F32, Value
 
 Values = dict[Any, Value]
 
@@ -87,7 +87,7 @@ def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, su
         builder.function.attributes.add("optsize")
         along = _Along(
             vectors,
-            vectors.at_address(source, FLOAT),
+            vectors.at_address(source, F32),
             vectors.pointer(factor_array),
             taps,
             vectors.pointer(sums_array) + sums_at,
@@ -262,7 +262,7 @@ class _Down:
                 row, weight = row + self.pitch, weight + 1
             return added | {"row": row, "weight": weight, "left": values["left"] - rows}
 
-        if results > 1 and self.out.llvm.type.pointee == FLOAT:
+        if results > 1 and self.out.llvm.type.pointee == F32:
             for rows in ROWS_A_ROUND:
                 left = self.vectors.while_loop(
                     left, lambda values, rows=rows: values["left"] >= rows, partial(some_rows, rows)

@@ -5,15 +5,15 @@ Whole numbers are saturated and rounded half to even; NaN becomes 0.
 
 from llvmlite import ir
 
-from engine.variants.ir.cpu_vectors import CAN_PACK, FLOAT, VECTOR, Vectors
-from engine.variants.ir.value import I32, Value, constant
+from engine.variants.ir.cpu_vectors import CAN_PACK, VECTOR, Vectors
+from engine.variants.ir.value import F32, I32, Value, constant
 
 _INTEGERS = ir.VectorType(I32, VECTOR)
 
 
 def _own_type(vectors: Vectors, results: list[Value], element: ir.Type) -> list[Value]:
     """Return vectors of results that lie side by side in the type of a sample; they may become fewer and longer."""
-    if element == FLOAT:
+    if element == F32:
         return results
     if CAN_PACK and element.width == 8 and len(results) > 1:
         return _bytes(vectors, results)
@@ -36,7 +36,7 @@ def store_results(
             vectors.store_samples(values, pointer, index + first, is_past)
             first += values.llvm.type.count
 
-    if element == FLOAT:
+    if element == F32:
         vectors.when(past_cache, lambda: store(True), lambda: store(False))
     else:
         store(False)

@@ -12,8 +12,7 @@ from numba import types
 from numba.core import cgutils
 
 from engine.variants.ir.llvm import LlvmCode, not_unrolled
-from engine.variants.ir.value import F32 as FLOAT
-from engine.variants.ir.value import I32, I64, Value, bits_of, constant
+from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
 
 INT = I64
 
@@ -42,7 +41,7 @@ def number(value: int) -> ir.Constant:
 
 def sample_type(numba_type: Any) -> ir.Type:
     """Return the type of a sample in memory: float or an integer of its bits."""
-    return FLOAT if numba_type == types.float32 else ir.IntType(numba_type.bitwidth)
+    return F32 if numba_type == types.float32 else ir.IntType(numba_type.bitwidth)
 
 
 def pointer_at(builder: ir.IRBuilder, address: ir.Value, element: ir.Type) -> ir.Value:
@@ -68,7 +67,7 @@ class Vectors(LlvmCode):
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         super().__init__(context, builder)
-        self.floats, self._integers = ir.VectorType(FLOAT, VECTOR), ir.VectorType(I32, VECTOR)
+        self.floats, self._integers = ir.VectorType(F32, VECTOR), ir.VectorType(I32, VECTOR)
         self.zero = self.all(0.0)
         self._past_cache = builder.module.add_metadata([ir.Constant(I32, 1)])
 

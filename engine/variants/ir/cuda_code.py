@@ -161,14 +161,16 @@ class CudaCode(LlvmCode):
 
     def _is_at_least(self, capability: int) -> Value:
         """Return whether the device that is compiled for has this compute capability (80: 8.0); known to the compiler."""
-        builder, module, name = self.builder, self.builder.module, b"__CUDA_ARCH\0"
-        text = ir.GlobalVariable(
-            module, ir.ArrayType(I8, len(name)), module.get_unique_name("cuda_arch"), addrspace=CONSTANT
-        )
-        text.initializer = ir.Constant(text.value_type, bytearray(name))
-        text.global_constant = True
-        text.linkage = "internal"
+        builder, module, name = self.builder, self.builder.module, "cuda_arch"
+        text = module.globals.get(name)
+        if text is None:
+            letters = bytearray(b"__CUDA_ARCH\0")
+            kind = ir.ArrayType(I8, len(letters))
+            text = ir.GlobalVariable(module, kind, name, addrspace=CONSTANT)
+            text.initializer = ir.Constant(kind, letters)
+            text.global_constant = True
+            text.linkage = "internal"
         pointer = builder.addrspacecast(builder.gep(text, [constant(0), constant(0)]), I8.as_pointer())
-        kind = ir.FunctionType(I32, [I8.as_pointer()])
-        reflect = module.globals.get("__nvvm_reflect") or ir.Function(module, kind, "__nvvm_reflect")
+        asked = ir.FunctionType(I32, [I8.as_pointer()])
+        reflect = module.globals.get("__nvvm_reflect") or ir.Function(module, asked, "__nvvm_reflect")
         return self.value(builder.call(reflect, [pointer])) >= capability * 10
