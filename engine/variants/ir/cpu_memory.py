@@ -23,9 +23,10 @@ def address_of(typingctx, array, index):
 
 @intrinsic
 def copy_samples(typingctx, target, source, count, sample):
-    """Copy `count` samples from one address to another; the flat array `sample` says by its type how large they are.
+    """Copy `count` samples from one address to another; `sample` is a flat array of their type.
 
-    A call of the C library's memcpy: a loop in Numba would cost 50 ms of compilation, for vectors that it has anyway.
+    A call of the C library's memcpy: a loop in Numba would cost 50 ms of compilation, for vectors that it has
+    anyway.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -53,7 +54,7 @@ def count_one(typingctx, counters, index):
 
 @intrinsic
 def fetch_ahead(typingctx, address, count, sample):
-    """Ask for `count` samples in the second cache, which will be read or written soon, without waiting for them.
+    """Ask for `count` samples in the second cache that are needed soon, without waiting for them.
 
     `sample` is a flat array of their type. Asking for what does not exist does nothing.
     """

@@ -12,7 +12,7 @@ _INTEGERS = ir.VectorType(I32, VECTOR)
 
 
 def _own_type(vectors: Vectors, results: list[Value], element: ir.Type) -> list[Value]:
-    """Return vectors of results that lie side by side in the type of a sample; they may become fewer and longer."""
+    """Return vectors of neighbouring results in the type of a sample; they may become fewer and longer."""
     if element == F32:
         return results
     if CAN_PACK and element.width == 8 and len(results) > 1:
@@ -48,15 +48,16 @@ def _whole(vectors: Vectors, values: Value, element: ir.Type) -> Value:
     # Both comparisons are false for NaN: the first one makes it 0.
     above = vectors.select(values > vectors.zero, values, vectors.zero)
     within = vectors.select(above < largest, above, largest)
-    # A number of this size has no bits for fractions: the sum is rounded half to even, and its last bits are the whole
-    # number. One operation less than rounding and converting.
+    # A number of this size has no bits for fractions: the sum is rounded half to even, and its last bits are
+    # the whole number. One operation less than rounding and converting.
     return (within + 2.0**23).bits_as(_INTEGERS).trunc(ir.VectorType(element, VECTOR))
 
 
 def _bytes(vectors: Vectors, results: list[Value]) -> list[Value]:
     """Return two to four vectors of floats as bytes, in vectors of 64, 32 and 16.
 
-    Conversion rounds, and packing saturates: four operations a vector instead of six, and a store for four of them.
+    Conversion rounds, and packing saturates: four operations a vector instead of six, and a store for four of
+    them.
     """
     words, octets = ir.VectorType(ir.IntType(16), 2 * VECTOR), ir.VectorType(ir.IntType(8), 4 * VECTOR)
     largest, nothing = vectors.all(255.0), vectors.value(constant(0, _INTEGERS))

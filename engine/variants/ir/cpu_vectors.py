@@ -1,6 +1,7 @@
-"""Vectors of the machine's own width, emitted as LLVM IR: what every emitted piece of the CPU variants is made of.
+"""Vectors of the machine's own width: what every emitted piece of the CPU variants is made of.
 
-Loops are emitted by hand and stay loops: Numba's compiler unrolls what it can, which costs a second and gains nothing.
+Loops are emitted by hand and stay loops: Numba's compiler unrolls what it can, which costs a second and gains
+nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -27,7 +28,7 @@ def _vector_floats() -> int:
 
 VECTOR = _vector_floats()
 HAS_BROADCAST = VECTOR == 16
-"""Whether a multiply-add can take its weight from memory, for all lanes; such machines have 32 vector registers too."""
+"""Whether a multiply-add can take its weight from memory; such machines have 32 vector registers too."""
 
 
 CAN_PACK = HAS_BROADCAST and bool(llvm.get_host_cpu_features().get("avx512bw"))
@@ -130,7 +131,7 @@ class Vectors(LlvmCode):
         return self.value(self.builder.sitofp(values.zext(self._integers).llvm, self.floats))
 
     def load_sum(self, one: Value, other: Value, index: Any) -> Value:
-        """Return the sums of VECTOR samples of 8 or 16 bit with as many other ones, as floats; they are exact."""
+        """Return the exact sums of VECTOR samples of 8 or 16 bit with as many others, as floats."""
         wide = ir.VectorType(ir.IntType(2 * one.llvm.type.pointee.width), VECTOR)
         total = self._samples(one, index).zext(wide) + self._samples(other, index).zext(wide)
         if wide != self._integers:
@@ -174,7 +175,7 @@ class Vectors(LlvmCode):
     def while_loop(
         self, start: Values, again: Callable[[Values], Value], body: Callable[[Values], Values]
     ) -> Values:
-        """Emit a loop that asks `again` before each round, the first one too, and return what it leaves behind."""
+        """Emit a loop that asks `again` before each round, and return what it leaves behind."""
         builder, entry = self.builder, self.builder.block
         head, inside, after = (builder.append_basic_block(name) for name in ("head", "round", "rounds_done"))
         builder.branch(head)
@@ -191,7 +192,7 @@ class Vectors(LlvmCode):
         return {key: self.value(self.builder.phi(value.llvm.type)) for key, value in start.items()}
 
     def switch(self, chosen: Value, numbers: Iterable[int], body: Callable[[int], None]) -> None:
-        """Emit body(number) for each of some numbers; the one that is chosen at run time runs, or none."""
+        """Emit body(number) for some numbers; the one that is chosen at run time runs, or none."""
         builder = self.builder
         done = builder.append_basic_block("chosen_done")
         choice = builder.switch(chosen.llvm, done)
@@ -206,7 +207,7 @@ class Vectors(LlvmCode):
     def stride(
         self, first: Value, limit: Value, step: int, body: Callable[[Value], None], reach: int
     ) -> Value:
-        """Emit a loop over first, first + step, ... while index + reach <= limit; return the first index left."""
+        """Emit a loop over first, first + step, ... while index + reach <= limit; return the next index."""
 
         def step_on(values: Values) -> Values:
             body(values["index"])
@@ -217,7 +218,7 @@ class Vectors(LlvmCode):
         ]
 
     def strips(self, width: Value, vectors: int, body: Callable[[Value, int], None]) -> None:
-        """Emit body(column, vectors) for strips of `vectors` vectors, then of one for what is left of the width.
+        """Emit body(column, vectors) for strips of `vectors` vectors, then of one for the rest of the width.
 
         The last vector may reach past the width.
         """

@@ -21,7 +21,7 @@ class CudaCode(LlvmCode):
     # Memory.
 
     def _in_space(self, pointer: Value, space: int) -> Value:
-        """Return a pointer as one into an address space, which the compiler then need not find out at run time."""
+        """Return a pointer as one into an address space, which need not be found out at run time then."""
         kind = pointer.llvm.type
         if kind.addrspace == space:
             return pointer
@@ -36,12 +36,12 @@ class CudaCode(LlvmCode):
         return self._in_space(super().pointer(tile), SHARED)
 
     def weights(self, array: ArrayArgument, count: int, pitch: int, first: int = 0) -> Value:
-        """Return the pointer to a mask's weights in constant memory, which the host fills: no compiling when they change.
+        """Return the pointer to a mask's weights in constant memory: no compiling when they change.
 
-        Numba's own constant arrays are part of the compiled code. This one has a name instead, and whoever prepares a
-        launch writes to it (`Pass.constant`, `engine/device/constant_memory.py`). A warp reads a weight from it into a
-        uniform register; with weights from shared memory in ordinary registers 15 x 15 takes 181 instead of 142 us
-        (H200), because one instruction reads at most two of those from one bank.
+        Numba's own constant arrays are part of the compiled code. This one has a name instead, and whoever
+        prepares a launch writes to it (`Pass.constant`, `engine/device/constant_memory.py`). A warp reads a
+        weight from it into a uniform register; with weights from shared memory in ordinary registers 15 x 15
+        takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one bank.
 
         Parameters
         ----------
@@ -63,10 +63,10 @@ class CudaCode(LlvmCode):
         return self.value(self.builder.gep(found, [constant(0), constant(0)])) + first
 
     def load_bytes(self, pointer: Value, words: int) -> list[Value]:
-        """Load `words` x 4 bytes at once, aligned to all of them, as float32; those that are not used leave no code.
+        """Load `words` x 4 bytes at once, aligned to all of them, as float32.
 
-        Written so, taking a byte out and converting it are one instruction (`I2F.U8`), which runs beside the
-        multiply-adds.
+        Bytes that are not used leave no code. Written so, taking a byte out and converting it are one instruction
+        (`I2F.U8`), which runs beside the multiply-adds.
         """
         values = []
         for word in pointer.pointing_to(I32).load(words):
@@ -89,13 +89,13 @@ class CudaCode(LlvmCode):
         target_at: int = 0,
         source_at: int = 0,
     ) -> None:
-        """Copy elements from global to shared memory, 4 or 16 bytes aligned to all of them, without waiting; or leave it.
+        """Copy 4 or 16 aligned bytes from global to shared memory without waiting; or leave it.
 
-        From compute capability 8.0 on that needs no registers (`cp.async`, PTX ISA 9.7.9.25.3); older devices load and
-        store. `.ca`: through L1, where the rows that neighbouring tiles share are found again. Past it (`.cg`) 4096 x
-        4096 took 39.6 instead of 34.1 us with 3 x 3 (H200). The elements lie `target_at` and `source_at` past the
-        pointers: told so, and with a condition that makes no branch, the compiler computes no pointers of their own for
-        them.
+        From compute capability 8.0 on that needs no registers (`cp.async`, PTX ISA 9.7.9.25.3); older devices
+        load and store. `.ca`: through L1, where the rows that neighbouring tiles share are found again. Past
+        it (`.cg`) 4096 x 4096 took 39.6 instead of 34.1 us with 3 x 3 (H200). The elements lie `target_at`
+        and `source_at` past the pointers: told so, and with a condition that makes no branch, the compiler
+        computes no pointers of their own for them.
         """
         itemsize = 4 if target.llvm.type.pointee == F32 else 1
         floats, target_at, source_at = (
@@ -135,22 +135,23 @@ class CudaCode(LlvmCode):
     # Numbers.
 
     def opaque(self, number: int) -> Value:
-        """Return a whole number that the compiler does not know; 1 stays known: a loop of one round is none."""
+        """Return a number that the compiler does not know; but for 1: a loop of one round is none."""
         if number == 1:
             return wide(self.integer(1))
         return wide(self.assembly("mov.u32 $0, $1;", "=r,r", [self.integer(number)], I32))
 
     def quantised(self, value: Value, itemsize: int) -> Value:
-        """Return a float32 as an unsigned integer of `itemsize` bytes, in one instruction (`cvt.rni.sat`, PTX ISA 9.7.9)."""
+        """Return a float32 as an unsigned integer, in one instruction (`cvt.rni.sat`, PTX ISA 9.7.9)."""
         bits = 8 * itemsize
         return self.assembly(f"cvt.rni.sat.u{bits}.f32 $0, $1;", "=r,f", [value], I32).trunc(ir.IntType(bits))
 
     def packed_word(self, values: list[Value]) -> Value:
         """Return four float32 as the bytes of a word.
 
-        `cvt.rni` saturates to 32 bits and makes NaN 0, `cvt.pack.sat` (PTX ISA 9.7.9.22) saturates two of those to bytes
-        beside two that are there; the compiler makes one instruction of two roundings and a packing (`F2IP`), where four
-        `cvt.rni.sat.u8` and their packing take seven (5 x 5 grey: 27.2 instead of 27.9 us, H200).
+        `cvt.rni` saturates to 32 bits and makes NaN 0, `cvt.pack.sat` (PTX ISA 9.7.9.22) saturates two of
+        those to bytes beside two that are there; the compiler makes one instruction of two roundings and a
+        packing (`F2IP`), where four `cvt.rni.sat.u8` and their packing take seven (5 x 5 grey: 27.2 instead
+        of 27.9 us, H200).
         """
         line = (
             "{ .reg .s32 a, b, c, d, e; "
@@ -160,7 +161,7 @@ class CudaCode(LlvmCode):
         return self.assembly(line, "=r,f,f,f,f", values, I32)
 
     def _is_at_least(self, capability: int) -> Value:
-        """Return whether the device that is compiled for has this compute capability (80: 8.0); known to the compiler."""
+        """Return whether the code is for this compute capability (80: 8.0); known to the compiler."""
         builder, module, name = self.builder, self.builder.module, "cuda_arch"
         text = module.globals.get(name)
         if text is None:

@@ -15,16 +15,18 @@ from engine.variants.ir.plain import PLAIN
 def device_function(
     returns: Any, emit: Callable[..., Any], reference: Callable[..., Any] | None = None
 ) -> Any:
-    """Return the function that a kernel calls for what an emitter makes; in the simulator it runs the emitter.
+    """Return the function that a kernel calls for what an emitter makes; the simulator runs the emitter.
 
     Parameters
     ----------
     returns : Numba type
         Of the result: void, a number, or tuples of them.
     emit : callable of (code, arguments ...) -> result
-        The emitter. `code` is `CudaCode` or `PlainCode`; arguments are values, lists of them for tuples, and arrays.
+        The emitter. `code` is `CudaCode` or `PlainCode`; arguments are values, lists of them for tuples, and
+        arrays.
     reference : callable of (arguments ...), optional
-        Runs instead of the emitter in plain Python: where the threads of a warp do together what none can do alone.
+        Runs instead of the emitter in plain Python: where the threads of a warp do together what none can do
+        alone.
 
     Returns
     -------
@@ -62,20 +64,20 @@ def definition(returns: Any, emit: Callable[..., Any], backend: Callable[..., Ll
 
 
 def opaque_constant(value: int) -> Any:
-    """Return a function `value()` whose result the compiler does not know, so that it leaves a loop one."""
+    """Return the function `value()` of a number that the compiler does not know: it leaves a loop one."""
     return device_function(types.int64, lambda code: code.opaque(value))
 
 
 def zero_accumulators(count: int) -> Any:
-    """Return the function `zeros()` of the sums before the first input row: so many zeros, which no result contains."""
+    """Return the function `zeros()` of the sums before the first input row, which no result contains."""
     return device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)
 
 
 def waiter(pending: int) -> Any:
-    """Return the function `wait()`: this thread's copies have arrived but for those of the last `pending` groups."""
+    """Return the function `wait()`: this thread's copies have arrived, but for `pending` groups."""
     return device_function(types.void, lambda code: code.wait_for_groups(pending))
 
 
 def closer() -> Any:
-    """Return the function `close()`: it makes a group of the copies since the last one, empty where there are none."""
+    """Return the function `close()`: it makes a group of the copies since the last one, or an empty one."""
     return device_function(types.void, lambda code: code.close_group())

@@ -110,7 +110,7 @@ class LlvmCode:
         return value.zext(I64) if value.llvm.type.width < 64 else value
 
     def select(self, condition: Value, one: Any, other: Any) -> Value:
-        """Return one of two values or pointers, without a branch; one of them may be a number of Python."""
+        """Return one of two values or pointers, without a branch; one may be a number of Python."""
         known = one if isinstance(one, Value) else other
         return self.value(self.builder.select(condition.llvm, known._same(one), known._same(other)))
 
@@ -189,7 +189,7 @@ class LlvmCode:
         return self._merged(one, after_one, other, after_other)
 
     def where(self, condition: Value | None) -> Iterator[None]:
-        """Do a block of statements where a condition holds (None: always): `for _ in code.where(condition): ...`."""
+        """Do a block where a condition holds (None: always): `for _ in code.where(condition): ...`."""
         with nullcontext() if condition is None else self.builder.if_then(condition.llvm):
             yield
 
@@ -205,7 +205,7 @@ class LlvmCode:
         return self.value(merged)
 
     def loop(self, first: Any, end: Any, step: int = 1) -> Iterator[Value]:
-        """Yield first, first + step ... below `end`, 32 bits wide; the loop stays one: `for row in code.loop(...)`."""
+        """Yield first, first + step ... below `end`, 32 bits: `for row in code.loop(...)` stays a loop."""
         builder, entry = self.builder, self.builder.block
         head, body, after = (builder.append_basic_block(name) for name in ("loop", "round", "loop_done"))
         builder.branch(head)
@@ -221,7 +221,7 @@ class LlvmCode:
         builder.position_at_end(after)
 
     def repeat(self, rounds: int, carried: Any, body: Callable[[Value, Any], Any]) -> Any:
-        """Do `body(number, values)` for numbers 0 to rounds - 1, at least once; return the values of the last round.
+        """Do `body(number, values)` for numbers 0 to rounds - 1; return the values of the last round.
 
         Parameters
         ----------
@@ -250,7 +250,8 @@ class LlvmCode:
         number.add_incoming(following, builder.block)
         for phi, value in zip(phis, leaves(made), strict=True):
             phi.add_incoming(value.llvm, builder.block)
-        # What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past 21 KB).
+        # What the instruction cache does not hold runs at a third to three quarters of the speed (H200, past
+        # 21 KB).
         branch = builder.cbranch(builder.icmp_unsigned("<", following, constant(rounds)), inside, after)
         not_unrolled(branch, builder.module)
         builder.position_at_end(after)
@@ -259,7 +260,7 @@ class LlvmCode:
     # Memory.
 
     def load_row(self, pointer: Value, count: int, at: int = 0) -> list[Value]:
-        """Load `count` float32 by aligned vectors, past the last one too; `pointer` lies `at` after an aligned place."""
+        """Load `count` float32 by aligned vectors; `pointer` lies `at` after an aligned place."""
         values: list[Value] = []
         for place in range(at, at + count):
             if len(values) <= place - at:
@@ -274,7 +275,7 @@ class LlvmCode:
         count: int | None = None,
         elsewhere: Value | None = None,
     ) -> Any:
-        """Load what is needed only on a condition (None: always), without a branch: else from `elsewhere`, or there too."""
+        """Load what a condition (None: always) says is needed, without a branch: else from `elsewhere`."""
         if condition is not None and elsewhere is not None:
             pointer = self.select(condition, pointer, elsewhere)
         return pointer.load(count)

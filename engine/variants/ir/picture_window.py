@@ -9,7 +9,7 @@ Rule = Callable[[int, int], int]
 
 
 def has_ghosts(rule: Rule) -> bool:
-    """Return whether a border's rule has ghost cells (-1); by all others every cell outside is one of the picture's."""
+    """Return whether a rule has ghost cells (-1); by all others a cell outside is one of the picture's."""
     return rule is ghost
 
 
@@ -31,7 +31,8 @@ class PictureWindow:
 
     def __init__(self, code: Any, rule: Rule, image: Any, samples: Any, top: Any, left: Any) -> None:
         self._code, self._rule, self._data = code, rule, code.pointer(image)
-        # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the instructions.
+        # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the
+        # instructions.
         self.height, row_pixels, channels = (code.narrow(side) for side in code.shape(image))
         self.pitch = row_pixels * channels
         self.samples, self.top, self.left = (code.narrow(value) for value in (samples, top, left))

@@ -1,6 +1,7 @@
-"""The operations of `llvm.py` on Python's own numbers: emitters run as they are in the simulator and in counting tests.
+"""The operations of `CudaCode` on Python's own numbers, for the simulator and the counting tests.
 
-A value is a number, an array is whatever can be indexed: the simulator's arrays, arrays that count their accesses.
+A value is a number, an array is whatever can be indexed: the simulator's arrays, arrays that count their
+accesses.
 """
 
 import math

@@ -34,7 +34,7 @@ class StoredSamples:
 
 
 def stored_samples(code: Any, values: list[Any], itemsize: int) -> StoredSamples:
-    """Return float32, whole fours, as samples of `itemsize` bytes: 4 is float32, fewer are unsigned integers."""
+    """Return whole fours of float32 as samples of `itemsize` bytes: fewer than 4 are unsigned integers."""
     if itemsize == 4:
         return StoredSamples(code, values)
     if itemsize == 1 and code.has_words:

@@ -1,7 +1,8 @@
 """A value of the code that is being emitted, with the operators of a number or of a pointer.
 
-`a * b + c` on two values emits a multiplication and an addition. Integers are compared as signed ones and divided and
-shifted right as unsigned ones, which is what indices need. A number of Python on the other side becomes a constant.
+`a * b + c` on two values emits a multiplication and an addition. Integers are compared as signed ones and
+divided and shifted right as unsigned ones, which is what indices need. A number of Python on the other side
+becomes a constant.
 """
 
 from typing import Any
@@ -89,7 +90,7 @@ class Value:
         return quotient, self - quotient * divisor
 
     def load(self, count: int | None = None) -> Any:
-        """Load the element that a pointer points to, or a list of `count` neighbours at once, aligned to all of them."""
+        """Load the element at a pointer, or a list of `count` neighbours at once, aligned to all of them."""
         if count is None:
             return self._made(self.builder.load(self.llvm))
         kind = ir.VectorType(self.llvm.type.pointee, count)
@@ -97,7 +98,7 @@ class Value:
         return [self._made(self.builder.extract_element(loaded, constant(k))) for k in range(count)]
 
     def store(self, values: Any) -> None:
-        """Store a value where a pointer points to, or a list of neighbours at once, aligned to all of them."""
+        """Store a value at a pointer, or a list of neighbours at once, aligned to all of them."""
         if isinstance(values, Value):
             self.builder.store(values.llvm, self.llvm)
             return

@@ -1,7 +1,7 @@
 """What the lanes of a warp do together: pass words on, agree on a number, multiply on tensor cores.
 
-All lanes of the warp have to be there, so no lane of plain Python can do it alone: such an emitter has a reference
-implementation beside it (`device_function`).
+All lanes of the warp have to be there, so no lane of plain Python can do it alone: such an emitter has a
+reference implementation beside it (`device_function`).
 """
 
 from typing import Any
@@ -48,8 +48,8 @@ class Warp:
     def multiplied(self, samples: Values, weights: Values, sums: Values | None) -> Values:
         """Return 16 x 8 sums, a lane's 4, of samples times weights and what they are added to; None: nothing.
 
-        16 x 16 by 16 x 8 where there are four words of samples, 16 x 8 by 8 x 8 where there are two: float16, two a word
-        (`mma.m16n8k16`, `mma.m16n8k8`; PTX ISA 9.7.14.5, compute capability 8.0).
+        16 x 16 by 16 x 8 where there are four words of samples, 16 x 8 by 8 x 8 where there are two: float16,
+        two a word (`mma.m16n8k16`, `mma.m16n8k8`; PTX ISA 9.7.14.5, compute capability 8.0).
         """
         code, depth = self._code, 4 * len(samples)
         sums = sums or [code.f32(0.0)] * 4

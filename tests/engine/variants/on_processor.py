@@ -1,4 +1,4 @@
-"""Emitters compiled for this machine's processor: the very code that kernels have, but for what only a GPU has."""
+"""Emitters compiled for this machine's processor: the code that kernels have, but for what only a GPU has."""
 
 import re
 from typing import Any
@@ -70,7 +70,7 @@ def on_the_processor(function: Any) -> Any:
 
 
 class BytesOfWords:
-    """Stands in for `CudaCode` where words are lists of 4 things, and a permutation takes some of two words' 8."""
+    """Stands in for `CudaCode` where words are lists of 4 things; a permutation takes some of two words' 8."""
 
     def assembly(self, line: str, kinds: str, arguments: list[list[Any]], result: Any) -> list[Any]:
         """Do what a `prmt` says."""
