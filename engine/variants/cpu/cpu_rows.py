@@ -92,29 +92,13 @@ def sum_rows(
     past_cache : int64
         Whether results are stored past the cache; then they begin at whole vectors.
     """
-    integers = dict.fromkeys(
-        ("source", "source_pitch", "input_rows", "totals_at", "totals_pitch", "weights_at", "weights_pitch", "pairs", "rows",
-         "mask_columns", "step", "width", "out", "out_pitch", "completes", "past_cache"), types.int64
-    )  # fmt: skip
-    given = {
-        "source_sample": source_sample,
-        "totals": totals,
-        "weights": weights,
-        "row_factor": row_factor,
-        "offset": types.float32,
-        "out_sample": out_sample,
-    }
-    order = (
-        "source", "source_sample", "source_pitch", "input_rows", "totals", "totals_at", "totals_pitch", "weights",
-        "weights_at", "weights_pitch", "row_factor", "pairs", "rows", "mask_columns", "step", "width", "offset", "out",
-        "out_sample", "out_pitch", "completes", "past_cache",
-    )  # fmt: skip
-    kinds = integers | given
-    signature = types.void(*(kinds[name] for name in order))
+    given = {"source_sample": source_sample, "totals": totals, "weights": weights, "row_factor": row_factor,
+             "offset": types.float32, "out_sample": out_sample}  # fmt: skip
+    signature = types.void(*(given.get(name, types.int64) for name in _ARGUMENTS))
 
     def codegen(context, builder, signature, arguments):
         vectors = Vectors(context, builder)
-        a = dict(zip(order, vectors.arguments(signature, arguments), strict=True))
+        a = dict(zip(_ARGUMENTS, vectors.arguments(signature, arguments), strict=True))
         a["source"] = vectors.at_address(a["source"], sample_type(source_sample.dtype))
         a["out"] = vectors.at_address(a["out"], sample_type(out_sample.dtype))
         for name in ("totals", "weights"):
@@ -137,6 +121,11 @@ def sum_rows(
     return signature, codegen
 
 
+_ARGUMENTS = (
+    "source", "source_sample", "source_pitch", "input_rows", "totals", "totals_at", "totals_pitch", "weights",
+    "weights_at", "weights_pitch", "row_factor", "pairs", "rows", "mask_columns", "step", "width", "offset", "out",
+    "out_sample", "out_pitch", "completes", "past_cache",
+)  # fmt: skip
 _PASSED = (
     "source", "source_pitch", "input_rows", "totals", "totals_pitch", "weights", "weights_pitch", "pairs", "mask_columns",
     "step", "width", "offset", "out", "out_pitch", "completes", "past_cache",

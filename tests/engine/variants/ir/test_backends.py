@@ -16,11 +16,11 @@ from engine.variants.ir.plain import PLAIN, PlainCode
 from tests.engine.variants.on_processor import on_the_processor
 
 PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
-# Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a reference
-# implementation, or do not get there in plain Python.
+# Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a
+# reference implementation, or do not get there in plain Python.
 OF_CUDA_ALONE = {
-    "argument", "assembly", "is_at_least", "is_at_most", "low_byte", "packed_word", "part", "parts", "returned",
-    "signed_float32", "slot", "statement", "true", "value",
+    "argument", "assembly", "is_at_least", "is_at_most", "low_byte", "packed_word", "part", "parts",
+    "returned", "signed_float32", "slot", "statement", "true", "value",
 }  # fmt: skip
 INT64 = types.int64
 
@@ -123,4 +123,4 @@ def test_that_what_the_page_on_emission_says_is_so() -> None:
     ptx, _ = cuda.compile_ptx(names["kernel"], signature, cc=(9, 0))
     made = re.findall(r"^\s*((?:ld\.shared|fma)\S*)", ptx, re.MULTILINE)
     assert made == blocks["ptx"].split()
-    assert len(PAGE.read_text(encoding="utf-8").splitlines()) <= 75
+    assert sum(map(bool, PAGE.read_text(encoding="utf-8").splitlines())) <= 60
