@@ -35,12 +35,12 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
-from engine.variants.box.cuda_window_sums import column_summer, row_summer, sums_keeper
+from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
 from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.ir.cuda_async_copy import waiter
+from engine.variants.ir.device_function import waiter
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
-from engine.variants.register_blocked.cuda_result_storer import result_storer
-from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+from engine.variants.register_blocked.result_storer import result_storer
+from engine.variants.register_blocked.tile_loader import tile_loader
 
 TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
@@ -173,7 +173,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
     """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
-    sum_along, keep = row_summer(shape.along), sums_keeper(shape.results)
+    sum_along, keep = row_summer(shape.along), sums_store(shape.results)
     sum_down = column_summer(shape.down, shape.kept_at)
     store = result_storer(shape.thread_results, result_itemsize)
     # Vectors of 16 bytes need it; the simulator knows no alignment.

@@ -6,7 +6,7 @@ a ring of rows, of which there are as many as the windows of a step need.
 
 from dataclasses import dataclass
 
-from engine.variants.box.cuda_window_sums import ColumnWindows, RowWindows
+from engine.variants.box.tile_sums import ColumnWindows, RowWindows
 from engine.variants.box.window_sums import Windows
 from engine.variants.ir.register_tile import VECTOR, TileShape
 

@@ -1,15 +1,15 @@
-"""The running sums of a box mask, emitted as LLVM IR: rows taken in down the columns, neighbours summed along a row.
+"""The running sums of a box mask: rows taken in down the columns, neighbours summed along a row.
 
 Each reads and writes lines of float32 values in whole vectors, so up to a vector less one past their length.
 """
 
-from typing import Any
+from functools import partial
 
-from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from engine.variants.ir.cpu_vectors import FLOAT, VECTOR, Vectors, data_of, number, pointer_at, sample_type
+from engine.variants.ir.cpu_vectors import VECTOR, Vectors, sample_type
+from engine.variants.ir.value import F32, Value
 
 # Vectors under way at once: an addition takes three cycles, and two begin in each.
 _VECTORS = 4
@@ -39,20 +39,18 @@ def take_row(typingctx, source, sample, weight, count, lines, line, front, ends,
     signature = types.void(types.int64, sample, types.float32, types.int64, lines, *integers[:4], types.int64)
 
     def codegen(context, builder, signature, arguments):
-        source, _, weight, count, array, *places, begins = arguments
-        vectors = Vectors(builder)
-        source = pointer_at(builder, source, sample_type(sample.dtype))
-        data = data_of(context, builder, lines, array)
-        line, front, ends, window = (builder.gep(data, [place]) for place in places)
-        weights, first = vectors.splat(weight), builder.trunc(begins, ir.IntType(1))
+        vectors = Vectors(context, builder)
+        source, _, weight, count, array, *places, begins = vectors.arguments(signature, arguments)
+        source, data = vectors.at_address(source, sample_type(sample.dtype)), vectors.pointer(array)
+        line, front, ends, window = (data + place for place in places)
+        weights, first = vectors.splat(weight), vectors.flag(begins)
 
-        def strip(at: ir.Value, across: int) -> None:
+        def strip(at: Value, across: int) -> None:
             for v in range(across):
-                here = builder.add(at, number(v * VECTOR))
-                weighted = builder.fmul(vectors.load(source, here), weights)
-                so_far = builder.select(first, vectors.zero, vectors.load(front, here))
-                total = builder.fadd(so_far, weighted)
-                windows = builder.fadd(total, vectors.load(ends, here))
+                here = at + v * VECTOR
+                weighted = vectors.load(source, here) * weights
+                total = vectors.select(first, vectors.zero, vectors.load(front, here)) + weighted
+                windows = total + vectors.load(ends, here)
                 for values, target in ((weighted, line), (total, front), (windows, window)):
                     vectors.store(values, target, here)
 
@@ -67,16 +65,15 @@ def add_line(typingctx, lines, source, target, count):
     """Add a line of values to another one; both are elements of `lines`."""
 
     def codegen(context, builder, signature, arguments):
-        array, source, target, count = arguments
-        vectors, data = Vectors(builder), data_of(context, builder, lines, array)
-        source, target = (builder.gep(data, [place]) for place in (source, target))
+        vectors = Vectors(context, builder)
+        array, source, target, count = vectors.arguments(signature, arguments)
+        data = vectors.pointer(array)
+        source, target = data + source, data + target
 
-        def strip(at: ir.Value, across: int) -> None:
+        def strip(at: Value, across: int) -> None:
             for v in range(across):
-                here = builder.add(at, number(v * VECTOR))
-                vectors.store(
-                    builder.fadd(vectors.load(target, here), vectors.load(source, here)), target, here
-                )
+                here = at + v * VECTOR
+                vectors.store(vectors.load(target, here) + vectors.load(source, here), target, here)
 
         vectors.strips(count, _VECTORS, strip)
         return context.get_dummy_value()
@@ -106,37 +103,28 @@ def add_neighbours(typingctx, lines, line, step, terms, out, start, begins, coun
     """
 
     def codegen(context, builder, signature, arguments):
-        array, line, step, terms, out, start, begins, count = arguments
-        vectors = Vectors(builder)
-        line = builder.gep(data_of(context, builder, lines, array), [line])
-        out = pointer_at(builder, out, FLOAT)
-        initial, first = vectors.splat(start), builder.trunc(begins, ir.IntType(1))
-        done = builder.append_basic_block("neighbours_added")
-        choice = builder.switch(terms, done)
-        for number_of_terms in range(5):
-            block = builder.append_basic_block(f"terms_{number_of_terms}")
-            choice.add_case(number(number_of_terms), block)
-            builder.position_at_end(block)
+        vectors = Vectors(context, builder)
+        array, line, step, terms, out, start, begins, count = vectors.arguments(signature, arguments)
+        line, out = vectors.pointer(array) + line, vectors.at_address(out, F32)
+        initial, first = vectors.splat(start), vectors.flag(begins)
 
-            def strip(at: ir.Value, across: int, terms: int = number_of_terms) -> None:
-                for v in range(across):
-                    here = builder.add(at, number(v * VECTOR))
-                    values: list[Any] = []
-                    for _ in range(terms):
-                        place = builder.add(here, builder.mul(step, number(len(values))))
-                        values.append(vectors.load(line, place))
-                    # In pairs: as few additions after one another as can be.
-                    while len(values) > 1:
-                        pairs = zip(values[::2], [*values[1::2], None], strict=False)
-                        values = [a if b is None else builder.fadd(a, b) for a, b in pairs]
-                    total = builder.select(first, initial, vectors.load(out, here))
-                    for value in values:
-                        total = builder.fadd(total, value)
-                    vectors.store(total, out, here)
+        def sums_of(number_of_terms: int) -> None:
+            vectors.strips(count, _VECTORS, partial(strip, number_of_terms))
 
-            vectors.strips(count, _VECTORS, strip)
-            builder.branch(done)
-        builder.position_at_end(done)
+        def strip(number_of_terms: int, at: Value, across: int) -> None:
+            for v in range(across):
+                here = at + v * VECTOR
+                values = [vectors.load(line, here + step * term) for term in range(number_of_terms)]
+                # In pairs: as few additions after one another as can be.
+                while len(values) > 1:
+                    pairs = zip(values[::2], [*values[1::2], None], strict=False)
+                    values = [a if b is None else a + b for a, b in pairs]
+                total = vectors.select(first, initial, vectors.load(out, here))
+                for value in values:
+                    total = total + value
+                vectors.store(total, out, here)
+
+        vectors.switch(terms, range(5), sums_of)
         return context.get_dummy_value()
 
     integer = types.int64

@@ -4,12 +4,10 @@ The sum along the row is formed once, and added to each total with one multiply-
 """
 
 from collections.abc import Callable
-from typing import Any
 
-from llvmlite import ir
-
-from engine.variants.cpu.cpu_row_sums import RowSums
-from engine.variants.ir.cpu_vectors import FLOAT, HAS_BROADCAST, number
+from engine.variants.cpu.cpu_row_sums import RowSums, Values
+from engine.variants.ir.cpu_vectors import HAS_BROADCAST, VECTOR
+from engine.variants.ir.value import F32, Value
 
 # The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is loaded for one
 # multiply-add alone, and each weight for the vectors of the strip: as many of these as there are registers for.
@@ -35,61 +33,49 @@ class ProductSums(RowSums):
 
     strip_vectors = _PRODUCT_VECTORS
 
-    def _added(
-        self, rows: int, across: int, values: dict[Any, ir.Value], waiting: ir.Value
-    ) -> dict[Any, ir.Value]:
-        builder, vectors = self.builder, self.vectors
+    def _added(self, rows: int, across: int, values: Values, waiting: Value) -> Values:
+        vectors = self.vectors
         sums = self._sums_along(across, values["source"])
         added = {}
         # The results first: else the compiler loads all weights before it stores them, and has no registers for the totals.
         for row in reversed(range(rows)):
-            weight = vectors.splat(builder.load(builder.gep(self.a["weights"], [number(row)])))
+            weight = vectors.splat((self.a["weights"] + row).load())
             for v in range(across):
-                added[row, v] = vectors.multiply_add(sums[v], weight, values[row, v])
+                added[row, v] = vectors.fma(sums[v], weight, values[row, v])
             if row == rows - 1:
                 self._store_results([added[row, v] for v in range(across)], values["out"])
         return added
 
-    def _sums_along(self, across: int, source: ir.Value) -> dict[Any, ir.Value]:
+    def _sums_along(self, across: int, source: Value) -> Values:
         """Return the sums along the row factor; samples of whole numbers under equal weights are added first."""
-        builder, vectors, a = self.builder, self.vectors, self.a
-        last = builder.mul(builder.sub(a["mask_columns"], number(1)), a["step"])
-        values: dict[Any, ir.Value] = dict.fromkeys(range(across), vectors.zero)
-        values |= {"source": source, "weight": a["row_factor"], "behind": builder.gep(source, [last])}
+        vectors, a = self.vectors, self.a
+        last = (a["mask_columns"] - 1) * a["step"]
+        values: Values = dict.fromkeys(range(across), vectors.zero)
+        values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
         taps = a["mask_columns"]
-        if source.type.pointee != FLOAT:
+        if source.llvm.type.pointee != F32:
             values = self._taps(
                 values,
                 a["pairs"],
                 lambda at, places: vectors.load_sum(places["source"], places["behind"], at),
             )
-            taps = builder.sub(taps, builder.add(a["pairs"], a["pairs"]))
+            taps = taps - (a["pairs"] + a["pairs"])
         return self._taps(values, taps, lambda at, places: vectors.load(places["source"], at))
 
-    def _taps(
-        self,
-        start: dict[Any, ir.Value],
-        count: ir.Value,
-        samples: Callable[[ir.Value, dict[Any, ir.Value]], ir.Value],
-    ) -> dict[Any, ir.Value]:
+    def _taps(self, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
         """Emit so many taps, each one weight times `samples` of each vector; return the values as the last one leaves them."""
-        builder, vectors, step = self.builder, self.vectors, self.a["step"]
+        vectors, step = self.vectors, self.a["step"]
         across = len(start) - 3
 
-        def tap(values: dict[Any, ir.Value]) -> dict[Any, ir.Value]:
-            weight = vectors.splat(builder.load(values["weight"]))
-            added = {
-                v: vectors.multiply_add(samples(self._at(number(0), v), values), weight, values[v])
-                for v in range(across)
-            }
+        def tap(values: Values) -> Values:
+            weight = vectors.splat(values["weight"].load())
+            added = {v: vectors.fma(samples(v * VECTOR, values), weight, values[v]) for v in range(across)}
             return added | {
-                "source": builder.gep(values["source"], [step]),
-                "behind": builder.gep(values["behind"], [builder.neg(step)]),
-                "weight": builder.gep(values["weight"], [number(1)]),
-                "left": builder.sub(values["left"], number(1)),
+                "source": values["source"] + step,
+                "behind": values["behind"] + (0 - step),
+                "weight": values["weight"] + 1,
+                "left": values["left"] - 1,
             }
 
-        values = vectors.repeat_while(
-            start | {"left": count}, lambda values: builder.icmp_signed(">", values["left"], number(0)), tap
-        )
+        values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, tap)
         return {key: value for key, value in values.items() if key != "left"}

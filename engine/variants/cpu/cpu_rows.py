@@ -1,6 +1,6 @@
-"""`sum_rows`: input rows added to the results that wait for them, emitted as LLVM IR.
+"""`sum_rows`: input rows added to the results that wait for them.
 
-A strip of the picture walks down input rows. Each row takes part in `rows` results at once: mask row 0 of the newest,
+A strip of the picture streams down input rows. Each row takes part in `rows` results at once: mask row 0 of the newest,
 the last mask row of the oldest. All their partial sums are formed in registers in one walk along the mask's columns, so
 that a vector of samples that was loaded serves every mask row, and a multiply-add takes its weight straight from memory.
 Then the partial sums are added to the waiting totals, each of which moves on to its next mask row: no result is ever
@@ -15,6 +15,7 @@ it is formed once (`cpu_product_sums`).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -22,7 +23,8 @@ from numba.extending import intrinsic
 
 from engine.variants.cpu.cpu_product_sums import ProductSums, product_rows
 from engine.variants.cpu.cpu_row_sums import MOST_ROWS, RowSums
-from engine.variants.ir.cpu_vectors import Vectors, data_of, number, pointer_at, sample_type
+from engine.variants.ir.cpu_vectors import Vectors, sample_type
+from engine.variants.ir.value import Value
 
 
 @intrinsic
@@ -90,73 +92,60 @@ def sum_rows(
     past_cache : int64
         Whether results are stored past the cache; then they begin at whole vectors.
     """
-    integers = dict.fromkeys(
-        ("source", "source_pitch", "input_rows", "totals_at", "totals_pitch", "weights_at", "weights_pitch", "pairs", "rows",
-         "mask_columns", "step", "width", "out", "out_pitch", "completes", "past_cache"), types.int64
-    )  # fmt: skip
-    given = {
-        "source_sample": source_sample,
-        "totals": totals,
-        "weights": weights,
-        "row_factor": row_factor,
-        "offset": types.float32,
-        "out_sample": out_sample,
-    }
-    order = (
-        "source", "source_sample", "source_pitch", "input_rows", "totals", "totals_at", "totals_pitch", "weights",
-        "weights_at", "weights_pitch", "row_factor", "pairs", "rows", "mask_columns", "step", "width", "offset", "out",
-        "out_sample", "out_pitch", "completes", "past_cache",
-    )  # fmt: skip
-    kinds = integers | given
-    signature = types.void(*(kinds[name] for name in order))
+    given = {"source_sample": source_sample, "totals": totals, "weights": weights, "row_factor": row_factor,
+             "offset": types.float32, "out_sample": out_sample}  # fmt: skip
+    signature = types.void(*(given.get(name, types.int64) for name in _ARGUMENTS))
 
     def codegen(context, builder, signature, arguments):
-        a = dict(zip(order, arguments, strict=True))
-        a["source"] = pointer_at(builder, a["source"], sample_type(source_sample.dtype))
-        a["out"] = pointer_at(builder, a["out"], sample_type(out_sample.dtype))
+        vectors = Vectors(context, builder)
+        a = dict(zip(_ARGUMENTS, vectors.arguments(signature, arguments), strict=True))
+        a["source"] = vectors.at_address(a["source"], sample_type(source_sample.dtype))
+        a["out"] = vectors.at_address(a["out"], sample_type(out_sample.dtype))
         for name in ("totals", "weights"):
-            data = data_of(context, builder, given[name], a[name])
-            a[name] = builder.gep(data, [a[f"{name}_at"]])
+            a[name] = vectors.pointer(a[name]) + a[f"{name}_at"]
         passed = {name: a[name] for name in _PASSED}
         counts: Sequence[int] = range(1, MOST_ROWS + 1)
         if row_factor != types.none:
-            passed["row_factor"] = data_of(context, builder, row_factor, a["row_factor"])
+            passed["row_factor"] = vectors.pointer(a["row_factor"])
             counts = product_rows(source_sample.dtype != types.float32)
         # The calling function too: its loops over bands and rows are not worth a copy for each case.
         builder.function.attributes.add("optsize")
-        done = builder.append_basic_block("rows_summed")
-        choice = builder.switch(a["rows"], done)
-        for count in counts:
-            block = builder.append_basic_block(f"mask_rows_{count}")
-            choice.add_case(number(count), block)
-            builder.position_at_end(block)
-            builder.call(_sums_of(builder.module, count, passed), list(passed.values()))
-            builder.branch(done)
-        builder.position_at_end(done)
+
+        def sums_of(count: int) -> None:
+            function = _sums_of(context, builder.module, count, passed)
+            builder.call(function, [value.llvm for value in passed.values()])
+
+        vectors.switch(a["rows"], counts, sums_of)
         return context.get_dummy_value()
 
     return signature, codegen
 
 
+_ARGUMENTS = (
+    "source", "source_sample", "source_pitch", "input_rows", "totals", "totals_at", "totals_pitch", "weights",
+    "weights_at", "weights_pitch", "row_factor", "pairs", "rows", "mask_columns", "step", "width", "offset", "out",
+    "out_sample", "out_pitch", "completes", "past_cache",
+)  # fmt: skip
 _PASSED = (
     "source", "source_pitch", "input_rows", "totals", "totals_pitch", "weights", "weights_pitch", "pairs", "mask_columns",
     "step", "width", "offset", "out", "out_pitch", "completes", "past_cache",
 )  # fmt: skip
 
 
-def _sums_of(module: ir.Module, rows: int, passed: dict[str, ir.Value]) -> ir.Function:
+def _sums_of(context: Any, module: ir.Module, rows: int, passed: dict[str, Value]) -> ir.Function:
     """Return the function for a number of mask rows.
 
     A function of its own that is optimised for size: else the compiler writes each loop twice, with and without the
     branches in it, and takes three times as long.
     """
-    kind = ir.FunctionType(ir.VoidType(), [value.type for value in passed.values()])
+    kind = ir.FunctionType(ir.VoidType(), [value.llvm.type for value in passed.values()])
     function = ir.Function(module, kind, module.get_unique_name(f"sums_of_{rows}_rows"))
     function.linkage = "internal"
     function.attributes.add("noinline")
     function.attributes.add("optsize")
     builder = ir.IRBuilder(function.append_basic_block())
     emitted = ProductSums if "row_factor" in passed else RowSums
-    emitted(Vectors(builder), dict(zip(passed, function.args, strict=True))).emit(rows)
+    vectors = Vectors(context, builder)
+    emitted(vectors, dict(zip(passed, map(vectors.value, function.args), strict=True))).emit(rows)
     builder.ret_void()
     return function

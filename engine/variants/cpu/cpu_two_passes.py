@@ -1,24 +1,19 @@
-"""The two passes of a mask that is a column times a row, emitted as LLVM IR: along a row, then down the columns.
+"""The two passes of a mask that is a column times a row: along a row, then down the columns.
 
 Both loops over the factor are loops with bounds known only at run time, so one compilation serves every mask.
 """
 
-from llvmlite import ir
+from functools import partial
+from typing import Any
+
 from numba import types
 from numba.extending import intrinsic
 
 from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import (
-    FLOAT,
-    HAS_BROADCAST,
-    INT,
-    VECTOR,
-    Vectors,
-    data_of,
-    number,
-    pointer_at,
-    sample_type,
-)
+from engine.variants.ir.cpu_vectors import HAS_BROADCAST, INT, VECTOR, Vectors, sample_type
+from engine.variants.ir.value import F32, Value
+
+Values = dict[Any, Value]
 
 # Sums of a strip along a row; that they are several hides that each multiply-add waits for the one before it.
 _ALONG_VECTORS = 4
@@ -43,14 +38,14 @@ def as_floats(typingctx, source, sample, floats, count):
     signature = types.int64(types.int64, sample, floats, types.int64)
 
     def codegen(context, builder, signature, arguments):
-        source, _, floats_array, count = arguments
         if sample.dtype == types.float32:
-            return source
-        source = pointer_at(builder, source, sample_type(sample.dtype))
-        target = data_of(context, builder, floats, floats_array)
-        vectors = Vectors(builder)
+            return arguments[0]
+        vectors = Vectors(context, builder)
+        source, _, floats_array, count = vectors.arguments(signature, arguments)
+        source = vectors.at_address(source, sample_type(sample.dtype))
+        target = vectors.pointer(floats_array)
         vectors.strips(count, 1, lambda at, _: vectors.store(vectors.load(source, at), target, at))
-        return builder.ptrtoint(target, INT)
+        return builder.ptrtoint(target.llvm, INT)
 
     return signature, codegen
 
@@ -84,16 +79,19 @@ def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, su
     )
 
     def codegen(context, builder, signature, arguments):
-        source, _, factor_array, taps, mirrored, step, width, sums_array, sums_at = arguments
+        vectors = Vectors(context, builder)
+        source, _, factor_array, taps, mirrored, step, width, sums_array, sums_at = vectors.arguments(
+            signature, arguments
+        )
         # Else the compiler writes loops twice, with and without the branches in them, which takes 0.2 s.
         builder.function.attributes.add("optsize")
         along = _Along(
-            Vectors(builder),
-            pointer_at(builder, source, FLOAT),
-            data_of(context, builder, factor, factor_array),
+            vectors,
+            vectors.at_address(source, F32),
+            vectors.pointer(factor_array),
             taps,
-            builder.gep(data_of(context, builder, sums, sums_array), [sums_at]),
-            None if sample.dtype == types.float32 else builder.trunc(mirrored, ir.IntType(1)),
+            vectors.pointer(sums_array) + sums_at,
+            None if sample.dtype == types.float32 else vectors.flag(mirrored),
             step,
         )
         along.emit(width)
@@ -106,32 +104,28 @@ class _Along:
     """Emits the sums along a row."""
 
     def __init__(self, vectors, source, weights, taps, sums, mirrored, step) -> None:
-        self.vectors, self.builder = vectors, vectors.builder
+        self.vectors = vectors
         self.source, self.weights, self.taps, self.sums = source, weights, taps, sums
         self.mirrored, self.step = mirrored, step
-        self.next_tap = vectors.lanes_from(step) if _PAIRS else None
+        self.next_tap = vectors.elements_from(step) if _PAIRS else None
 
-    def emit(self, width: ir.Value) -> None:
+    def emit(self, width: Value) -> None:
         """Emit all strips of the width."""
         if self.mirrored is None:
             self._strips(width, folds=False)
             return
-        with self.builder.if_else(self.mirrored) as (mirrored, plain):
-            for branch, folds in ((mirrored, True), (plain, False)):
-                with branch:
-                    self._strips(width, folds)
+        self.vectors.when(
+            self.mirrored, lambda: self._strips(width, folds=True), lambda: self._strips(width, folds=False)
+        )
 
-    def _strips(self, width: ir.Value, folds: bool) -> None:
+    def _strips(self, width: Value, folds: bool) -> None:
         self.vectors.strips(width, _ALONG_VECTORS, lambda column, across: self._strip(column, across, folds))
 
-    def _steps(self, taps: int) -> ir.Value:
-        return self.builder.mul(self.step, number(taps))
-
-    def _strip(self, column: ir.Value, across: int, folds: bool) -> None:
-        builder, vectors = self.builder, self.vectors
-        source = builder.gep(self.source, [column])
+    def _strip(self, column: Value, across: int, folds: bool) -> None:
+        vectors = self.vectors
+        source = self.source + column
         # The last tap not yet taken, from the other end.
-        behind = builder.gep(source, [builder.mul(builder.sub(self.taps, number(1)), self.step)])
+        behind = source + (self.taps - 1) * self.step
         left = dict.fromkeys(range(across), vectors.zero)
         left |= {"source": source, "behind": behind, "weight": self.weights, "left": self.taps}
         if folds:
@@ -142,42 +136,39 @@ class _Along:
             left = self._taps(left, across, 2)
         left = self._taps(left, across, 1)
         for v in range(across):
-            vectors.store(left[v], self.sums, builder.add(column, number(v * VECTOR)))
+            vectors.store(left[v], self.sums, column + v * VECTOR)
 
-    def _taps(self, start, across: int, taps: int, *, both_ends: bool = False):
+    def _taps(self, start: Values, across: int, taps: int, *, both_ends: bool = False) -> Values:
         """Emit rounds of so many taps, from both ends of the factor if wanted, as many as there are left."""
-        builder, vectors = self.builder, self.vectors
+        vectors = self.vectors
         taken = 2 * taps if both_ends else taps
 
-        def some_taps(values):
+        def some_taps(values: Values) -> Values:
             samples = self._samples(values["source"], across, taps)
             if both_ends:
-                last = builder.gep(values["behind"], [self._steps(1 - taps)])
-                mirrored = self._samples(last, across, taps)[::-1]
+                mirrored = self._samples(values["behind"] + self.step * (1 - taps), across, taps)[::-1]
                 samples = [
-                    [builder.fadd(*both) for both in zip(*rows, strict=True)]
+                    [one + other for one, other in zip(*rows, strict=True)]
                     for rows in zip(samples, mirrored, strict=True)
                 ]
             added = {v: values[v] for v in range(across)}
             for tap in range(taps):
-                weight = vectors.splat(builder.load(builder.gep(values["weight"], [number(tap)])))
+                weight = vectors.splat((values["weight"] + tap).load())
                 for v in range(across):
-                    added[v] = vectors.multiply_add(samples[tap][v], weight, added[v])
+                    added[v] = vectors.fma(samples[tap][v], weight, added[v])
             return added | {
-                "source": builder.gep(values["source"], [self._steps(taps)]),
-                "behind": builder.gep(values["behind"], [self._steps(-taps)]),
-                "weight": builder.gep(values["weight"], [number(taps)]),
-                "left": builder.sub(values["left"], number(taken)),
+                "source": values["source"] + self.step * taps,
+                "behind": values["behind"] + self.step * -taps,
+                "weight": values["weight"] + taps,
+                "left": values["left"] - taken,
             }
 
-        return vectors.repeat_while(
-            start, lambda values: builder.icmp_signed(">=", values["left"], number(taken)), some_taps
-        )
+        return vectors.while_loop(start, lambda values: values["left"] >= taken, some_taps)
 
-    def _samples(self, source: ir.Value, across: int, taps: int) -> list[list[ir.Value]]:
+    def _samples(self, source: Value, across: int, taps: int) -> list[list[Value]]:
         """Return the samples of one tap, or of two: the second one's are the first one's, moved."""
         vectors = self.vectors
-        loaded = [vectors.load(source, number(v * VECTOR)) for v in range(across + taps - 1)]
+        loaded = [vectors.load(source, v * VECTOR) for v in range(across + taps - 1)]
         samples = [loaded[:across]]
         if taps == 2:
             samples.append([vectors.picked(loaded[v], loaded[v + 1], self.next_tap) for v in range(across)])
@@ -217,24 +208,21 @@ def sum_down(
     )  # fmt: skip
 
     def codegen(context, builder, signature, arguments):
+        vectors = Vectors(context, builder)
         sums_array, sums_at, sums_pitch, factor_array, taps, width, offset, results, out, _, out_pitch = (
-            arguments
+            vectors.arguments(signature, arguments)
         )
         down = _Down(
-            Vectors(builder),
-            builder.gep(data_of(context, builder, sums, sums_array), [sums_at]),
+            vectors,
+            vectors.pointer(sums_array) + sums_at,
             sums_pitch,
-            data_of(context, builder, factor, factor_array),
+            vectors.pointer(factor_array),
             taps,
             offset,
-            pointer_at(builder, out, sample_type(out_sample.dtype)),
+            vectors.at_address(out, sample_type(out_sample.dtype)),
             out_pitch,
         )
-        with builder.if_else(builder.icmp_signed("==", results, number(1))) as (single, several):
-            with single:
-                down.emit(1, width)
-            with several:
-                down.emit(RESULTS_AT_ONCE, width)
+        vectors.when(results == 1, lambda: down.emit(1, width), lambda: down.emit(RESULTS_AT_ONCE, width))
         return context.get_dummy_value()
 
     return signature, codegen
@@ -244,75 +232,69 @@ class _Down:
     """Emits the sums down the columns for a number of result rows."""
 
     def __init__(self, vectors, sums, pitch, weights, taps, offset, out, out_pitch) -> None:
-        self.vectors, self.builder = vectors, vectors.builder
+        self.vectors = vectors
         self.sums, self.pitch, self.weights, self.taps = sums, pitch, weights, taps
         self.bias = vectors.splat(offset)
         self.out, self.out_pitch = out, out_pitch
 
-    def emit(self, results: int, width: ir.Value) -> None:
+    def emit(self, results: int, width: Value) -> None:
         """Emit all strips of the width."""
         self.vectors.strips(width, _DOWN_VECTORS, lambda column, across: self._strip(results, column, across))
 
-    def _strip(self, results: int, column: ir.Value, across: int) -> None:
+    def _strip(self, results: int, column: Value, across: int) -> None:
         """Emit a strip: rows that only the first results meet, those that all do, those that only the last ones do.
 
         A row beyond a result's taps is left out, not multiplied by 0: it may be infinite.
         """
-        builder = self.builder
         totals = dict.fromkeys(
             [(result, v) for result in range(results) for v in range(across)], self.vectors.zero
         )
-        row, weight = builder.gep(self.sums, [column]), self.weights
+        row, weight = self.sums + column, self.weights
         for last in range(results - 1):
             totals = self._add_row(totals, row, weight, range(last + 1), across)
-            row, weight = builder.gep(row, [self.pitch]), builder.gep(weight, [number(1)])
+            row, weight = row + self.pitch, weight + 1
+        left = {"row": row, "weight": weight, "left": self.taps - (results - 1)} | totals
 
-        left = {"row": row, "weight": weight, "left": builder.sub(self.taps, number(results - 1))} | totals
-
-        def some_rows(values, rows: int):
+        def some_rows(rows: int, values: Values) -> Values:
             added, row, weight = {cell: values[cell] for cell in totals}, values["row"], values["weight"]
             for _ in range(rows):
                 added = self._add_row(added, row, weight, range(results), across)
-                row, weight = builder.gep(row, [self.pitch]), builder.gep(weight, [number(1)])
-            return added | {"row": row, "weight": weight, "left": builder.sub(values["left"], number(rows))}
+                row, weight = row + self.pitch, weight + 1
+            return added | {"row": row, "weight": weight, "left": values["left"] - rows}
 
-        if results > 1 and self.out.type.pointee == FLOAT:
+        if results > 1 and self.out.llvm.type.pointee == F32:
             for rows in ROWS_A_ROUND:
-                left = self.vectors.repeat_while(
-                    left,
-                    lambda values, rows=rows: builder.icmp_signed(">=", values["left"], number(rows)),
-                    lambda values, rows=rows: some_rows(values, rows),
+                left = self.vectors.while_loop(
+                    left, lambda values, rows=rows: values["left"] >= rows, partial(some_rows, rows)
                 )
         else:
 
-            def one_row(values):
-                following = some_rows(values, 1)
-                return following, builder.icmp_signed(">", following["left"], number(0))
+            def one_row(values: Values) -> tuple[Values, Value]:
+                following = some_rows(1, values)
+                return following, following["left"] > 0
 
-            left = self.vectors.repeat(left, one_row)
+            left = self.vectors.do_while(left, one_row)
         row, weight = left["row"], left["weight"]
         totals = {cell: left[cell] for cell in totals}
         for first in range(1, results):
             totals = self._add_row(totals, row, weight, range(first, results), across)
-            row, weight = builder.gep(row, [self.pitch]), builder.gep(weight, [number(1)])
+            row, weight = row + self.pitch, weight + 1
         self._store(totals, column)
 
-    def _add_row(self, totals, row, weight, met: range, across: int):
+    def _add_row(self, totals: Values, row: Value, weight: Value, met: range, across: int) -> Values:
         """Return the totals with a row of sums added to the results `met`; `weight` is that of result 0."""
-        builder, vectors = self.builder, self.vectors
-        sums = [vectors.load(row, number(v * VECTOR)) for v in range(across)]
+        vectors = self.vectors
+        sums = [vectors.load(row, v * VECTOR) for v in range(across)]
         added = dict(totals)
         for result in met:
-            one = vectors.splat(builder.load(builder.gep(weight, [number(-result)])))
+            one = vectors.splat((weight + -result).load())
             for v in range(across):
-                added[result, v] = vectors.multiply_add(sums[v], one, totals[result, v])
+                added[result, v] = vectors.fma(sums[v], one, totals[result, v])
         return added
 
-    def _store(self, totals, column: ir.Value) -> None:
-        builder = self.builder
+    def _store(self, totals: Values, column: Value) -> None:
         results, across = (1 + max(place) for place in zip(*totals, strict=True))
-        into_cache = ir.Constant(ir.IntType(1), 0)
         for result in range(results):
-            at = builder.add(builder.mul(number(result), self.out_pitch), column)
-            values = [builder.fadd(totals[result, v], self.bias) for v in range(across)]
-            store_results(self.vectors, values, self.out, at, into_cache)
+            at = self.out_pitch * result + column
+            values = [totals[result, v] + self.bias for v in range(across)]
+            store_results(self.vectors, values, self.out, at, self.vectors.negated(self.vectors.true))

@@ -6,7 +6,7 @@ Idea
     fit into 32 bits together. The pairs' sums are put together in float32, the top one first, which rounds less than a
     direct sum does; where the bound leaves room, weights are rounded so that they take fewer digits.
 Who loads what
-    The block copies its input tile into shared memory as bytes (`cuda_byte_loader.py`); borders are decided there. A lane
+    The block copies its input tile into shared memory as bytes (`byte_loader.py`); borders are decided there. A lane
     loads every fourth row, 16 bytes at a time, once for each channel, and sorts the channel's samples out in registers. Digits lie in
     global memory, in the order in which lanes need them: a mask edit needs no compiling, and how many digits there are is known at run time.
 What it saves
@@ -40,13 +40,13 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.digit_sums.cuda_digit_sums import digit_filter
+from engine.variants.digit_sums.digit_filter import digit_filter
 from engine.variants.digit_sums.digit_fragments import fragments_of
 from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
 from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
-from engine.variants.ir.cuda_async_copy import waiter
+from engine.variants.ir.device_function import waiter
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked.cuda_byte_loader import byte_tile_loader
+from engine.variants.register_blocked.byte_loader import byte_tile_loader
 
 uint8, uint32 = types.uint8, types.uint32
 

@@ -23,9 +23,10 @@ def address_of(typingctx, array, index):
 
 @intrinsic
 def copy_samples(typingctx, target, source, count, sample):
-    """Copy `count` samples from one address to another; the flat array `sample` says by its type how large they are.
+    """Copy `count` samples from one address to another; `sample` is a flat array of their type.
 
-    A call of the C library's memcpy: a loop in Numba would cost 50 ms of compilation, for vectors that it has anyway.
+    A call of the C library's memcpy: a loop in Numba would cost 50 ms of compilation, for vectors that it has
+    anyway.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -53,7 +54,7 @@ def count_one(typingctx, counters, index):
 
 @intrinsic
 def fetch_ahead(typingctx, address, count, sample):
-    """Ask for `count` samples in the second cache, which will be read or written soon, without waiting for them.
+    """Ask for `count` samples in the second cache that are needed soon, without waiting for them.
 
     `sample` is a flat array of their type. Asking for what does not exist does nothing.
     """
@@ -68,11 +69,13 @@ def fetch_ahead(typingctx, address, count, sample):
         last = builder.mul(arguments[1], number(size))
         to_read, into_second_cache, data = (ir.Constant(flag, value) for value in (0, 2, 1))
 
+        vectors = Vectors(context, builder)
+
         def line(at):
-            where = builder.inttoptr(builder.add(arguments[0], at), byte)
+            where = builder.inttoptr(builder.add(arguments[0], at.llvm), byte)
             builder.call(fetch, [where, to_read, into_second_cache, data])
 
-        Vectors(builder).stride(ir.Constant(INT, 0), last, CACHE_LINE_BYTES, line, 1)
+        vectors.stride(vectors.value(number(0)), vectors.value(last), CACHE_LINE_BYTES, line, 1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, sample), codegen

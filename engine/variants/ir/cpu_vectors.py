@@ -1,9 +1,10 @@
-"""Vectors of the machine's own width, emitted as LLVM IR: what every emitted piece of the CPU variants is made of.
+"""Vectors of the machine's own width: what every emitted piece of the CPU variants is made of.
 
-Loops are emitted by hand and stay loops: Numba's compiler unrolls what it can, which costs a second and gains nothing.
+Loops are emitted by hand and stay loops: Numba's compiler unrolls what it can, which costs a second and gains
+nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -11,9 +12,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-FLOAT = ir.FloatType()
-INT = ir.IntType(64)
-_INT32 = ir.IntType(32)
+from engine.variants.ir.llvm import LlvmCode, not_unrolled
+from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
+
+INT = I64
 
 
 def _vector_floats() -> int:
@@ -26,7 +28,7 @@ def _vector_floats() -> int:
 
 VECTOR = _vector_floats()
 HAS_BROADCAST = VECTOR == 16
-"""Whether a multiply-add can take its weight from memory, for all lanes; such machines have 32 vector registers too."""
+"""Whether a multiply-add can take its weight from memory; such machines have 32 vector registers too."""
 
 
 CAN_PACK = HAS_BROADCAST and bool(llvm.get_host_cpu_features().get("avx512bw"))
@@ -40,7 +42,7 @@ def number(value: int) -> ir.Constant:
 
 def sample_type(numba_type: Any) -> ir.Type:
     """Return the type of a sample in memory: float or an integer of its bits."""
-    return FLOAT if numba_type == types.float32 else ir.IntType(numba_type.bitwidth)
+    return F32 if numba_type == types.float32 else ir.IntType(numba_type.bitwidth)
 
 
 def pointer_at(builder: ir.IRBuilder, address: ir.Value, element: ir.Type) -> ir.Value:
@@ -53,94 +55,103 @@ def data_of(context: Any, builder: ir.IRBuilder, array_type: Any, array: ir.Valu
     return context.make_array(array_type)(context, builder, array).data
 
 
-class Vectors:
-    """Emits operations on vectors of VECTOR floats, and the loops around them, through one builder."""
+Values = dict[Any, Value]
 
-    def __init__(self, builder: ir.IRBuilder) -> None:
-        self.builder = builder
-        self.floats = ir.VectorType(FLOAT, VECTOR)
+
+class Vectors(LlvmCode):
+    """Emits operations on vectors of VECTOR floats, and the loops around them.
+
+    Parameters
+    ----------
+    context, builder : Numba's
+    """
+
+    def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
+        super().__init__(context, builder)
+        self.floats, self._integers = ir.VectorType(F32, VECTOR), ir.VectorType(I32, VECTOR)
         self.zero = self.all(0.0)
-        self._integers = ir.VectorType(_INT32, VECTOR)
-        self._fma = self._function(f"llvm.fma.v{VECTOR}f32", 3)
-        self._not_unrolled = _not_unrolled(builder.module)
-        self._past_cache = builder.module.add_metadata([ir.Constant(_INT32, 1)])
+        self._past_cache = builder.module.add_metadata([ir.Constant(I32, 1)])
 
-    def all(self, value: float) -> ir.Constant:
-        """Return a vector of the same constant in every lane."""
-        return ir.Constant(self.floats, [value] * VECTOR)
+    def arguments(self, signature: Any, arguments: Any) -> list[Any]:
+        """Return the arguments of a function as emitters get them."""
+        return [self.argument(kind, value) for kind, value in zip(signature.args, arguments, strict=True)]
 
-    def _function(self, name: str, operands: int) -> ir.Function:
-        return cgutils.get_or_insert_function(
-            self.builder.module, ir.FunctionType(self.floats, [self.floats] * operands), name
-        )
+    def at_address(self, address: Value, element: ir.Type) -> Value:
+        """Return an address, an integer, as a pointer to elements of a type."""
+        return self.value(pointer_at(self.builder, address.llvm, element))
 
-    def splat(self, scalar: ir.Value) -> ir.Value:
-        """Return a vector of the same float in every lane."""
-        undefined = ir.Constant(self.floats, ir.Undefined)
-        first = self.builder.insert_element(undefined, scalar, number(0))
-        return self.builder.shuffle_vector(first, undefined, ir.Constant(self._integers, [0] * VECTOR))
+    def all(self, value: float) -> Value:
+        """Return a vector of the same constant in every element."""
+        return self.value(constant(value, self.floats))
 
-    def multiply_add(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-        """Return a * b + c, rounded once."""
-        return self.builder.call(self._fma, [a, b, c])
+    def flag(self, number: Value) -> Value:
+        """Return the lowest bit of a number as a condition."""
+        return number.trunc(ir.IntType(1))
 
-    def place(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
-        """Return the pointer to the vector that begins at an element."""
-        element = pointer.type.pointee
-        at = self.builder.gep(pointer, [index])
-        return self.builder.bitcast(at, ir.VectorType(element, VECTOR).as_pointer())
+    def called(self, name: str, result: ir.Type, *arguments: Value) -> Value:
+        """Call one of LLVM's own functions."""
+        kind = ir.FunctionType(result, [argument.llvm.type for argument in arguments])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}")
+        return self.value(self.builder.call(function, [argument.llvm for argument in arguments]))
 
-    def lanes_from(self, first: ir.Value) -> ir.Value:
-        """Return the lanes first, first + 1, ... for `picked`."""
-        undefined = ir.Constant(self._integers, ir.Undefined)
-        lane = self.builder.insert_element(undefined, self.builder.trunc(first, _INT32), number(0))
-        lanes = self.builder.shuffle_vector(lane, undefined, ir.Constant(self._integers, [0] * VECTOR))
-        return self.builder.add(lanes, ir.Constant(self._integers, list(range(VECTOR))))
+    def shuffled(self, one: Value, other: Value, order: list[int]) -> Value:
+        """Return some elements of two vectors that lie side by side."""
+        chosen = ir.Constant(ir.VectorType(I32, len(order)), order)
+        return self.value(self.builder.shuffle_vector(one.llvm, other.llvm, chosen))
 
-    def picked(self, low: ir.Value, high: ir.Value, lanes: ir.Value) -> ir.Value:
-        """Return some lanes of two vectors that lie side by side, known only at run time. For AVX-512."""
-        kind = ir.FunctionType(self.floats, [self.floats, self._integers, self.floats])
-        pick = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.x86.avx512.vpermi2var.ps.512")
-        return self.builder.call(pick, [low, lanes, high])
+    def splat(self, scalar: Value) -> Value:
+        """Return a vector of the same number in every element."""
+        undefined = ir.Constant(ir.VectorType(scalar.llvm.type, VECTOR), ir.Undefined)
+        first = self.builder.insert_element(undefined, scalar.llvm, constant(0, I64))
+        return self.shuffled(self.value(first), self.value(undefined), [0] * VECTOR)
 
-    def load(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """Return a * b + c of vectors, rounded once."""
+        return self.called(f"fma.v{VECTOR}f32", self.floats, a, b, c)
+
+    def elements_from(self, first: Value) -> Value:
+        """Return the numbers first, first + 1, ... for `picked`."""
+        return self.splat(first.trunc(I32)) + self.value(ir.Constant(self._integers, list(range(VECTOR))))
+
+    def picked(self, low: Value, high: Value, elements: Value) -> Value:
+        """Return some elements of two vectors that lie side by side, known only at run time. For AVX-512."""
+        return self.called("x86.avx512.vpermi2var.ps.512", self.floats, low, elements, high)
+
+    def _samples(self, pointer: Value, index: Any) -> Value:
+        """Return VECTOR samples as they are, wherever they lie."""
+        element = pointer.llvm.type.pointee
+        place = (pointer + index).pointing_to(ir.VectorType(element, VECTOR))
+        return self.value(self.builder.load(place.llvm, align=bits_of(element) // 8))
+
+    def load(self, pointer: Value, index: Any = 0) -> Value:
         """Return VECTOR samples as floats, wherever they lie."""
-        element = pointer.type.pointee
-        values = self.builder.load(self.place(pointer, index), align=_bytes(element))
-        if element == FLOAT:
+        values = self._samples(pointer, index)
+        if values.is_float:
             return values
-        return self.builder.sitofp(self.builder.zext(values, self._integers), self.floats)
+        return self.value(self.builder.sitofp(values.zext(self._integers).llvm, self.floats))
 
-    def load_sum(self, one: ir.Value, other: ir.Value, index: ir.Value) -> ir.Value:
-        """Return the sums of VECTOR samples of 8 or 16 bit with as many other ones, as floats; they are exact."""
-        builder, element = self.builder, one.type.pointee
-        wide = ir.VectorType(ir.IntType(2 * element.width), VECTOR)
-        samples = (
-            builder.zext(builder.load(self.place(pointer, index), align=_bytes(element)), wide)
-            for pointer in (one, other)
-        )
-        total = builder.add(*samples)
+    def load_sum(self, one: Value, other: Value, index: Any) -> Value:
+        """Return the exact sums of VECTOR samples of 8 or 16 bit with as many others, as floats."""
+        wide = ir.VectorType(ir.IntType(2 * one.llvm.type.pointee.width), VECTOR)
+        total = self._samples(one, index).zext(wide) + self._samples(other, index).zext(wide)
         if wide != self._integers:
-            total = builder.zext(total, self._integers)
-        return builder.sitofp(total, self.floats)
+            total = total.zext(self._integers)
+        return self.value(self.builder.sitofp(total.llvm, self.floats))
 
-    def store(self, values: ir.Value, pointer: ir.Value, index: ir.Value) -> None:
+    def store(self, values: Value, pointer: Value, index: Any = 0) -> None:
         """Store floats."""
-        self.builder.store(values, self.place(pointer, index), align=_bytes(FLOAT))
+        self.store_samples(values, pointer, index, past_cache=False)
 
-    def store_samples(self, samples: ir.Value, pointer: ir.Value, index: ir.Value, past_cache: bool) -> None:
+    def store_samples(self, samples: Value, pointer: Value, index: Any, past_cache: bool) -> None:
         """Store a vector of samples of any length; past the cache only whole, aligned vectors."""
-        element, count = samples.type.element, samples.type.count
-        place = self.builder.bitcast(self.builder.gep(pointer, [index]), samples.type.as_pointer())
-        store = self.builder.store(samples, place, align=_bytes(element) * (count if past_cache else 1))
+        kind = samples.llvm.type
+        place = (pointer + index).pointing_to(kind)
+        aligned = bits_of(kind if past_cache else kind.element) // 8
+        store = self.builder.store(samples.llvm, place.llvm, align=aligned)
         if past_cache:
             store.set_metadata("nontemporal", self._past_cache)
 
-    def repeat(
-        self,
-        start: dict[Any, ir.Value],
-        body: Callable[[dict[Any, ir.Value]], tuple[dict[Any, ir.Value], ir.Value]],
-    ) -> dict[Any, ir.Value]:
+    def do_while(self, start: Values, body: Callable[[Values], tuple[Values, Value]]) -> Values:
         """Emit a loop that runs at least once, and return what it leaves behind.
 
         Parameters
@@ -154,71 +165,71 @@ class Vectors:
         loop, after = builder.append_basic_block("round"), builder.append_basic_block("rounds_done")
         builder.branch(loop)
         builder.position_at_end(loop)
-        values = {key: builder.phi(value.type) for key, value in start.items()}
+        values = self._phis(start)
         following, again = body(values)
-        for key, phi in values.items():
-            phi.add_incoming(start[key], entry)
-            phi.add_incoming(following[key], builder.block)
-        builder.cbranch(again, loop, after).set_metadata("llvm.loop", self._not_unrolled)
+        _close(values, start, entry, following, builder.block)
+        not_unrolled(builder.cbranch(again.llvm, loop, after), builder.module)
         builder.position_at_end(after)
         return following
 
-    def repeat_while(
-        self,
-        start: dict[Any, ir.Value],
-        again: Callable[[dict[Any, ir.Value]], ir.Value],
-        body: Callable[[dict[Any, ir.Value]], dict[Any, ir.Value]],
-    ) -> dict[Any, ir.Value]:
-        """Emit a loop that asks `again` before each round, the first one too, and return what it leaves behind."""
+    def while_loop(
+        self, start: Values, again: Callable[[Values], Value], body: Callable[[Values], Values]
+    ) -> Values:
+        """Emit a loop that asks `again` before each round, and return what it leaves behind."""
         builder, entry = self.builder, self.builder.block
         head, inside, after = (builder.append_basic_block(name) for name in ("head", "round", "rounds_done"))
         builder.branch(head)
         builder.position_at_end(head)
-        values = {key: builder.phi(value.type) for key, value in start.items()}
-        builder.cbranch(again(values), inside, after)
+        values = self._phis(start)
+        builder.cbranch(again(values).llvm, inside, after)
         builder.position_at_end(inside)
-        following = body(values)
-        for key, phi in values.items():
-            phi.add_incoming(start[key], entry)
-            phi.add_incoming(following[key], builder.block)
-        builder.branch(head).set_metadata("llvm.loop", self._not_unrolled)
+        _close(values, start, entry, body(values), builder.block)
+        not_unrolled(builder.branch(head), builder.module)
         builder.position_at_end(after)
         return values
 
+    def _phis(self, start: Values) -> Values:
+        return {key: self.value(self.builder.phi(value.llvm.type)) for key, value in start.items()}
+
+    def switch(self, chosen: Value, numbers: Iterable[int], body: Callable[[int], None]) -> None:
+        """Emit body(number) for some numbers; the one that is chosen at run time runs, or none."""
+        builder = self.builder
+        done = builder.append_basic_block("chosen_done")
+        choice = builder.switch(chosen.llvm, done)
+        for one in numbers:
+            block = builder.append_basic_block(f"chosen_{one}")
+            choice.add_case(number(one), block)
+            builder.position_at_end(block)
+            body(one)
+            builder.branch(done)
+        builder.position_at_end(done)
+
     def stride(
-        self, first: ir.Value, limit: ir.Value, step: int, body: Callable[[ir.Value], None], reach: int
-    ) -> ir.Value:
-        """Emit a loop over first, first + step, ... while index + reach <= limit; return the first index left."""
+        self, first: Value, limit: Value, step: int, body: Callable[[Value], None], reach: int
+    ) -> Value:
+        """Emit a loop over first, first + step, ... while index + reach <= limit; return the next index."""
 
-        def step_on(values: dict[Any, ir.Value]) -> dict[Any, ir.Value]:
+        def step_on(values: Values) -> Values:
             body(values["index"])
-            return {"index": self.builder.add(values["index"], number(step))}
+            return {"index": values["index"] + step}
 
-        def fits(values: dict[Any, ir.Value]) -> ir.Value:
-            return self.builder.icmp_signed("<=", self.builder.add(values["index"], number(reach)), limit)
+        return self.while_loop({"index": first}, lambda values: values["index"] + reach <= limit, step_on)[
+            "index"
+        ]
 
-        return self.repeat_while({"index": first}, fits, step_on)["index"]
-
-    def strips(self, width: ir.Value, vectors: int, body: Callable[[ir.Value, int], None]) -> None:
-        """Emit body(column, vectors) for strips of `vectors` vectors, then of one for what is left of the width.
+    def strips(self, width: Value, vectors: int, body: Callable[[Value, int], None]) -> None:
+        """Emit body(column, vectors) for strips of `vectors` vectors, then of one for the rest of the width.
 
         The last vector may reach past the width.
         """
-        column = number(0)
+        column = self.value(number(0))
         if vectors > 1:
             step = vectors * VECTOR
             column = self.stride(column, width, step, lambda at: body(at, vectors), step)
         self.stride(column, width, VECTOR, lambda at: body(at, 1), 1)
 
 
-def _bytes(element: ir.Type) -> int:
-    return 4 if element == FLOAT else element.width // 8
-
-
-def _not_unrolled(module: ir.Module) -> ir.MDValue:
-    """Return the mark of a loop that the compiler shall leave as it is."""
-    name = "llvm.loop.unroll.disable"
-    mark = module.add_metadata([module.add_metadata([ir.MetaDataString(module, name)])])
-    # The mark of a loop names itself first.
-    mark.operands = (mark, *mark.operands)
-    return mark
+def _close(values: Values, start: Values, entry: ir.Block, following: Values, end: ir.Block) -> None:
+    for key, phi in values.items():
+        phi.llvm.add_incoming(start[key].llvm, entry)
+        phi.llvm.add_incoming(following[key].llvm, end)

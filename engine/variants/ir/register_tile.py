@@ -14,7 +14,8 @@ class TileShape:
     ----------
     mask_rows, mask_columns, channels : int
     before : int
-        Samples of the input tile before the output tile: those left of the anchor, rounded up to whole vectors.
+        Samples of the input tile before the output tile: those left of the anchor, rounded up to whole
+        vectors.
     shift : int
         Samples from the first one of a thread's window to the one under the mask's first column.
     vectors : int
@@ -24,9 +25,11 @@ class TileShape:
     warps : int
         Warps of a block, one above the other.
     steps : int
-        Times that a block computes `rows` x `warps` rows, one step below the other, while the next step's rows arrive.
+        Times that a block computes `rows` x `warps` rows, one step below the other, while the next step's
+        rows arrive.
     unrolled_rows : int
-        Mask rows whose multiply-adds are written one after another; more of them go through a loop over as many.
+        Mask rows whose multiply-adds are written one after another; more of them go through a loop over as
+        many.
     lanes : int
         Threads side by side in a row: a warp's 32, or 16 or 8, when a warp has two or four rows at once.
     """
@@ -87,13 +90,14 @@ class TileShape:
 
     @property
     def mixed(self) -> int:
-        """The bits of a vector's number in a row that `place` changes.
+        """The bits of a vector's number in a row that `vector_index` changes.
 
-        Threads whose windows begin an even number of vectors apart would meet in the same banks of shared memory.
+        Threads whose windows begin an even number of vectors apart would meet in the same banks of shared
+        memory.
         """
         return {2: 1, 4: 3, 6: 1}.get(self.vectors, 0)
 
-    def place(self, vector: int) -> int:
+    def vector_index(self, vector: int) -> int:
         """Return where vector number `vector` of a row of the input tile lies in it."""
         return vector ^ (vector >> 3 & self.mixed)
 

@@ -4,7 +4,7 @@ Idea
     A mask that is no product may be the sum of two: a difference of Gaussians, the Laplacian of a Gaussian. The singular
     value decomposition finds them.
 Who loads what
-    As `separable-fused`: each warp marches down a strip of 128 samples, and the sums of results that wait for further rows
+    As `separable-fused`: each warp streams down a strip of 128 samples, and the sums of results that wait for further rows
     are registers. A row is filtered twice, and added to each result twice.
 What it saves
     2 (rows + columns) multiply-adds a result instead of rows x columns.

@@ -11,7 +11,7 @@ PIECE = 16
 
 
 class ByteTile(Protocol):
-    """What the loader of a tile of bytes (`cuda_byte_loader.py`) has to know of a block's work."""
+    """What the loader of a tile of bytes (`byte_loader.py`) has to know of a block's work."""
 
     @property
     def channels(self) -> int:

@@ -16,12 +16,12 @@ from engine.device.kernel_cache import kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
-from engine.variants.ir.cuda_async_copy import waiter
-from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.cuda_code import WEIGHTS
+from engine.variants.ir.device_function import waiter
+from engine.variants.register_blocked.byte_accumulator import byte_accumulator
+from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
-from engine.variants.register_blocked.cuda_byte_loader import byte_tile_loader
-from engine.variants.register_blocked.cuda_byte_walk import byte_accumulator
-from engine.variants.register_blocked.cuda_result_storer import result_storer
+from engine.variants.register_blocked.result_storer import result_storer
 
 uint8 = types.uint8
 

@@ -16,7 +16,8 @@ Limit
     Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
 
 Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra",
-SC 2008, section 3) applied to the rows of a correlation; the emitted code is in the modules `cuda_*.py` beside this one.
+SC 2008, section 3) applied to the rows of a correlation; the emitters are in the modules beside this one
+(`docs/emission.md`).
 """
 
 from dataclasses import replace
@@ -42,16 +43,15 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.ir.cuda_async_copy import waiter
-from engine.variants.ir.cuda_constants import WEIGHTS
-from engine.variants.ir.cuda_ir import hidden
+from engine.variants.ir.cuda_code import WEIGHTS
+from engine.variants.ir.device_function import opaque_constant, waiter
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked import byte_tiles
+from engine.variants.register_blocked.accumulator import accumulator
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
-from engine.variants.register_blocked.cuda_accumulator import accumulator
-from engine.variants.register_blocked.cuda_result_storer import result_storer
-from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+from engine.variants.register_blocked.result_storer import result_storer
+from engine.variants.register_blocked.tile_loader import tile_loader
 
 MAX_SIDE = 31
 WARPS = 4
@@ -183,7 +183,11 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
     load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
     load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
-    wait_for_all, wait_for_earlier, steps_of = waiter(pending=0), waiter(pending=1), hidden(shape.steps)
+    wait_for_all, wait_for_earlier, steps_of = (
+        waiter(pending=0),
+        waiter(pending=1),
+        opaque_constant(shape.steps),
+    )
     accumulate, store = accumulator(shape), result_storer(shape, result_itemsize)
     CHANNELS, BEFORE = shape.channels, shape.before
     # Vectors of 16 bytes need it; the simulator knows no alignment.

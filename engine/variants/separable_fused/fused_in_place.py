@@ -23,15 +23,14 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.ir.cuda_async_copy import waiter
-from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.cuda_code import WEIGHTS
+from engine.variants.ir.device_function import waiter
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
-from engine.variants.register_blocked.cuda_accumulator import accumulator
-from engine.variants.register_blocked.cuda_result_storer import result_storer
-from engine.variants.register_blocked.cuda_tile_loader import tile_loader
-from engine.variants.separable_fused.cuda_column_filter import ColumnShape, column_filter
-from engine.variants.separable_fused.cuda_row_keeper import row_keeper
+from engine.variants.register_blocked.accumulator import accumulator, row_store
+from engine.variants.register_blocked.result_storer import result_storer
+from engine.variants.register_blocked.tile_loader import tile_loader
+from engine.variants.separable_fused.column_filter import ColumnShape, column_filter
 from engine.variants.separable_fused.fused_pass import fused_pass
 
 WARPS = 8
@@ -207,7 +206,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
     along = shape.along
     load = tile_loader(along, shape.lot_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
-    filter_along, keep = accumulator(along, shape.weights), row_keeper(along)
+    filter_along, keep = accumulator(along, shape.weights), row_store(along)
     filter_down = column_filter(shape.down, along.weights, shape.weights)
     one_vector = TileShape(1, 1, 1, 0, 0, 1, shape.rows, along.warps, 1, 1)
     store = result_storer(one_vector, result_itemsize)

@@ -10,7 +10,7 @@ from engine.device.launches import Launch, Operand, Pass
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.cuda_code import WEIGHTS
 
 
 def fused_pass(

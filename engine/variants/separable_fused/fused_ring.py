@@ -20,15 +20,15 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
-from engine.variants.box.cuda_window_sums import sums_keeper
-from engine.variants.ir.cuda_async_copy import waiter
-from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.box.tile_sums import sums_store
+from engine.variants.ir.cuda_code import WEIGHTS
+from engine.variants.ir.device_function import waiter
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
-from engine.variants.register_blocked.cuda_result_storer import result_storer
-from engine.variants.register_blocked.cuda_tile_loader import tile_loader
-from engine.variants.separable_fused.cuda_line_filter import column_weigher, row_weigher
+from engine.variants.register_blocked.result_storer import result_storer
+from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused.fused_pass import fused_pass
+from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each serves at once.
 RESULTS = ROWS = 16
@@ -133,7 +133,7 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
     """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
-    filter_along, keep = row_weigher(shape.along, shape.weights), sums_keeper(shape.results)
+    filter_along, keep = row_weigher(shape.along, shape.weights), sums_store(shape.results)
     filter_down = column_weigher(shape.down, shape.kept_at, shape.along_weights, shape.weights)
     store = result_storer(shape.thread_results, result_itemsize)
     # Vectors of 16 bytes need it; the simulator knows no alignment.

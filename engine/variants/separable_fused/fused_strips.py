@@ -1,11 +1,11 @@
 """Rows and columns in one kernel, a strip a warp: what waits for further rows stays in registers.
 
-What `low-rank-2` and `low-rank-3` do with masks of up to `MOST_ROWS` rows. Each warp marches down a strip of 128 samples,
+What `low-rank-2` and `low-rank-3` do with masks of up to `MOST_ROWS` rows. Each warp streams down a strip of 128 samples,
 by itself: no warp waits for another. The rows of the strip, with what the mask hangs over on both sides, are copied to
 shared memory of the warp's own, a group of rows at a time, one to three groups ahead
-(`engine/variants/strips/cuda_strip_loader.py`). A thread filters 4 neighbouring samples of a row along the row and adds them
-at once to the results of all rows that have this one under their mask (`engine/variants/strips/cuda_march.py`): 4 sums for
-each mask row, in registers. The warps of a block march side by side, so that what one strip reads of the next one's samples
+(`engine/variants/strips/strip_loader.py`). A thread filters 4 neighbouring samples of a row along the row and adds them
+at once to the results of all rows that have this one under their mask (`engine/variants/strips/streaming_accumulator.py`): 4 sums for
+each mask row, in registers. The warps of a block stream down side by side, so that what one strip reads of the next one's samples
 is in L1. Strips are as high as leaves all multiprocessors a warp or more to each scheduler; the rows that the mask hangs over
 below a strip are filtered again by the warp below.
 """
@@ -25,13 +25,10 @@ from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.ir.cuda_async_copy import closer, waiter
-from engine.variants.ir.cuda_constants import WEIGHTS
+from engine.variants.ir.cuda_code import WEIGHTS
+from engine.variants.ir.device_function import closer, waiter, zero_accumulators
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.strips.cuda_march import marcher, none_waiting
-from engine.variants.strips.cuda_strip_loader import strip_columns, strip_loader
-from engine.variants.strips.cuda_strip_storer import strip_storer
-from engine.variants.strips.march_shape import LANES, STRIP_SAMPLES, MarchShape
+from engine.variants.strips.streaming_accumulator import streaming_accumulator
 from engine.variants.strips.strip_grid import (
     strip_groups,
     strip_launch,
@@ -39,6 +36,9 @@ from engine.variants.strips.strip_grid import (
     strip_rows,
     strips_across,
 )
+from engine.variants.strips.strip_loader import strip_columns, strip_loader
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape
+from engine.variants.strips.strip_storer import strip_storer
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -49,7 +49,9 @@ SHARED_BYTES = 48 * 1024
 MOST_CODE_BYTES = 18 * 1024
 
 
-def march_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, rank: int) -> MarchShape:
+def strip_shape(
+    mask_shape: tuple[int, int], anchor_column: int, channels: int, rank: int
+) -> FactorStripShape:
     """Return the shape of a warp's work.
 
     A group has as many rows as the instruction cache takes the multiply-adds of, at most 4. One group is under way: two
@@ -63,23 +65,23 @@ def march_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, 
     fitting = [count for count in (4, 2) if count * row_code_bytes <= MOST_CODE_BYTES]
     most_rows = fitting[0] if fitting else 1
     shapes = [
-        MarchShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows, ahead=1, warps=WARPS)
+        FactorStripShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows, ahead=1, warps=WARPS)
         for group_rows in range(most_rows, 0, -1)
     ]
     return next((shape for shape in shapes if shape.shared_bytes <= SHARED_BYTES), shapes[-1])
 
 
-def shape_of(problem: Problem, rank: int) -> MarchShape:
+def shape_of(problem: Problem, rank: int) -> FactorStripShape:
     """Return the shape of a warp's work for a problem."""
-    return march_shape(problem.mask_shape, problem.anchor[1], problem.channels, rank)
+    return strip_shape(problem.mask_shape, problem.anchor[1], problem.channels, rank)
 
 
-def most_warps(shape: MarchShape) -> int:
+def most_warps(shape: FactorStripShape) -> int:
     """Return about how many warps a large GPU (128 to 144 multiprocessors) has at once, by the registers of a thread."""
     return 2048 if shape.kept <= 56 else 1536 if shape.kept <= 80 else 1024
 
 
-def strip_height(problem: Problem, shape: MarchShape) -> int:
+def strip_height(problem: Problem, shape: FactorStripShape) -> int:
     """Return the rows of results of a strip."""
     return strip_rows(problem, shape, most_warps(shape))
 
@@ -110,12 +112,12 @@ def work_of(problem: Problem, rank: int) -> Work:
 # What the compiler must know: few of them are in use at a time.
 @lru_cache(maxsize=64)
 @kept_on_disk
-def kernel(border: Border, shape: MarchShape, itemsize: int, result_itemsize: int):
+def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a warp's work, and the bytes of a sample of picture and result."""
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
-    none_waits, march = none_waiting(shape.kept), marcher(shape)
+    zeros, accumulate = zero_accumulators(shape.kept), streaming_accumulator(shape)
     store = strip_storer(shape.group_rows, result_itemsize)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
     # Vectors of 16 bytes need it; the simulator knows no alignment.
@@ -141,7 +143,7 @@ def kernel(border: Border, shape: MarchShape, itemsize: int, result_itemsize: in
         # The first input row of the one, and the first row that the other completes.
         top, row = first - anchor_row, first - ROWS_BEFORE
         columns = columns_of(samples, lane, left - BEFORE)
-        waiting = none_waits()
+        accumulators = zeros()
         for step in range(steps):
             wait()
             # The group is there, and no lane reads the one before it any more, whose place the next one takes.
@@ -156,7 +158,7 @@ def kernel(border: Border, shape: MarchShape, itemsize: int, result_itemsize: in
             top += GROUP_ROWS
             there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
             if step >= AHEAD:
-                results, waiting = march(tile, here, lane, waiting, along, down)
+                results, accumulators = accumulate(tile, here, lane, accumulators, along, down)
                 store(out, row, first, end, left + lane * VECTOR, samples, results, offset)
                 row += GROUP_ROWS
                 here = ring if here + GROUP_CELLS == ring_end else here + GROUP_CELLS

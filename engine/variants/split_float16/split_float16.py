@@ -6,7 +6,7 @@ Idea
     A mask row's weights, moved by 0 to 7 cells, are the columns of one factor, so that a product has 8 neighbouring results in each row;
     about half of what is multiplied are zeros there.
 Who loads what
-    As `low-rank-2` (`fused_strips.py`): each warp marches down a strip of 128 samples, whose rows are copied to shared memory a group ahead of
+    As `low-rank-2` (`fused_strips.py`): each warp streams down a strip of 128 samples, whose rows are copied to shared memory a group ahead of
     need, and borders are decided there. Weights stay in registers all the way down, and so do the sums of results that wait for further
     rows. A mask edit needs no compiling.
 What it saves
@@ -40,17 +40,14 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.ir.cuda_async_copy import closer, waiter
+from engine.variants.ir.device_function import closer, waiter, zero_accumulators
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.split_float16.cuda_pair_storer import PAIR, pair_storer
-from engine.variants.split_float16.cuda_split_march import first_scaling, lane_weights, split_marcher
-from engine.variants.split_float16.cuda_split_sums import HALF_STRIP
+from engine.variants.split_float16.pair_storer import PAIR, pair_storer
+from engine.variants.split_float16.split_accumulator import first_scaling, lane_weights, split_accumulator
 from engine.variants.split_float16.split_fragments import fragments_of
 from engine.variants.split_float16.split_shape import MOST_REGISTERS, SplitShape, registers_of, split_shape
+from engine.variants.split_float16.split_sums import HALF_STRIP
 from engine.variants.split_float16.weight_halves import halves_of, is_in_range, may_be_exact, roundings_of
-from engine.variants.strips.cuda_march import none_waiting
-from engine.variants.strips.cuda_strip_loader import strip_columns, strip_loader
-from engine.variants.strips.march_shape import LANES, STRIP_SAMPLES
 from engine.variants.strips.strip_grid import (
     strip_groups,
     strip_launch,
@@ -58,6 +55,8 @@ from engine.variants.strips.strip_grid import (
     strip_rows,
     strips_across,
 )
+from engine.variants.strips.strip_loader import strip_columns, strip_loader
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES
 
 uint32 = types.uint32
 
@@ -161,8 +160,8 @@ def kernel(border: Border, shape: SplitShape):
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, 4, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
-    none_waits, fresh_scaling, weights_of = none_waiting(shape.kept), first_scaling(), lane_weights(shape)
-    march, store = split_marcher(shape), pair_storer(shape.group_rows, HALF_STRIP)
+    zeros, fresh_scaling, weights_of = zero_accumulators(shape.kept), first_scaling(), lane_weights(shape)
+    accumulate, store = split_accumulator(shape), pair_storer(shape.group_rows, HALF_STRIP)
     BEFORE = shape.along.before
     # Vectors of 16 bytes need it; the simulator knows no alignment.
     ALIGNMENT = None if SIMULATED else 16
@@ -186,7 +185,7 @@ def kernel(border: Border, shape: SplitShape):
         # The first input row of the one, and the first row that the other completes.
         top, row = first - anchor_row, first - ROWS_BEFORE
         columns = columns_of(width, lane, left - BEFORE)
-        waiting, scaling, weights = none_waits(), fresh_scaling(), weights_of(fragments, lane)
+        accumulators, scaling, weights = zeros(), fresh_scaling(), weights_of(fragments, lane)
         sample = left + PAIR * lane
         for step in range(steps):
             wait()
@@ -202,8 +201,8 @@ def kernel(border: Border, shape: SplitShape):
             top += GROUP_ROWS
             there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
             if step >= AHEAD:
-                results, waiting, scaling = march(
-                    tile, here, lane, waiting, scaling, weights, mask, unit, offset
+                results, accumulators, scaling = accumulate(
+                    tile, here, lane, accumulators, scaling, weights, mask, unit, offset
                 )
                 store(out, row, first, end, sample, width, results)
                 row += GROUP_ROWS

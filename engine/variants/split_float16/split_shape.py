@@ -9,7 +9,7 @@ and the 7 cells that it is moved take whole eights of cells (`eights`); two eigh
 from dataclasses import dataclass
 
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.strips.march_shape import StripShape
+from engine.variants.strips.strip_shape import StripShape
 
 EIGHT = 8
 """Results of a row of the samples, and cells that neighbouring rows are apart."""

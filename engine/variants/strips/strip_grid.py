@@ -1,9 +1,9 @@
-"""How strips that a warp marches down cover a picture: their height, the launch, and what they load. Pure integers."""
+"""How strips that a warp streams down cover a picture: their height, the launch, and what they load. Pure integers."""
 
 from engine.device.launches import Launch
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
-from engine.variants.strips.march_shape import LANES, STRIP_SAMPLES, StripShape
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, StripShape
 
 LEAST_STRIP_ROWS = 8
 

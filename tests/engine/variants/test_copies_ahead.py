@@ -16,10 +16,10 @@ from engine.variants.box import box
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.low_rank import low_rank_2
 from engine.variants.register_blocked import byte_tiles, register_blocked
-from engine.variants.register_blocked.cuda_byte_loader import byte_tile_loader
-from engine.variants.register_blocked.cuda_tile_loader import tile_loader
+from engine.variants.register_blocked.byte_loader import byte_tile_loader
+from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused import fused_in_place, fused_ring, fused_strips, separable_fused
-from engine.variants.strips.cuda_strip_loader import strip_loader
+from engine.variants.strips.strip_loader import strip_loader
 from tests.engine.variants.counting import count
 
 

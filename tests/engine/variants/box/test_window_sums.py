@@ -4,21 +4,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-from engine.variants.box.cuda_window_sums import (
-    ColumnWindows,
-    RowWindows,
-    column_summer,
-    emit_column_sums,
-    emit_row_sums,
-    row_summer,
-    sums_keeper,
-)
+from engine.variants.box.tile_sums import ColumnWindows, RowWindows, column_summer, row_summer, sums_store
 from engine.variants.box.window_sums import Windows, window_sums
-from engine.variants.ir.cuda_ir import I32
+from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(11)
 ROWS = [
@@ -88,45 +77,6 @@ def test_that_a_sum_takes_few_additions_whatever_the_window(length: int) -> None
     assert additions < 6 * 16
 
 
-def data_of(context: Any, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
-    return context.make_array(kind)(context, builder, value).data
-
-
-def along_on_the_processor(row: RowWindows) -> Any:
-    """Return a function of (samples, weight) that runs the emitted code on this machine."""
-
-    @intrinsic
-    def sum_along(typingctx, samples, weight):
-        signature = types.UniTuple(types.float32, row.windows.count)(samples, weight)
-
-        def codegen(context, builder, signature, arguments):
-            data = data_of(context, builder, signature.args[0], arguments[0])
-            sums = emit_row_sums(row, builder, data, arguments[1])
-            return context.make_tuple(builder, signature.return_type, sums)
-
-        return signature, codegen
-
-    return njit(lambda samples, weight: sum_along(samples, weight))
-
-
-def down_on_the_processor(down: ColumnWindows) -> Any:
-    """Return a function of (tile, first row, column, start) that runs the emitted code on this machine."""
-
-    @intrinsic
-    def sum_down(typingctx, tile, first, column, start):
-        signature = types.UniTuple(types.float32, down.windows.count)(tile, first, column, start)
-
-        def codegen(context, builder, signature, arguments):
-            data = data_of(context, builder, signature.args[0], arguments[0])
-            first, column = (builder.trunc(value, I32) for value in arguments[1:3])
-            sums = emit_column_sums(down, builder, data, first, column, arguments[3])
-            return context.make_tuple(builder, signature.return_type, sums)
-
-        return signature, codegen
-
-    return njit(lambda tile, first, column, start: sum_down(tile, first, column, start))
-
-
 def aligned(count: int) -> np.ndarray:
     """Return so many random float32 that begin where a vector may."""
     room = np.empty(count + 4, np.float32)
@@ -136,27 +86,27 @@ def aligned(count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_their_twin(row: RowWindows) -> None:
+def test_that_the_emitted_sums_along_a_row_are_right_and_agree_with_plain_numbers(row: RowWindows) -> None:
     windows, samples = row.windows, aligned(row.read)
-    sums, plain = along_on_the_processor(row), row_summer(row).py_func
+    sums, plain = on_the_processor(row_summer(row)), row_summer(row).py_func
     whole = np.rint(samples * 9)
-    assert sums(whole, np.float32(2)) == plain(whole, 0, np.float32(2))
+    assert sums(whole, 0, np.float32(2)) == plain(whole, 0, np.float32(2))
     terms = [
         WEIGHT.astype(float) * samples[row.shift + place :: windows.apart][: windows.length].astype(float)
         for place in range(windows.count)
     ]
     # A product rounded, and as many additions as there are cells but one.
-    for got, cells in zip(sums(samples, WEIGHT), terms, strict=True):
+    for got, cells in zip(sums(samples, 0, WEIGHT), terms, strict=True):
         assert abs(got - cells.sum()) <= windows.length * 1.01 * 2.0**-24 * np.abs(cells).sum()
 
 
 @pytest.mark.parametrize("down", COLUMNS, ids=str)
-def test_that_the_emitted_sums_down_the_columns_are_right_and_agree_with_their_twin(
+def test_that_the_emitted_sums_down_the_columns_are_right_and_agree_with_plain_numbers(
     down: ColumnWindows,
 ) -> None:
     rows = down.ring_rows or down.mask_rows + down.rows - 1
     tile, column = aligned(rows * down.pitch), 8
-    sums, plain = down_on_the_processor(down), column_summer(down).py_func
+    sums, plain = on_the_processor(column_summer(down)), column_summer(down).py_func
     for first in {0, down.ring_rows // 2 // down.rows * down.rows, max(0, down.ring_rows - down.rows)}:
         whole = np.rint(tile * 9)
         assert sums(whole, first, column, START) == plain(whole, first, column, START)
@@ -172,10 +122,10 @@ def test_that_a_nan_is_in_the_sums_of_its_windows_only() -> None:
     samples = aligned(row.read)
     samples[9] = np.nan
     wanted = [place <= 9 < place + 5 for place in range(16)]
-    assert np.isnan(along_on_the_processor(row)(samples, WEIGHT)).tolist() == wanted
+    assert np.isnan(on_the_processor(row_summer(row))(samples, 0, WEIGHT)).tolist() == wanted
 
 
 def test_that_sums_are_kept_side_by_side() -> None:
     tile = np.zeros(12, np.float32)
-    sums_keeper(8).py_func(tile, 4, tuple(range(8)))
+    sums_store(8).py_func(tile, 4, tuple(range(8)))
     assert tile.tolist() == [0, 0, 0, 0, *range(8)]

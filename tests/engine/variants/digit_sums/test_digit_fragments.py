@@ -1,18 +1,17 @@
 """What lanes hold and multiply: every word from the right bytes, every load aligned, and all results from exact matrix products."""
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.variants.digit_sums import cuda_planar_bytes
-from engine.variants.digit_sums.cuda_planar_bytes import planar_word
 from engine.variants.digit_sums.digit_chains import chains_of
 from engine.variants.digit_sums.digit_fragments import cell_places, fragment_cells, fragments_of
 from engine.variants.digit_sums.digit_shape import DigitShape
 from engine.variants.digit_sums.digit_sums import SHARED_BYTES, digit_shape
+from engine.variants.digit_sums.planar_bytes import planar_word
+from tests.engine.variants.on_processor import BytesOfWords
 
 RANDOM = np.random.default_rng(2)
 # (mask shape, anchor's column, channels)
@@ -70,24 +69,15 @@ def test_that_what_lanes_load_lies_in_the_tile_and_is_aligned_whatever_the_ancho
 
 @every_mask
 def test_that_words_of_one_channel_are_put_together_from_the_right_bytes(
-    mask_shape: tuple[int, int], left: int, channels: int, monkeypatch: pytest.MonkeyPatch
+    mask_shape: tuple[int, int], left: int, channels: int
 ) -> None:
-    def permuted(
-        builder: Any, line: str, kinds: str, arguments: list[list[int]], *others: Any, **named: Any
-    ) -> Any:
-        found = re.search(r"prmt\.b32 \$0, \$1, \$2, (\d+);", line)
-        assert found
-        both = arguments[0] + arguments[1]
-        return [both[int(found[1]) >> 4 * place & 7] for place in range(4)]  # fmt: skip
-
-    monkeypatch.setattr(cuda_planar_bytes, "assembly", permuted)
     shape = shape_for(mask_shape, left, channels)
     words: dict[int, Any] = {word: [4 * word + byte for byte in range(4)] for word in shape.words}
     for group in shape.pixel_groups:
         for channel in range(channels):
             places = shape.sources(group, channel)
             if any(places):
-                got: Any = planar_word(None, words, places)  # type: ignore[arg-type]
+                got: Any = planar_word(BytesOfWords(), words, places)  # type: ignore[arg-type]
                 for byte, place in enumerate(places):
                     assert place is None or got[byte] == channels * (4 * group + byte) + channel
 

@@ -1,40 +1,29 @@
 """Results of several channels on their way out of registers: bytes put side by side, and a warp's rows by way of shared memory."""
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit, types
-from numba.extending import intrinsic
 
 from engine.device.numba_cuda import missing
-from engine.variants.digit_sums import cuda_planar_bytes, cuda_staged_stores
-from engine.variants.digit_sums.cuda_planar_bytes import interleaved_words
-from engine.variants.digit_sums.cuda_staged_stores import emit_staged_stores
 from engine.variants.digit_sums.digit_shape import PIXELS, DigitShape
 from engine.variants.digit_sums.digit_sums import digit_shape
-from engine.variants.ir.cuda_ir import I32, SHARED, data_of, moved, narrow
+from engine.variants.digit_sums.planar_bytes import interleaved_words
+from engine.variants.digit_sums.staged_stores import store_staged
+from engine.variants.ir.device_function import device_function
+from tests.engine.variants.on_processor import BytesOfWords, on_the_processor
 
 RANDOM = np.random.default_rng(8)
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_words_of_channels_are_put_side_by_side(channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def permuted(
-        builder: Any, line: str, kinds: str, arguments: list[list[Any]], *others: Any, **named: Any
-    ) -> Any:
-        found = re.search(r"prmt\.b32 \$0, \$1, \$2, (\d+);", line)
-        assert found
-        both = arguments[0] + arguments[1]
-        return [both[int(found[1]) >> 4 * place & 7] for place in range(4)]
-
-    monkeypatch.setattr(cuda_planar_bytes, "assembly", permuted)
+def test_that_words_of_channels_are_put_side_by_side(channels: int) -> None:
     planes: Any = [
         [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
         for channel in range(channels)
     ]
-    words: Any = interleaved_words(None, planes)  # type: ignore[arg-type]
+    words: Any = interleaved_words(BytesOfWords(), planes)  # type: ignore[arg-type]
     bytes_ = [byte for word in words for byte in word]
     assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
 
@@ -55,29 +44,16 @@ def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels:
 
 @pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
 @pytest.mark.parametrize("channels", [2, 3, 4])
-def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(
-    channels: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels: int) -> None:
     shape = shape_for(channels)
-    monkeypatch.setattr(cuda_staged_stores, "assembly", lambda *arguments: None)
 
-    @intrinsic
-    def store(typingctx, out, row, sample, samples, stage, lane, table):
-        kinds = (out, row, sample, samples, stage, lane, table)
+    def emit(code, out, row, sample, samples, stage, lane, table):
+        place, lane = [code.narrow(value) for value in (row, sample, samples)], code.narrow(lane)
+        own = code.pointer(table) + lane * (shape.across // 4)
+        words = [(own + k).load() for k in range(shape.across // 4)]
+        store_staged(code, out, place, code.shared(stage), lane, words, shape)
 
-        def codegen(context, builder, signature, arguments):
-            place = [narrow(builder, value) for value in arguments[1:4]]
-            lane = narrow(builder, arguments[5])
-            shared = data_of(context, builder, signature.args[4], arguments[4], space=SHARED)
-            own = data_of(context, builder, signature.args[6], arguments[6])
-            own = moved(builder, own, builder.mul(lane, I32(shape.across // 4)))
-            words = [builder.load(moved(builder, own, k)) for k in range(shape.across // 4)]
-            emit_staged_stores(
-                context, builder, signature.args[0], arguments[0], place, shared, lane, words, shape
-            )
-            return context.get_dummy_value()
-
-        return types.void(*kinds), codegen
+    store = on_the_processor(device_function(types.void, emit))
 
     @njit
     def run(out, row, sample, samples, stage, table):
@@ -87,7 +63,7 @@ def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(
                 store(out, row, sample, samples, stage, lane, table)
 
     results = RANDOM.integers(0, 256, (PIXELS, shape.out_samples)).astype(np.uint8)
-    # QueuePolicy (g, t) has row t, samples from g x across on.
+    # Lane (g, t) has row t, samples from g x across on.
     table = results.reshape(PIXELS, 8, -1).swapaxes(0, 1).copy().reshape(-1).view(np.int32)
     across = 2 * shape.out_samples
     # Whole; rows that begin anywhere; the last row and the last pixel missing.

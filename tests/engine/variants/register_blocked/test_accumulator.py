@@ -1,18 +1,15 @@
-"""The emitted multiply-adds, compiled for this machine's processor: the very builder that makes the CUDA code."""
+"""The emitted multiply-adds, compiled for this machine's processor, and on plain numbers."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-from engine.variants.ir.cuda_ir import F32, constant
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.register_blocked.cuda_accumulator import MaskWalk, accumulator, window_pointers
+from engine.variants.register_blocked.accumulator import accumulator
 from engine.variants.register_blocked.register_blocked import tile_shape
+from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(11)
 SHAPES = [tile_shape((side, side), side // 2, 1, 4) for side in (1, 2, 3, 5, 9, 13, 31)]
@@ -21,32 +18,11 @@ SHAPES += [replace(tile_shape((7, 7), 3, 1, 4), vectors=vectors, unrolled_rows=2
 # One of those whose vectors change places.
 LANE = 21
 # Added to each sum, as an offset is.
-START = 3.0
+START = np.float32(3.0)
 
 
-def on_the_processor(shape: TileShape):
-    """Return a function of (cells, weights), flat float32, that runs the emitted walk on this machine."""
-    count = shape.rows * shape.across
-
-    @intrinsic
-    def walk(typingctx, cells, weights):
-        signature = types.UniTuple(types.float32, count)(cells, weights)
-
-        def codegen(context, builder, signature, arguments):
-            pointers = [
-                context.make_array(kind)(context, builder, value).data
-                for kind, value in zip(signature.args, arguments, strict=True)
-            ]
-            cells = window_pointers(builder, shape, pointers[0], constant(LANE))
-            return context.make_tuple(
-                builder,
-                signature.return_type,
-                MaskWalk(shape, builder, cells, pointers[1], ir.Constant(F32, START)).emit(),
-            )
-
-        return signature, codegen
-
-    return njit(lambda cells, weights: walk(cells, weights))
+def accumulated(shape: TileShape, tile: np.ndarray, mask: np.ndarray) -> tuple[float, ...]:
+    return on_the_processor(accumulator(shape))(tile, 0, LANE, mask.ravel(), START)
 
 
 def as_laid_out(shape: TileShape, tile: np.ndarray) -> np.ndarray:
@@ -54,7 +30,7 @@ def as_laid_out(shape: TileShape, tile: np.ndarray) -> np.ndarray:
     vectors = tile.reshape(len(tile), -1, VECTOR)
     laid_out = np.full_like(vectors, np.nan)
     for number in range(vectors.shape[1]):
-        laid_out[:, shape.place(number)] = vectors[:, number]
+        laid_out[:, shape.vector_index(number)] = vectors[:, number]
     return laid_out.ravel()
 
 
@@ -62,15 +38,15 @@ def as_laid_out(shape: TileShape, tile: np.ndarray) -> np.ndarray:
 def test_that_threads_that_read_at_once_meet_in_no_bank(shape: TileShape) -> None:
     for number in range(shape.window // VECTOR):
         # A quarter of a warp reads its 16 bytes a thread from the 32 banks at once (8 vectors).
-        banks = {shape.place(lane * shape.vectors + number) % 8 for lane in range(8)}
+        banks = {shape.vector_index(lane * shape.vectors + number) % 8 for lane in range(8)}
         assert len(banks) == 8
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: f"{s.mask_rows}x{s.mask_columns}x{s.channels}")
-def test_that_the_emitted_walk_gives_each_result_its_correlation(shape: TileShape) -> None:
+def test_that_the_emitted_code_gives_each_result_its_correlation(shape: TileShape) -> None:
     tile = RANDOM.standard_normal((shape.rows + shape.mask_rows - 1, shape.tile_samples)).astype(np.float32)
     mask = RANDOM.standard_normal((shape.mask_rows, shape.weight_pitch)).astype(np.float32)
-    sums = on_the_processor(shape)(as_laid_out(shape, tile), mask.ravel())
+    sums = accumulated(shape, as_laid_out(shape, tile), mask)
     for place, got in enumerate(sums):
         i, k = divmod(place, shape.across)
         first = LANE * shape.across + shape.shift + k
@@ -79,15 +55,15 @@ def test_that_the_emitted_walk_gives_each_result_its_correlation(shape: TileShap
         terms = cells * mask[:, : shape.mask_columns].astype(np.float64)
         n = terms.size + 1
         unit = 2.0**-24
-        bound = (n + 2) * unit / (1 - (n + 2) * unit) * (START + np.abs(terms).sum())
-        assert abs(got - math.fsum([START, *terms.ravel()])) <= bound
+        bound = (n + 2) * unit / (1 - (n + 2) * unit) * (float(START) + np.abs(terms).sum())
+        assert abs(got - math.fsum([float(START), *terms.ravel()])) <= bound
 
 
-def test_that_the_emitted_walk_and_its_plain_twin_agree_on_whole_numbers() -> None:
+def test_that_both_backends_agree_on_whole_numbers() -> None:
     shape = replace(tile_shape((13, 13), 6, 1, 4), vectors=2, rows=2, unrolled_rows=2)
     tile = RANDOM.integers(-50, 50, (shape.rows + 12) * shape.tile_samples).astype(np.float32)
     mask = RANDOM.integers(-9, 9, (13, shape.weight_pitch)).astype(np.float32)
-    emitted = on_the_processor(shape)(tile, mask.ravel())
+    emitted = accumulated(shape, tile, mask)
     plain = accumulator(shape).py_func(tile, 0, LANE, mask, START)
     assert [float(value) for value in emitted] == [float(value) for value in plain]
 
@@ -97,7 +73,7 @@ def test_that_nan_and_infinity_reach_exactly_the_results_that_they_lie_under() -
     tile = np.ones((shape.rows + 2, shape.tile_samples), np.float32)
     tile[2, LANE * shape.across + shape.shift + 2] = np.nan
     mask = np.zeros(shape.weights, np.float32)
-    sums = np.array(on_the_processor(shape)(as_laid_out(shape, tile), mask)).reshape(shape.rows, shape.across)
+    sums = np.array(accumulated(shape, as_laid_out(shape, tile), mask)).reshape(shape.rows, shape.across)
     # 0 x NaN is NaN: rows 0 to 2 and samples 0 to 2 have that cell under their mask.
     wanted = np.zeros((shape.rows, shape.across), bool)
     wanted[:3, :3] = True

@@ -1,4 +1,4 @@
-"""`register-blocked`: its refusals, its shapes, and the emitted code's arithmetic against its plain twin."""
+"""`register-blocked`: its refusals, its shapes, and the emitted code's arithmetic in both backends."""
 
 import re
 from dataclasses import replace

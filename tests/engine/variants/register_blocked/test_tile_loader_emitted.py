@@ -1,22 +1,16 @@
-"""Tiles of float32: the emitted loader and keeper of rows on this machine's processor, against the border's rule and plain Python.
-
-What only a GPU has (copies that nobody waits for) is replaced by plain instructions; all else is the very code that kernels
-have.
-"""
+"""Tiles of float32: the emitted loader and store of rows on this machine's processor, against the border's rule."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from engine.geometry.border import Border
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.register_blocked import cuda_tile_loader
-from engine.variants.register_blocked.cuda_tile_loader import tile_loader
-from engine.variants.separable_fused.cuda_row_keeper import row_keeper
-from tests.engine.variants.plain_copies import copied_at_once
+from engine.variants.register_blocked.accumulator import row_store
+from engine.variants.register_blocked.tile_loader import tile_loader
+from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(9)
 # (mask rows, mask columns, channels, samples before, shift, vectors, rows, warps, steps, unrolled rows, lanes), rows that are
@@ -35,12 +29,7 @@ GUARD = 16
 
 def load_on_the_processor(shape: TileShape, rows: int, itemsize: int, border: Border) -> Any:
     """Return `load(tile, at, image, samples, top, left, ghost_value)`, all threads of a block, compiled for this machine."""
-    emitted, threads = tile_loader(shape, rows, itemsize, border.rule), shape.threads
-
-    @intrinsic
-    def load(typingctx, tile, at, image, samples, top, lane, warp, left, ghost_value):
-        _, codegen = emitted._defn(typingctx, tile, at, image, samples, top, lane, warp, left, ghost_value)
-        return types.void(tile, at, image, samples, top, lane, warp, left, ghost_value), codegen
+    load, threads = on_the_processor(tile_loader(shape, rows, itemsize, border.rule)), shape.threads
 
     @njit
     def load_all(tile, at, image, samples, top, left, ghost_value):
@@ -53,10 +42,8 @@ def load_on_the_processor(shape: TileShape, rows: int, itemsize: int, border: Bo
 @by_tile
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
 def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
-    shape: TileShape, rows: int, dtype: str, border: Border, monkeypatch: pytest.MonkeyPatch
+    shape: TileShape, rows: int, dtype: str, border: Border
 ) -> None:
-    monkeypatch.setattr(cuda_tile_loader, "copy_ahead", copied_at_once)
-    monkeypatch.setattr(cuda_tile_loader, "close_group", lambda builder: None)
     load, channels = load_on_the_processor(shape, rows, np.dtype(dtype).itemsize, border), shape.channels
     # Rows that begin anywhere; padded ones; some tiles lie inside; smaller than a vector.
     for height, width, row_pixels in ((7, 35, 35), (7, 45, 48), (14, 480, 480), (2, 1, 1)):
@@ -72,7 +59,7 @@ def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
                 for cell in range(shape.tile_samples):
                     column, channel = divmod(left + cell, channels)
                     x = border.rule(column, width)
-                    place = shape.place(cell // VECTOR) * VECTOR + cell % VECTOR
+                    place = shape.vector_index(cell // VECTOR) * VECTOR + cell % VECTOR
                     wanted = [image[y, x, channel] if x >= 0 and y >= 0 else 7 for y in ys]
                     assert cells[:, place].tolist() == wanted, (height, width, top, left, cell)
                 assert np.all(tile[:GUARD] == 999)
@@ -83,14 +70,8 @@ def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
 def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(
     shape: TileShape, rows: int, dtype: str
 ) -> None:
-    keep = row_keeper(shape)
-
-    @intrinsic
-    def keep_here(typingctx, tile, at, lane, values):
-        _, codegen = keep._defn(typingctx, tile, at, lane, values)
-        return types.void(tile, at, lane, values), codegen
-
-    run = njit(lambda tile, at, lane, values: keep_here(tile, at, lane, values))
+    keep = row_store(shape)
+    run = on_the_processor(keep)
     values = RANDOM.random((shape.lanes, shape.across)).astype(np.float32)
     emitted = np.full((3, shape.tile_samples), 999, np.float32)
     plain = emitted.copy()
@@ -101,7 +82,7 @@ def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(
         keep.py_func(plain.ravel(), shape.tile_samples, lane, own)
         for k in range(shape.across):
             column = lane * shape.across + k
-            place = shape.place(column // VECTOR) * VECTOR + column % VECTOR
+            place = shape.vector_index(column // VECTOR) * VECTOR + column % VECTOR
             wanted[1, place] = values[lane, k]
     assert np.array_equal(emitted, wanted)
     assert np.array_equal(plain, wanted)

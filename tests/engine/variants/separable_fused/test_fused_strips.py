@@ -1,4 +1,4 @@
-"""Strips that a warp marches down, as `low-rank-2` and `low-rank-3` do: how they cover a picture, and their code."""
+"""Strips that a warp streams down, as `low-rank-2` and `low-rank-3` do: how they cover a picture, and their code."""
 
 import re
 

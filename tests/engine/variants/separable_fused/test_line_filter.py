@@ -1,30 +1,18 @@
-"""The emitted filter of neighbouring windows of a line, compiled for this machine's processor: the builder that makes the CUDA code."""
+"""The emitted filter of neighbouring windows of a line, compiled for this machine's processor, and on plain numbers."""
 
 import math
 
 import numpy as np
 import pytest
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-from engine.variants.box.cuda_window_sums import ColumnWindows, RowWindows
+from engine.variants.box.tile_sums import ColumnWindows, RowWindows
 from engine.variants.box.window_sums import Windows
-from engine.variants.ir.cuda_ir import F32, constant, moved
-from engine.variants.ir.register_tile import VECTOR
-from engine.variants.separable_fused import cuda_line_filter
-from engine.variants.separable_fused.cuda_line_filter import (
-    ROUND_WEIGHTS,
-    Weighing,
-    column_loader,
-    column_weigher,
-    emit_line,
-    row_loader,
-    row_weigher,
-)
+from engine.variants.separable_fused import line_filter
+from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
+from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(31)
-START = 3.0
+START = np.float32(3.0)
 ROWS = [
     RowWindows(Windows(length, apart, 16), shift)
     for length, apart, shift in ((1, 1, 0), (27, 1, 3), (12, 3, 1))
@@ -38,55 +26,15 @@ COLUMNS = [
 MOST = [5000, 100]
 
 
-def on_the_processor(weighing: Weighing, load_of, width: int, shift: int):
-    """Return a function of (cells, weights), flat float32, that runs the emitted code on this machine."""
-
-    @intrinsic
-    def filtered(typingctx, cells, weights):
-        signature = types.UniTuple(types.float32, weighing.windows.count)(cells, weights)
-
-        def codegen(context, builder, signature, arguments):
-            cells, weights = (
-                context.make_array(kind)(context, builder, value).data
-                for kind, value in zip(signature.args, arguments, strict=True)
-            )
-            start = ir.Constant(F32, START)
-            results = emit_line(weighing, builder, load_of(builder, cells), width, shift, weights, start)
-            return context.make_tuple(builder, signature.return_type, results)
-
-        return signature, codegen
-
-    return njit(lambda cells, weights: filtered(cells, weights))
-
-
-def along_on_the_processor(row: RowWindows):
-    step = ROUND_WEIGHTS * row.windows.apart
-    return on_the_processor(
-        Weighing(row.windows, ROUND_WEIGHTS),
-        lambda builder, cells: row_loader(builder, cells, step),
-        VECTOR,
-        row.shift,
-    )
-
-
-def down_on_the_processor(down: ColumnWindows, first: int, column: int):
-    return on_the_processor(
-        Weighing(down.windows, down.rows),
-        lambda builder, cells: column_loader(
-            down, builder, moved(builder, cells, 8), constant(first), constant(column)
-        ),
-        1,
-        0,
-    )
-
-
-def check(got: tuple[float, ...], cells: np.ndarray, weights: np.ndarray, first: int, apart: int) -> None:
+def check(
+    got: tuple[float, ...], start: float, cells: np.ndarray, weights: np.ndarray, first: int, apart: int
+) -> None:
     """Compare with exact sums; `cells` is the line from its first cell on."""
     unit = 2.0**-24
     bound = (weights.size + 1) * unit / (1 - (weights.size + 1) * unit)
     for place, value in enumerate(got):
         line = cells[first + place :: apart][: weights.size]
-        terms = [START, *(line.astype(np.float64) * weights)]
+        terms = [start, *(line.astype(np.float64) * weights)]
         assert abs(value - math.fsum(terms)) <= bound * math.fsum(map(abs, terms))
 
 
@@ -95,12 +43,12 @@ def check(got: tuple[float, ...], cells: np.ndarray, weights: np.ndarray, first:
 def test_that_each_result_along_a_row_is_the_sum_over_its_window(
     row: RowWindows, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuda_line_filter, "MOST_UNROLLED", most)
+    monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
     # No more cells than it may read.
     cells = RANDOM.standard_normal(row.read).astype(np.float32)
     weights = RANDOM.standard_normal(row.windows.length).astype(np.float32)
-    got = along_on_the_processor(row)(cells, weights)
-    check(got, cells, weights, row.shift, row.windows.apart)
+    got = on_the_processor(row_weigher(row, weights.size))(cells, 0, weights)
+    check(got, 0.0, cells, weights, row.shift, row.windows.apart)
 
 
 @pytest.mark.parametrize("most", MOST)
@@ -108,30 +56,29 @@ def test_that_each_result_along_a_row_is_the_sum_over_its_window(
 def test_that_each_result_down_a_ring_is_the_sum_over_its_column(
     down: ColumnWindows, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuda_line_filter, "MOST_UNROLLED", most)
+    monkeypatch.setattr(line_filter, "MOST_UNROLLED", most)
     ring = RANDOM.standard_normal((down.ring_rows, down.pitch)).astype(np.float32)
     weights = RANDOM.standard_normal(down.mask_rows).astype(np.float32)
     cells = np.concatenate([np.full(8, np.nan, np.float32), ring.ravel()])
+    run = on_the_processor(column_weigher(down, 8, 0, weights.size))
     for first in (0, down.rows, down.ring_rows - down.rows):
-        got = down_on_the_processor(down, first, 5)(cells, weights)
-        check(got, np.roll(ring[:, 5], -first), weights, 0, 1)
+        got = run(cells, first, 5, weights, START)
+        check(got, float(START), np.roll(ring[:, 5], -first), weights, 0, 1)
 
 
-def test_that_the_emitted_code_and_its_plain_twin_agree_on_whole_numbers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(cuda_line_filter, "MOST_UNROLLED", MOST[1])
+def test_that_both_backends_agree_on_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_filter, "MOST_UNROLLED", MOST[1])
     for row in ROWS:
         cells = RANDOM.integers(-50, 50, row.read).astype(np.float32)
         weights = RANDOM.integers(-9, 9, row.windows.length).astype(np.float32)
-        twin = row_weigher(row, 100)
-        plain = getattr(twin, "py_func", twin)(cells, 0, weights.reshape(1, -1))
-        emitted = along_on_the_processor(row)(cells, weights)
-        assert [float(value) - START for value in emitted] == [float(value) for value in plain]
+        function = row_weigher(row, weights.size)
+        plain = function.py_func(cells, 0, weights.reshape(1, -1))
+        emitted = on_the_processor(function)(cells, 0, weights)
+        assert [float(value) for value in emitted] == [float(value) for value in plain]
     for down in COLUMNS:
         cells = RANDOM.integers(-50, 50, 8 + down.ring_rows * down.pitch).astype(np.float32)
         weights = RANDOM.integers(-9, 9, down.mask_rows).astype(np.float32)
-        twin = column_weigher(down, 8, 0, 100)
-        plain = getattr(twin, "py_func", twin)(cells, down.rows, 5, weights.reshape(-1, 1), START)
-        emitted = down_on_the_processor(down, down.rows, 5)(cells, weights)
+        function = column_weigher(down, 8, 0, weights.size)
+        plain = function.py_func(cells, down.rows, 5, weights.reshape(-1, 1), START)
+        emitted = on_the_processor(function)(cells, down.rows, 5, weights, START)
         assert [float(value) for value in emitted] == [float(value) for value in plain]

@@ -1,29 +1,20 @@
-"""What stores two pairs of results in each of some rows: the emitted code on this machine's processor, and its plain twin."""
+"""What stores two pairs of results in each of some rows: compiled for this machine's processor, and on plain numbers."""
 
 import numpy as np
 import pytest
-from numba import njit, types
-from numba.extending import intrinsic
 
-from engine.device.numba_cuda import SIMULATED
-from engine.variants.split_float16.cuda_pair_storer import pair_storer
+from engine.variants.split_float16.pair_storer import pair_storer
+from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(3)
 ROWS, APART = 3, 64
 PLACES = (0, 1, APART, APART + 1)
 
 
-@pytest.mark.skipif(SIMULATED, reason="the simulator has the twin only")
 @pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
 def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width: int) -> None:
     store = pair_storer(ROWS, APART)
-
-    @intrinsic
-    def store_here(typingctx, out, row, first, end, sample, samples, results):
-        _, codegen = store._defn(typingctx, out, row, first, end, sample, samples, results)
-        return types.void(out, row, first, end, sample, samples, results), codegen
-
-    run = njit(lambda *arguments: store_here(*arguments))
+    run = on_the_processor(store)
     results = tuple(np.float32(value) for value in RANDOM.standard_normal(4 * ROWS))
     # Rows of even and of odd length, padded or not.
     for row_pixels in (width, width + 3):

@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import types
 
-from engine.device.numba_cuda import SIMULATED, cuda, missing
+from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -18,9 +16,9 @@ from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.suitability import why_not
-from engine.variants.split_float16.cuda_pair_storer import PAIR
-from engine.variants.split_float16.cuda_split_march import split_marcher
-from engine.variants.split_float16.cuda_split_sums import HALF_STRIP, SplitSums
+from engine.variants.ir.device_function import device_function
+from engine.variants.split_float16.pair_storer import PAIR
+from engine.variants.split_float16.split_accumulator import split_accumulator
 from engine.variants.split_float16.split_float16 import (
     BLOCKS,
     LANES,
@@ -32,8 +30,10 @@ from engine.variants.split_float16.split_float16 import (
 )
 from engine.variants.split_float16.split_fragments import fragments_of
 from engine.variants.split_float16.split_shape import EIGHT, SplitShape
+from engine.variants.split_float16.split_sums import HALF_STRIP, SplitSums
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, halves_of
 from tests.engine.variants.counting import count
+from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(61)
 BLOCK = VARIANT.default_block
@@ -185,34 +185,23 @@ class _NeverSplit(SplitSums):
     """Takes the way of groups with NaN, whatever they hold: the other one is a GPU's alone."""
 
     def _suited(self, cells: Any, scaling: Any) -> Any:
-        return scaling, ir.Constant(ir.IntType(1), 0)
+        return scaling, self._code.negated(self._code.true)
 
-    def _split_sums(self, cells: Any, scaling: Any, waiting: Any) -> Any:
-        return [ir.Constant(ir.FloatType(), 77.0)] * (4 * self._shape.touched)
+    def _split_sums(self, cells: Any, scaling: Any, accumulators: Any) -> Any:
+        return [self._code.f32(77.0)] * (4 * self._shape.touched)
 
 
-def on_the_processor(shape: SplitShape) -> Any:
-    """Return a function of (cells of a group, what waits, mask, offset) that runs the emitted code on this machine."""
-    made = types.UniTuple(types.float32, 4 * shape.group_rows + shape.kept)
+def never_split(shape: SplitShape) -> Any:
+    """Return the function (cells of a group, accumulators, mask, offset) -> results, accumulators afterwards."""
 
-    @intrinsic
-    def march(typingctx, cells, waiting, mask, offset):
-        def codegen(context, builder, signature, arguments):
-            cells, waiting, mask = (
-                context.make_array(kind)(context, builder, value).data
-                for kind, value in zip(signature.args[:3], arguments[:3], strict=True)
-            )
-            lane, unit = ir.Constant(ir.IntType(32), LANE), ir.Constant(ir.FloatType(), 1.0)
-            places = [ir.Constant(ir.IntType(64), place) for place in range(shape.kept)]
-            sums = [builder.load(builder.gep(waiting, [place])) for place in places]
-            warp: Any = None
-            emitted = _NeverSplit(shape, builder, warp, cells, lane, [], mask, unit, arguments[3])
-            results, waits, _ = emitted.emit(sums, [])
-            return context.make_tuple(builder, made, [*results, *waits])
+    def accumulate(code, cells, accumulators, mask, offset):
+        rows, own, lane, unit = code.shared(cells), code.pointer(mask), code.integer(LANE), code.f32(1.0)
+        warp: Any = None
+        sums = _NeverSplit(code, warp, shape, rows, lane, [], own, unit, offset)
+        return sums.accumulate(accumulators, [])[:2]
 
-        return made(cells, waiting, mask, offset), codegen
-
-    return njit(lambda cells, waiting, mask, offset: march(cells, waiting, mask, offset))
+    counts = 4 * shape.group_rows, shape.kept
+    return device_function(types.Tuple([types.UniTuple(types.float32, k) for k in counts]), accumulate)
 
 
 @pytest.mark.parametrize(("mask_shape", "left"), [*MASKS[:4], ((1, 60), 7)], ids=str)
@@ -224,16 +213,15 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
     groups = shape.groups(4)
     rows = RANDOM.standard_normal((groups * shape.group_rows, shape.along.tile_samples)).astype(np.float32)
     rows[2, PAIR * LANE + shape.shift + 1] = np.nan
-    run, twin = on_the_processor(shape), split_marcher(shape)
-    twin = twin if SIMULATED else twin.py_func
-    waiting, results = np.zeros(shape.kept, np.float32), []
-    plain_waiting: Any = (np.float32(0.0),) * shape.kept
+    run, reference = on_the_processor(never_split(shape)), split_accumulator(shape).py_func
+    results: list[Any] = []
+    accumulators = plain = (np.float32(0.0),) * shape.kept
     for group in rows.reshape(groups, -1):
-        made = np.array(run(group, waiting, mask.weights32, offset), np.float32)
-        results.append(made[: 4 * shape.group_rows])
-        waiting = made[4 * shape.group_rows :]
-        plain, plain_waiting, _ = twin(group, 0, LANE, plain_waiting, None, None, mask.weights32, 1.0, offset)
-        assert np.allclose(plain, results[-1], rtol=0.0, atol=1e-3, equal_nan=True)
+        made, after = run(group, accumulators, mask.weights32, offset)
+        accumulators = tuple(map(np.float32, after))
+        results.append(made)
+        expected, plain, _ = reference(group, 0, LANE, plain, None, None, mask.weights32, 1.0, offset)
+        assert np.allclose(expected, made, rtol=0.0, atol=1e-3, equal_nan=True)
     found = np.concatenate(results).reshape(-1, 4)
     weights = mask.weights32.astype(np.float64)
     for top in range(len(rows) - shape.mask_rows + 1):

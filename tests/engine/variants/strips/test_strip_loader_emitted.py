@@ -1,22 +1,17 @@
-"""Strips of float32: the emitted loader on this machine's processor, against the border's rule.
-
-As `test_tile_loader_emitted.py` does it for tiles of float32: copies that nobody waits for are replaced by plain ones.
-"""
+"""Strips of float32: the emitted loader on this machine's processor, against the border's rule."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
-from numba.extending import intrinsic
 
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.separable_fused.fused_strips import shape_of
-from engine.variants.strips import cuda_strip_copies, cuda_strip_loader
-from engine.variants.strips.cuda_strip_loader import strip_columns, strip_loader
-from engine.variants.strips.march_shape import LANES, MarchShape
-from tests.engine.variants.plain_copies import copied_at_once
+from engine.variants.strips.strip_loader import strip_columns, strip_loader
+from engine.variants.strips.strip_shape import LANES, FactorStripShape
+from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(11)
 GUARD = 16
@@ -31,18 +26,10 @@ def wanted(image: np.ndarray, border: Border, y: int, sample: int) -> int:
     return GHOST if min(row, column) < 0 else int(image[row, column, channel])
 
 
-def strip_on_the_processor(shape: MarchShape, itemsize: int, border: Border) -> Any:
+def strip_on_the_processor(shape: FactorStripShape, itemsize: int, border: Border) -> Any:
     """Return `load(tile, at, image, samples, top, left, ghost_value)`, all lanes of a warp."""
-    columns_emitted = strip_columns(shape.along, border.rule)
-    load_emitted = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
-
-    @intrinsic
-    def columns_of(typingctx, samples, lane, left):
-        return columns_emitted._defn(typingctx, samples, lane, left)
-
-    @intrinsic
-    def load(typingctx, tile, at, image, samples, top, lane, left, columns, ghost_value):
-        return load_emitted._defn(typingctx, tile, at, image, samples, top, lane, left, columns, ghost_value)
+    columns_of = on_the_processor(strip_columns(shape.along, border.rule))
+    load = on_the_processor(strip_loader(shape.along, shape.group_rows, itemsize, border.rule))
 
     @njit
     def load_all(tile, at, image, samples, top, left, ghost_value):
@@ -58,11 +45,8 @@ def strip_on_the_processor(shape: MarchShape, itemsize: int, border: Border) -> 
     ("dtype", "channels", "side"), [("float32", 1, 9), ("uint8", 3, 7), ("uint16", 2, 6)]
 )
 def test_that_a_strip_holds_what_the_border_says_wherever_it_lies(
-    dtype: str, channels: int, side: int, border: Border, monkeypatch: pytest.MonkeyPatch
+    dtype: str, channels: int, side: int, border: Border
 ) -> None:
-    for module in (cuda_strip_loader, cuda_strip_copies):
-        monkeypatch.setattr(module, "copy_ahead", copied_at_once)
-    monkeypatch.setattr(cuda_strip_loader, "close_group", lambda builder: None)
     problem = Problem(64, 64, channels, dtype, (side, side), (side // 2, side // 2), border)
     shape = shape_of(problem, 2)
     load = strip_on_the_processor(shape, np.dtype(dtype).itemsize, border)

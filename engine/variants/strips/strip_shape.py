@@ -1,4 +1,4 @@
-"""The shape of a warp's work when it marches down a strip of the picture. Pure integers."""
+"""The shape of a warp's work when it streams down a strip of the picture. Pure integers."""
 
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ class StripShape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarchShape(StripShape):
+class FactorStripShape(StripShape):
     """The shape where a mask is a sum of columns times rows.
 
     Parameters

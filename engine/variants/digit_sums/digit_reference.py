@@ -1,4 +1,4 @@
-"""What `cuda_digit_sums.py` emits, in plain Python: digits are summed as whole numbers there too.
+"""The reference implementation of `digit_filter.py` in plain Python: digits are summed as whole numbers there too.
 
 Four lanes pass one another samples and digits through the multiplications, so the first of them does the work of all four.
 """
@@ -10,13 +10,15 @@ import numpy as np
 
 from engine.variants.digit_sums.digit_fragments import cell_places
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
-from engine.variants.register_blocked.cuda_result_storer import store_in_turn
+from engine.variants.ir.plain import PLAIN
+from engine.variants.ir.quantise import stored_samples
+from engine.variants.register_blocked.result_storer import store_block
 
 
 def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
-    """Return the twin of `digit_filter(shape)`; what it stores does not pass through the stage."""
+    """Return what `digit_filter(shape)` runs in plain Python; what it stores does not pass through the stage."""
 
-    def twin(
+    def filter_(
         tile: Any,
         at: int,
         lane: int,
@@ -40,10 +42,10 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
             # In float64 one rounding is left, that of the multiply-add.
             results[..., channel] = totals.astype(np.float64) * float(unit) + float(offset)
         for row_of_four in range(PIXELS):
-            own: Any = results[row_of_four].ravel()
-            store_in_turn(out, row + row_of_four, sample + across, samples, own, shape, 1)
+            own = stored_samples(PLAIN, list(results[row_of_four].ravel()), 1)
+            store_block(PLAIN, out, row + row_of_four, sample + across, samples, own, shape, 1)
 
-    return twin
+    return filter_
 
 
 def _totals(shape: DigitShape, cells: np.ndarray, fragments: Any, digits: int, lane: int) -> np.ndarray:

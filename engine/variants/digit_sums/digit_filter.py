@@ -1,0 +1,216 @@
+"""Sums of digits of weights over bytes on tensor cores, put together as float32, packed and stored.
+
+A warp's lanes hold their samples of one channel in registers, a word four pixels, while the loop goes over the digits, the top one
+first (`engine.variants.digit_sums.weight_digits` has the arithmetic); then those of the next channel. One instruction multiplies 16 x 32
+samples by 32 x 8 digits and adds whole numbers of 32 bits (`mma.m16n8k32`, PTX ISA 9.7.14.5, compute capability 8.0).
+
+A lone top digit's sums begin with the bits of the float32 number 1.5 x 2^23, so that the sum D is in the bits of 1.5 x 2^23 + D: one
+subtraction makes it a float32, exactly. A pair's sums are those of the upper digit, times 256, on which the lower one's
+are added; one conversion makes a float32 of both.
+
+The instruction takes four words of samples from neighbouring registers. A word that is taken in two places lies in two registers:
+else it would be moved at every multiplication.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from engine.variants.digit_sums.digit_chains import Sample, Samples, chains_of
+from engine.variants.digit_sums.digit_reference import digit_sums_in_turn
+from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
+from engine.variants.digit_sums.planar_bytes import interleaved_words, planar_word
+from engine.variants.digit_sums.staged_stores import store_staged
+from engine.variants.ir.cuda_code import CudaCode
+from engine.variants.ir.device_function import device_function
+from engine.variants.ir.quantise import WORD, StoredSamples
+from engine.variants.ir.value import F32, I32
+from engine.variants.register_blocked.result_storer import store_block
+
+Values = list[Any]
+_ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
+_SUMS = ir.LiteralStructType([I32] * 4)
+
+
+class DigitSums:
+    """What a lane does for its results.
+
+    Parameters
+    ----------
+    code : CudaCode
+    shape : DigitShape
+    tile : pointer
+        To the byte of the tile under the lane's first result and the mask's first row, of the row that it reads first.
+    fragments : pointer
+        To the lane's first four words of digits (`engine.variants.digit_sums.digit_fragments`).
+    digits : int32
+        How many digits there are.
+    """
+
+    def __init__(self, code: CudaCode, shape: DigitShape, tile: Any, fragments: Any, digits: Any) -> None:
+        self._code, self._shape, self._digits = code, shape, digits
+        self._fragments, self._tile = fragments.pointing_to(I32), tile.pointing_to(I32)
+        # 0, and all bytes where they are: only the run knows that there are less than 2^29 digits.
+        self._nothing = digits >> 30
+        self._in_place = (digits >> 29) + 0x3210
+        self._chains = chains_of(shape)
+
+    def packed(self, channel: int, unit: Any, offset: Any) -> Values:
+        """Return a channel's results as bytes, a word four pixels; `unit` is that of the top digit."""
+        code = self._code
+        totals = self._totals(self._registers(channel))
+        results = [code.fma(total.load(), unit, offset) for total in totals]
+        return [code.packed_word(results[k : k + PIXELS]) for k in range(0, len(results), PIXELS)]
+
+    def _words(self, channel: int) -> dict[Sample, Any]:
+        """Return a channel's samples, loaded anew for each: kept, those of all would take the registers of the sums."""
+        shape = self._shape
+        rows: list[dict[int, Any]] = [{} for _ in range(shape.fours_of_rows)]
+        for row, words in enumerate(rows):
+            for first, count in shape.loads_of(channel):
+                loaded = (self._tile + (row * shape.tile_samples + first)).load(count)
+                words.update(zip(range(first, first + count), loaded, strict=True))
+        sources = {group: shape.sources(group, channel) for group in shape.pixel_groups}
+        return {
+            (row, group): planar_word(self._code, words, places)
+            for row, words in enumerate(rows)
+            for group, places in sources.items()
+            if any(places)
+        }
+
+    def _registers(self, channel: int) -> dict[Samples, Values]:
+        """Return a channel's samples as multiplications take them, no register in two places."""
+        words, taken = self._words(channel), set[Sample]()
+        registers: dict[Samples, Values] = {}
+        for step in (step for chain in self._chains for step in chain.steps):
+            if step.samples not in registers:
+                registers[step.samples] = [self._own(words[one], one in taken) for one in step.samples]
+                taken.update(step.samples)
+        return registers
+
+    def _own(self, word: Any, is_taken: bool) -> Any:
+        """Return a word in a register of its own; what the compiler knew to be the same it would keep in one, and move."""
+        if is_taken:
+            line = "prmt.b32 $0, $1, $1, $2;"
+            return self._code.statement(line, "=r,r,r", [word, self._in_place], I32)
+        # Words of one channel lie beside those that they were loaded with, not beside those of their multiplications.
+        return word ^ self._nothing if self._shape.channels == 1 else word
+
+    def _totals(self, registers: dict[Samples, Values]) -> Values:
+        """Loop over the digits; return where the pixels' totals are, in units of the top digit."""
+        code = self._code
+        totals = [code.slot() for _ in range(PIXELS * POSITIONS)]
+        unit_left = code.slot()
+        alone = self._digits & 1
+
+        def begin_with_top_digit() -> None:
+            zeros = [[code.integer(_ZERO_BITS)] * 4 for _ in self._chains]
+            sums = self._multiplied(registers, self._words_of(code.integer(0)), zeros)
+            for pixel, value in self._by_pixel(sums):
+                totals[pixel].store(value.bits_as(F32) - _ZERO)
+            unit_left.store(code.f32(2.0**-16))
+
+        def begin_with_zeros() -> None:
+            for total in totals:
+                total.store(code.f32(0.0))
+            unit_left.store(code.f32(2.0**-8))
+
+        code.when(alone != 0, begin_with_top_digit, begin_with_zeros)
+        for digit in code.loop(alone, self._digits, 2):
+            unit = unit_left.load()
+            unit_left.store(unit * 2.0**-16)
+            for pixel, value in self._by_pixel(self._pair_of_sums(registers, digit)):
+                totals[pixel].store(code.fma(code.signed_float32(value), unit, totals[pixel].load()))
+        return totals
+
+    def _pair_of_sums(self, registers: dict[Samples, Values], digit: Any) -> list[Values]:
+        """Return all multiplications with a pair of digits, the first of which has this number."""
+        zeros = [[self._code.integer(0)] * 4 for _ in self._chains]
+        sums = self._multiplied(registers, self._words_of(digit), zeros)
+        lower = self._words_of(digit + 1)
+        sums = [[value << 8 for value in own] for own in sums]
+        return self._multiplied(registers, lower, sums, kind="u8")
+
+    def _multiplied(
+        self, registers: dict[Samples, Values], weights: Values, sums: list[Values], kind: str = "s8"
+    ) -> list[Values]:
+        """Do all multiplications with one digit, the chains side by side; return the sums of each chain.
+
+        A multiplication takes about 30 cycles until the next of its chain may begin.
+        """
+        for number in range(max(len(chain.steps) for chain in self._chains)):
+            for place, chain in enumerate(self._chains):
+                if number < len(chain.steps):
+                    step = chain.steps[number]
+                    digits = weights[step.first_word : step.first_word + 2]
+                    sums[place] = self._multiplication(registers[step.samples], digits, sums[place], kind)
+        return sums
+
+    def _words_of(self, digit: Any) -> Values:
+        """Return the lane's words of one digit."""
+        vectors = self._shape.digit_vectors
+        first = self._fragments + digit * (32 * 4 * vectors)
+        return [word for number in range(vectors) for word in (first + number * 32 * 4).load(4)]
+
+    def _multiplication(self, samples: Values, digits: Values, sums: Values, kind: str) -> Values:
+        line = (
+            f"mma.sync.aligned.m16n8k32.row.col.s32.u8.{kind}.s32 "
+            "{$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};"
+        )
+        constraints, arguments = "=r,=r,=r,=r" + ",r" * 10, [*samples, *digits, *sums]
+        return self._code.parts(self._code.assembly(line, constraints, arguments, _SUMS))
+
+    def _by_pixel(self, sums: list[Values]) -> Iterator[tuple[int, Any]]:
+        """Yield each pixel and its sum."""
+        for chain, own in zip(self._chains, sums, strict=True):
+            yield from zip(chain.pixels, own, strict=True)
+
+
+def digit_filter(shape: DigitShape) -> Any:
+    """Return the function that computes and stores a lane's results of 8 bit.
+
+    `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the byte of `tile` under
+    the warp's first result and the mask's first row, `stage` the one where the warp has `shape.stage_bytes` of its own; `digits` are
+    `fragments`, `unit` is what the top one counts; `row` and `sample` are those of the warp's first result, and a row of
+    the picture has `samples` samples. All lanes of a warp have to call it together.
+
+    Parameters
+    ----------
+    shape : DigitShape
+    """
+
+    def filter_(
+        code: CudaCode,
+        tile: Any,
+        at: Any,
+        lane: Any,
+        stage: Any,
+        fragments: Any,
+        digits: Any,
+        unit: Any,
+        offset: Any,
+        out: Any,
+        row: Any,
+        sample: Any,
+        samples: Any,
+    ) -> None:
+        at, lane, stage, digits, *place = (
+            code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
+        )
+        along, row_of_four = lane >> 2, lane & 3
+        across, below = along * shape.across, row_of_four * shape.tile_samples
+        shared = code.shared(tile)
+        first = shared + (at + (below + across))
+        sums = DigitSums(code, shape, first, code.pointer(fragments) + lane * 4, digits)
+        planes = [sums.packed(channel, unit, offset) for channel in range(shape.channels)]
+        words = interleaved_words(code, planes)
+        if shape.is_staged:
+            store_staged(code, out, place, shared + stage, lane, words, shape)
+        else:
+            row, sample, samples = place
+            stored = StoredSamples(code, words, WORD)
+            store_block(code, out, row + row_of_four, sample + across, samples, stored, shape, 1)
+
+    return device_function(types.void, filter_, digit_sums_in_turn(shape))

@@ -1,0 +1,83 @@
+"""Functions that kernels call: an emitter, compiled for the device, or run as it is."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+
+from engine.device.numba_cuda import SIMULATED, intrinsic
+from engine.variants.ir.cuda_code import CudaCode
+from engine.variants.ir.llvm import LlvmCode
+from engine.variants.ir.plain import PLAIN
+
+
+def device_function(
+    returns: Any, emit: Callable[..., Any], reference: Callable[..., Any] | None = None
+) -> Any:
+    """Return the function that a kernel calls for what an emitter makes; the simulator runs the emitter.
+
+    Parameters
+    ----------
+    returns : Numba type
+        Of the result: void, a number, or tuples of them.
+    emit : callable of (code, arguments ...) -> result
+        The emitter. `code` is `CudaCode` or `PlainCode`; arguments are values, lists of them for tuples, and
+        arrays.
+    reference : callable of (arguments ...), optional
+        Runs instead of the emitter in plain Python: where the threads of a warp do together what none can do
+        alone.
+
+    Returns
+    -------
+    callable
+        Its `py_func` runs the emitter in plain Python; `emit` and `returns` are those above.
+    """
+
+    def run(*arguments: Any) -> Any:
+        made = emit(PLAIN, *arguments)
+        return made if returns == types.void or not isinstance(made, list) else tuple(made)
+
+    plain: Any = reference or run
+    if SIMULATED:
+        function: Any = plain
+    else:
+        function = intrinsic(definition(returns, emit, CudaCode))
+    function.py_func, function.emit, function.returns = plain, emit, returns
+    return function
+
+
+def definition(returns: Any, emit: Callable[..., Any], backend: Callable[..., LlvmCode]) -> Any:
+    """Return an emitter as Numba's `intrinsic` takes it: a function of the arguments' types."""
+
+    def typed(typingctx: Any, *kinds: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            code = backend(context, builder)
+            values = [code.argument(kind, one) for kind, one in zip(signature.args, arguments, strict=True)]
+            return code.returned(emit(code, *values), signature.return_type)
+
+        return returns(*kinds), codegen
+
+    # Numba asks for the names of the arguments; the first one is its typing context.
+    typed.__name__, typed.__signature__ = emit.__name__, inspect.signature(emit)  # type: ignore[attr-defined]
+    return typed
+
+
+def opaque_constant(value: int) -> Any:
+    """Return the function `value()` of a number that the compiler does not know: it leaves a loop one."""
+    return device_function(types.int64, lambda code: code.opaque(value))
+
+
+def zero_accumulators(count: int) -> Any:
+    """Return the function `zeros()` of the sums before the first input row, which no result contains."""
+    return device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)
+
+
+def waiter(pending: int) -> Any:
+    """Return the function `wait()`: this thread's copies have arrived, but for `pending` groups."""
+    return device_function(types.void, lambda code: code.wait_for_groups(pending))
+
+
+def closer() -> Any:
+    """Return the function `close()`: it makes a group of the copies since the last one, or an empty one."""
+    return device_function(types.void, lambda code: code.close_group())

@@ -1,0 +1,195 @@
+"""The operations of `CudaCode` on Python's own numbers, for the simulator and the counting tests.
+
+A value is a number, an array is whatever can be indexed: the simulator's arrays, arrays that count their
+accesses.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from numba import types
+
+
+class PlainPointer:
+    """A place in an array, counted in elements as if its rows lay one after another.
+
+    Parameters
+    ----------
+    array : array or dict
+    at : int
+    pitch : int, optional
+        From one row of an array of two dimensions to the next; None: rows are as long as the array says.
+    """
+
+    __slots__ = ("array", "at", "pitch")
+
+    def __init__(self, array: Any, at: int = 0, pitch: int | None = None) -> None:
+        self.array, self.at, self.pitch = array, at, pitch
+
+    def __add__(self, elements: int) -> "PlainPointer":
+        return PlainPointer(self.array, self.at + elements, self.pitch)
+
+    def _index(self, at: int) -> Any:
+        shape: Any = getattr(self.array, "shape", ())
+        if len(shape) < 2:
+            return at
+        if len(shape) == 2:
+            return divmod(at, self.pitch or shape[1])
+        pixel, channel = divmod(at, shape[2])
+        return (*divmod(pixel, shape[1]), channel)
+
+    def load(self, count: int | None = None) -> Any:
+        """Return the element, or a list of `count` neighbours."""
+        if count is None:
+            return self.array[self._index(self.at)]
+        return [self.array[self._index(self.at + k)] for k in range(count)]
+
+    def store(self, values: Any) -> None:
+        """Store a value, or a list of neighbours."""
+        for k, value in enumerate(values if isinstance(values, (list, tuple)) else [values]):
+            self.array[self._index(self.at + k)] = value
+
+
+class _LoadedOnce:
+    """The weights of a call: the compiler loads each of them once, however often an emitter does."""
+
+    def __init__(self, array: Any) -> None:
+        self._array, self._loaded, self.shape = array, {}, array.shape  # type: ignore[var-annotated]
+
+    def __getitem__(self, index: tuple[int, int]) -> Any:
+        if index not in self._loaded:
+            self._loaded[index] = self._array[index]
+        return self._loaded[index]
+
+
+class PlainCode:
+    """Does the operations at once; what they are `CudaCode` says."""
+
+    has_words = False
+
+    def integer(self, number: int) -> int:
+        return number
+
+    def f32(self, number: float) -> Any:
+        return types.float32(number)
+
+    def pointer(self, array: Any) -> PlainPointer:
+        return PlainPointer(array)
+
+    shared = pointer
+
+    def shape(self, array: Any) -> tuple[int, ...]:
+        return array.shape
+
+    def weights(self, array: Any, count: int, pitch: int, first: int = 0) -> PlainPointer:
+        return PlainPointer(_LoadedOnce(array), 0, pitch)
+
+    def narrow(self, value: int) -> int:
+        return value
+
+    wide = unsigned = narrow
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        return a * b + c
+
+    def float32(self, value: Any) -> Any:
+        return types.float32(value)
+
+    byte = float32
+
+    def select(self, condition: bool, one: Any, other: Any) -> Any:
+        return one if condition else other
+
+    def smaller(self, value: Any, other: Any) -> Any:
+        return min(value, other)
+
+    def larger(self, value: Any, other: Any) -> Any:
+        return max(value, other)
+
+    def bit_length(self, value: int) -> int:
+        return int(value).bit_length()
+
+    def all_of(self, *conditions: bool) -> bool:
+        return all(conditions)
+
+    def negated(self, condition: bool) -> bool:
+        return not condition
+
+    def is_below(self, value: int, end: int) -> bool:
+        return 0 <= value < end
+
+    def odd_sign(self, value: int) -> int:
+        return -(value & 1)
+
+    def by_rule(self, rule: Callable[[int, int], int], index: int, length: int) -> int:
+        return rule(index, length)
+
+    def when(self, condition: bool, then: Callable[[], Any], otherwise: Any) -> Any:
+        if condition:
+            return then()
+        return otherwise() if callable(otherwise) else otherwise
+
+    def where(self, condition: bool | None) -> Iterator[None]:
+        if condition is None or condition:
+            yield
+
+    def loop(self, first: int, end: int, step: int = 1) -> Iterator[int]:
+        yield from range(first, end, step)
+
+    def repeat(self, rounds: int, carried: Any, body: Callable[[int, Any], Any]) -> Any:
+        for number in range(rounds):
+            carried = body(number, carried)
+        return carried
+
+    def opaque(self, number: int) -> int:
+        return number
+
+    def load_row(self, pointer: PlainPointer, count: int, at: int = 0) -> list[Any]:
+        return pointer.load(count)
+
+    def load_if(
+        self,
+        condition: bool | None,
+        pointer: PlainPointer,
+        count: int | None = None,
+        elsewhere: PlainPointer | None = None,
+    ) -> Any:
+        # What nobody needs is not counted as a load.
+        if condition is None or condition:
+            return pointer.load(count)
+        return 0 if count is None else [0] * count
+
+    def load_bytes(self, pointer: PlainPointer, words: int) -> list[Any]:
+        return [types.float32(value) for value in pointer.load(4 * words)]
+
+    def store_bytes(self, pointer: PlainPointer, value: Any, count: int) -> None:
+        pointer.store([value] * count)
+
+    def copy_ahead(
+        self,
+        target: PlainPointer,
+        source: PlainPointer,
+        count: int,
+        only_if: bool | None = None,
+        target_at: int = 0,
+        source_at: int = 0,
+    ) -> None:
+        if only_if is None or only_if:
+            (target + target_at).store((source + source_at).load(count))
+
+    def close_group(self) -> None:
+        """Do nothing: copies in plain Python have always arrived."""
+
+    def wait_for_groups(self, pending: int) -> None:
+        """Do nothing."""
+
+    def quantised(self, value: Any, itemsize: int) -> Any:
+        number = float(value)
+        if math.isnan(number):
+            return 0
+        # Python's round is half to even.
+        return round(min(max(number, 0.0), float((1 << 8 * itemsize) - 1)))
+
+
+PLAIN = PlainCode()

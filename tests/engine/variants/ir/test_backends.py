@@ -1,0 +1,126 @@
+"""The two backends of emitters: the same operations, and the same results."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import types
+
+from engine.device.numba_cuda import cuda, missing
+from engine.variants.ir.cuda_code import CudaCode
+from engine.variants.ir.device_function import device_function, opaque_constant
+from engine.variants.ir.plain import PLAIN, PlainCode
+from tests.engine.variants.on_processor import on_the_processor
+
+PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
+# Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a
+# reference implementation, or do not get there in plain Python.
+OF_CUDA_ALONE = {
+    "argument", "assembly", "is_at_least", "is_at_most", "low_byte", "packed_word", "part", "parts",
+    "returned", "signed_float32", "slot", "statement", "true", "value",
+}  # fmt: skip
+INT64 = types.int64
+
+
+def operations(backend: type) -> dict[str, list[str]]:
+    """Return the operations of a backend, each with the names of its arguments."""
+    public = ((name, member) for name, member in inspect.getmembers(backend) if not name.startswith("_"))
+    return {
+        name: [own for own in inspect.signature(member).parameters if own != "self"]
+        if callable(member)
+        else []
+        for name, member in public
+    }
+
+
+def test_that_the_backends_have_the_same_operations_with_the_same_arguments() -> None:
+    emitted, plain = operations(CudaCode), operations(PlainCode)
+    assert set(emitted) - set(plain) == OF_CUDA_ALONE
+    assert set(plain) <= set(emitted)
+    differing = {
+        name
+        for name, names in plain.items()
+        if len(names) != len([n for n in emitted[name] if n != "likely"])
+    }
+    assert not differing
+
+
+def arithmetic(code: Any, a: Any, b: Any) -> list[Any]:
+    quotient, rest = divmod(a, 7)
+    return [
+        a + b,
+        3 - a,
+        a * b - 1,
+        quotient,
+        rest,
+        (a | 8) & 13 ^ 1,
+        a << 2,
+        1 << (b & 3),
+        a >> 1,
+        code.larger(a, b),
+    ]
+
+
+def branches(code: Any, a: Any, b: Any) -> list[Any]:
+    chosen = code.when(a < b, lambda: [a, b + 1], lambda: [b, a + 2])
+    kept = code.when(code.all_of(a != b, code.negated(a < 3)), lambda: a * 10, b)
+    return [*chosen, kept, code.select(a >= b, a, -1), code.select(code.is_below(a - 5, 3), 1, b)]
+
+
+def loops(code: Any, a: Any, b: Any) -> list[Any]:
+    def round_of(number: Any, values: list[Any]) -> list[Any]:
+        total = values[0]
+        return [total + a + code.wide(number), [total]]
+
+    total, (last,) = code.repeat(5, [b, [a]], round_of)
+    return [total, last]
+
+
+@pytest.mark.parametrize(("emit", "count"), [(arithmetic, 10), (branches, 5), (loops, 2)])
+def test_that_numbers_branches_and_loops_are_the_same_in_both_backends(emit: Any, count: int) -> None:
+    function = device_function(types.UniTuple(INT64, count), emit)
+    run = on_the_processor(function)
+    for a, b in ((0, 0), (2, 9), (5, 1), (7, 7), (40, 3)):
+        assert run(a, b) == function.py_func(a, b)
+
+
+def test_that_memory_is_the_same_in_both_backends() -> None:
+    def spread(code: Any, array: Any, out: Any, first: Any) -> None:
+        source, target = code.pointer(array), code.pointer(out)
+        for row in code.loop(code.narrow(first), 6, 2):
+            for _ in code.where(row != 2):
+                (target + row * 4).store((source + row * 4).load(4))
+        (target + 3).store(code.load_row(source + 1, 3, 1)[2])
+
+    function = device_function(types.void, spread)
+    array = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    emitted, plain = np.zeros_like(array), np.zeros_like(array)
+    on_the_processor(function)(array, emitted, 0)
+    function.py_func(array, plain, 0)
+    wanted = np.zeros(24, np.float32)
+    wanted[[0, 1, 2, 3]] = [0, 1, 2, 3]
+    wanted[16:20] = [16, 17, 18, 19]
+    assert emitted.ravel().tolist() == plain.ravel().tolist() == wanted.tolist()
+
+
+def test_that_the_compiler_does_not_know_an_opaque_constant_and_plain_python_does() -> None:
+    assert [opaque_constant(value).py_func() for value in (1, 4)] == [1, 4]
+    assert PLAIN.opaque(4) == 4
+
+
+@pytest.mark.nvvm
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+def test_that_what_the_page_on_emission_says_is_so() -> None:
+    blocks = dict.fromkeys(("python", "ptx"), "")
+    for language, text in re.findall(r"```(\w+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        blocks[language] += text
+    names: dict[str, Any] = {}
+    exec(compile(blocks["python"], str(PAGE), "exec"), names)
+    signature = (types.float32, types.float32, types.float32[::1])
+    ptx, _ = cuda.compile_ptx(names["kernel"], signature, cc=(9, 0))
+    made = re.findall(r"^\s*((?:ld\.shared|fma)\S*)", ptx, re.MULTILINE)
+    assert made == blocks["ptx"].split()
+    assert sum(map(bool, PAGE.read_text(encoding="utf-8").splitlines())) <= 60

@@ -1,0 +1,80 @@
+"""Emitters compiled for this machine's processor: the code that kernels have, but for what only a GPU has."""
+
+import re
+from typing import Any
+
+from llvmlite import ir
+from numba import njit
+from numba.extending import intrinsic
+
+from engine.variants.ir.cuda_code import CudaCode
+from engine.variants.ir.device_function import definition
+from engine.variants.ir.llvm import ArrayArgument
+from engine.variants.ir.value import F32, I32, I64, Value
+
+
+class ProcessorCode(CudaCode):
+    """The operations as plain instructions: copies that nobody waits for, constant memory, PTX."""
+
+    def weights(self, array: ArrayArgument, count: int, pitch: int, first: int = 0) -> Value:
+        """Return the pointer to weights in an array that has them as constant memory would."""
+        return self.pointer(array) + first
+
+    def copy_ahead(
+        self,
+        target: Value,
+        source: Value,
+        count: int,
+        only_if: Value | None = None,
+        target_at: int = 0,
+        source_at: int = 0,
+    ) -> None:
+        """Copy with loads and stores; nothing where a device would refuse addresses that are not aligned."""
+        itemsize = 4 if target.llvm.type.pointee == F32 else 1
+        target, source = target + target_at, source + source_at
+        addresses = [self.value(self.builder.ptrtoint(one.llvm, I64)) for one in (target, source)]
+        past = (addresses[0] | addresses[1]) & (itemsize * count - 1)
+        condition = past == 0 if only_if is None else self.all_of(past == 0, only_if)
+        for _ in self.where(condition):
+            for k in range(count):
+                (target + k).store((source + k).load())
+
+    def close_group(self) -> None:
+        """Do nothing: copies have arrived."""
+
+    def load_bytes(self, pointer: Value, words: int) -> list[Value]:
+        """Load words and take their bytes with shifts."""
+        loaded = pointer.pointing_to(I32).load(words)
+        return [self.float32((word >> 8 * byte) & 255) for word in loaded for byte in range(4)]
+
+    def quantised(self, value: Value, itemsize: int) -> Value:
+        """Convert whole numbers that the type has."""
+        return self.value(self.builder.fptoui(value.llvm, ir.IntType(8 * itemsize)))
+
+    def packed_word(self, values: list[Value]) -> Value:
+        """Put whole numbers from 0 to 255 together."""
+        word = self.integer(0)
+        for k, value in enumerate(values):
+            word = word | (self.quantised(value, 1).zext(I32) << 8 * k)
+        return word
+
+    def statement(self, text: str, constraints: str, arguments: list[Value], result: Any = None) -> Any:
+        """Do nothing: one lane after another waits for none."""
+        assert text.startswith("bar.warp.sync")
+
+
+def on_the_processor(function: Any) -> Any:
+    """Return what a kernel calls as a function compiled for this machine."""
+    emitted = intrinsic(definition(function.returns, function.emit, ProcessorCode))
+    return njit(lambda *arguments: emitted(*arguments))
+
+
+class BytesOfWords:
+    """Stands in for `CudaCode` where words are lists of 4 things; a permutation takes some of two words' 8."""
+
+    def assembly(self, line: str, kinds: str, arguments: list[list[Any]], result: Any) -> list[Any]:
+        """Do what a `prmt` says."""
+        found = re.fullmatch(r"prmt\.b32 \$0, \$1, \$2, (\d+);", line)
+        assert found
+        both = arguments[0] + arguments[1]
+        return [both[int(found[1]) >> 4 * place & 7] for place in range(4)]
