@@ -1,4 +1,4 @@
-"""From what a person asks for to what the pipeline computes: problem, device, variant and block of a filtering."""
+"""From what a person asks for to what the pipeline computes: problem, device, variant and block."""
 
 from functools import cached_property
 
@@ -23,8 +23,8 @@ def as_samples(image: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     image : ndarray of shape (H, W) or (H, W, C)
-        uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
-        results are.
+        uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as
+        the results are.
 
     Returns
     -------
