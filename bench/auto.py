@@ -87,7 +87,7 @@ def compare(
     table = cost_table(machine.info.kind)
 
     def expected_us(known: Variant) -> float:
-        return table.time_us(known.key, problem, table.rates, known.repeats(mask))
+        return table.time_us(known, problem, table.rates, known.repeats_of(mask))
 
     most_us = within * expected_us(chosen)
     rivals = [

@@ -13,8 +13,8 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.costs import MANY, mask_side_of, repeated
 from engine.variants.auto.suitability import why_not
-from engine.variants.contract import Variant
-from engine.variants.digit_sums.weight_digits import digits_of
+from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.digit_sums import digit_sums
 from engine.variants.registry import VARIANTS
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
@@ -72,16 +72,16 @@ def mask_of(kind: str, side: int) -> Mask:
 def many_digits(side: int) -> Mask:
     """Return a random mask with whose weights `digit-sums` has its inner work done MANY times."""
     masks = (np.random.default_rng(seed).standard_normal((side, side)) for seed in count())
-    return next(mask for mask in map(Mask, masks) if digits_of(mask).count == MANY)
+    return next(mask for mask in map(Mask, masks) if digit_sums.VARIANT.repeats_of(mask) == MANY)
 
 
-def cost_rows(key: str) -> dict[str, str]:
+def cost_rows(known: Variant) -> dict[str, str]:
     """Return which rows a variant has in the table of costs, by the kind of mask: equal weights, where it takes them."""
-    if key == "digit-sums":
-        return {"one digit": key, "many digits": repeated(key)}
-    if key.startswith("low-rank"):
-        return {f"rank {key[-1]}": key}
-    return {"row" if key.startswith("row") else "box": key}
+    if known.repeats is not None:
+        return {"one digit": known.key, "many digits": repeated(known.key)}
+    if known.rank > 1:
+        return {f"rank {known.rank}": known.key}
+    return {"row" if known.masks is MaskClass.ONE_ROW else "box": known.key}
 
 
 def border_counts(known: Variant) -> bool:
@@ -136,8 +136,8 @@ def best_ms(
 def is_too_long(known: Variant, problem: Problem) -> bool:
     """Return whether a variant would hold everything up."""
     limit = TOO_LONG_MULTIPLY_ADDS.get(known.key, TOO_LONG_MULTIPLY_ADDS[known.device.value])
-    side = mask_side_of(known.key, problem)
-    per_result = 4 * side if "separable" in known.key or "low-rank" in known.key else side**2
-    if "box" in known.key or "fft" in known.key:
+    if known.grows_with is Growth.NOTHING:
         return False
+    side = mask_side_of(known, problem)
+    per_result = 4 * side if known.grows_with is Growth.SIDES else side**2
     return problem.samples * per_result > limit

@@ -1,7 +1,7 @@
 """A bank of masks in one launch beside the same masks one after another: time a filter, every result verified.
 
 python -m bench.bank [--side 2048] [--mask 5] [--banks 1,2,4,8,16,32] [--blocks 64x8,128x4] [--json FILE]
-python -m bench.bank --write FILE     writes the table of such a file into docs/variants.md
+python -m bench.bank --write FILE     writes the table of such a file into the page of implicit-gemm
 
 `implicit-gemm` applies the whole bank in one launch; `naive` and `tiled` are launched once a mask, with their default
 blocks, in one captured graph. Every result is compared with the float64 oracle before anything is timed: those of
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.document import VARIANTS_DOCUMENT, put
+from bench.document import DocumentTable, page_of, put
 from bench.spreads import summarised
 from engine.device.backend import Backend
 from engine.device.devices import backend
@@ -124,8 +124,8 @@ def describe(masks: int, result: RunResult) -> str:
     )
 
 
-def write(found: list[dict[str, Any]]) -> None:
-    """Put the time a filter, of each number of masks, into docs/variants.md."""
+def tables(found: list[dict[str, Any]]) -> list[DocumentTable]:
+    """Return the table of the time per mask, for each number of masks."""
     keys = list(dict.fromkeys(one["variant"] for one in found))
     rows: dict[int, dict[str, str]] = {}
     for one in found:
@@ -135,14 +135,14 @@ def write(found: list[dict[str, Any]]) -> None:
     problem = found[0]["problem"]
     lines = [
         f"A bank of 5 x 5 masks on {problem['width']} x {problem['height']} float32, "
-        f"{found[0]['environment']['device']}; kernel time a mask, microseconds (median); `implicit-gemm` takes all masks in "
-        "one launch, the others one after another:",
+        f"{found[0]['environment']['device']}; kernel time per mask, microseconds (median); `implicit-gemm` "
+        "applies all masks in one launch, the others apply one mask per launch:",
         "",
         f"| masks | {' | '.join(f'`{key}`' for key in keys)} |",
         f"|---|{'---|' * len(keys)}",
         *(f"| {masks} | {' | '.join(row.get(key, '') for key in keys)} |" for masks, row in rows.items()),
     ]
-    put(VARIANTS_DOCUMENT, f"`{implicit_gemm.VARIANT.key}`", "banks of masks", "bench.bank", lines)
+    return [DocumentTable(page_of(implicit_gemm.VARIANT.key), "banks of masks", lines)]
 
 
 def main() -> int:
@@ -157,10 +157,10 @@ def main() -> int:
         "--blocks", default="", help="blocks to try beside the default one, such as 64x8,128x4"
     )
     parser.add_argument("--json", type=Path, help="also write everything as JSON")
-    parser.add_argument("--write", type=Path, help="write the table of such a file into docs/variants.md")
+    parser.add_argument("--write", type=Path, help="write the table of such a file into docs/variants")
     arguments = parser.parse_args()
     if arguments.write:
-        write(json.loads(arguments.write.read_text(encoding="utf-8")))
+        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
         return 0
     found: list[dict[str, Any]] = []
     verified = True

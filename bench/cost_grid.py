@@ -31,7 +31,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants.auto.costs import CORE_MULTIPLY_ADDS_G_S, TABLE_PATH, Rates, cost_table, kind_of
-from engine.variants.digit_sums.weight_digits import MOST_CELLS
+from engine.variants.digit_sums.digit_sums import VARIANT as DIGIT_SUMS
 
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
 
@@ -88,12 +88,12 @@ def _measured_rows(
     """Return rows of times, one time a mask side, microseconds."""
     rows: dict[str, list[float | None]] = {}
     for (place, mask_side), kind in product(enumerate(MASK_SIDES), COST_KINDS):
-        if kind == "many digits" and (result != "uint8" or mask_side**2 > MOST_CELLS):
+        if kind == "many digits" and (result != "uint8" or mask_side**2 > DIGIT_SUMS.most_cells):
             continue
         mask = mask_of(kind, mask_side)
         problem = describe_problem(samples, mask, border, 0.0, result)
         for known in able(problem, mask, machine):
-            name = cost_rows(known.key).get(kind)
+            name = cost_rows(known).get(kind)
             is_asked = name is not None and (not only or known.key in only)
             if not is_asked or (border.has_ghost_cells and not border_counts(known)):
                 continue

@@ -1,38 +1,119 @@
-"""Tables that scripts write into documents: each between two markers, at the end of its section where there is none yet."""
+"""The tables of the documents, each between two markers and made from a file in bench/results.
 
-import re
+python -m bench.document      writes all of them anew; nothing in a document between such markers is typed by hand
+"""
+
+import json
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-VARIANTS_DOCUMENT = Path("docs/variants.md")
+PERFORMANCE = Path("docs/performance.md")
+ROW_LAYOUT = Path("docs/experiments/row-layout.md")
+VARIANT_PAGES = Path("docs/variants")
+RESULTS = Path("bench/results")
+LINE_LENGTH = 110
 
 
-def put(document: Path, heading: str, name: str, script: str, lines: list[str]) -> None:
-    """Write a table into the section of a document whose heading begins so.
+@dataclass(frozen=True)
+class DocumentTable:
+    """What stands between two markers of a document.
 
     Parameters
     ----------
     document : Path
-    heading : str
-        How the section's heading begins, without its #s.
     name : str
-        What the table is called in its markers; another one of that name in the section is replaced.
-    script : str
-        The module that writes it.
+        In the markers <!-- name --> and <!-- /name -->.
+    lines : list of str
+        Markdown.
+    """
+
+    document: Path
+    name: str
+    lines: list[str]
+
+
+def page_of(key: str) -> Path:
+    """Return the page in docs/variants that has the section of a variant.
+
+    Raises
+    ------
+    LookupError
+        No page has it.
+    """
+    for page in sorted(VARIANT_PAGES.glob("*.md")):
+        if f"\n## `{key}`\n" in page.read_text(encoding="utf-8"):
+            return page
+    raise LookupError(f"no page in {VARIANT_PAGES} has a section for `{key}`")
+
+
+def put(tables: Iterable[DocumentTable]) -> None:
+    """Write tables between their markers."""
+    for table in tables:
+        put_between(table.document, table.name, table.lines)
+
+
+def put_between(document: Path, name: str, lines: list[str]) -> None:
+    """Replace what stands between <!-- name --> and <!-- /name -->.
+
+    Parameters
+    ----------
+    document : Path
+    name : str
     lines : list of str
         Markdown.
 
     Raises
     ------
     LookupError
-        The document has no such section.
+        The document does not have both markers, once each and in that order.
     """
-    sections = re.split(r"(?m)^(?=#{2,3} )", document.read_text(encoding="utf-8"))
-    wanted = re.compile(rf"#{{2,3}} {re.escape(heading)}")
-    number = next((number for number, text in enumerate(sections) if wanted.match(text)), None)
-    if number is None:
-        raise LookupError(f"{document} has no section '{heading}'")
-    begin, end = f"<!-- {name}, written by python -m {script} -->", f"<!-- end of {name} -->"
-    before = rf"\n*<!-- {re.escape(name)}, written by .*?{re.escape(end)}\n*"
-    text = re.sub(before, "\n\n", sections[number], flags=re.DOTALL).rstrip()
-    sections[number] = "\n".join([text, "", begin, *lines, end, "", ""])
-    document.write_text("".join(sections).rstrip() + "\n", encoding="utf-8")
+    text = document.read_text(encoding="utf-8")
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, found, rest = text.partition(begin)
+    _, closed, after = rest.partition(end)
+    if not found or not closed or begin in rest or end in after:
+        raise LookupError(f"{document} needs one {begin} and one {end} after it")
+    text = "\n".join([f"{before}{begin}", "", *wrapped(lines), "", f"{end}{after}"])
+    document.write_text(text, encoding="utf-8")
+
+
+def wrapped(lines: Iterable[str]) -> list[str]:
+    """Return Markdown whose prose ends at `LINE_LENGTH`; rows of tables and links to pictures stay whole."""
+    found: list[str] = []
+    for line in lines:
+        if not line or line.startswith(("|", "![")):
+            found.append(line)
+        else:
+            indent = "  " if line.startswith("- ") else ""
+            found += textwrap.wrap(
+                line, LINE_LENGTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            )
+    return found
+
+
+def kept_tables() -> list[DocumentTable]:
+    """Return every table of the documents, made from the files in bench/results."""
+    from bench import bank, figures, large, pitch, window
+    from bench.peers.__main__ import document_tables as peers
+
+    makers: dict[str, Callable[[Any], list[DocumentTable]]] = {
+        "window-2-cores": window.tables,
+        "figures-h200": figures.tables,
+        "large-h200": large.tables,
+        "bank-h200": bank.tables,
+        "pitch-h200": pitch.tables,
+        "peers-gpu": peers,
+        "peers-cpu": peers,
+    }
+    return [
+        table
+        for name, tables in makers.items()
+        for table in tables(json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")))
+    ]
+
+
+if __name__ == "__main__":
+    put(kept_tables())

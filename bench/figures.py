@@ -1,4 +1,4 @@
-"""Figures of every CUDA variant and of every way to multiply matrices on one device, and their place in docs/variants.md.
+"""Figures of every CUDA variant and of every matrix product on one device, and their tables in the documents.
 
 python -m bench.figures --json bench/results/figures-DEVICE.json     measures (needs a CUDA device)
 python -m bench.figures --write bench/results/figures-DEVICE.json    writes them between the markers of each variant
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.document import VARIANTS_DOCUMENT, put
+from bench.document import PERFORMANCE, DocumentTable, page_of, put
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
@@ -129,8 +129,8 @@ def filter_table(data: dict[str, Any], key: str) -> list[str]:
         f"| | {' | '.join(shown)} |",
         f"|---|{'---|' * len(sides)}",
         *(f"| {row} | {cells(row, 'kernel_us', '.0f')} |" for row in rows),
-        f"| global loads a result (model) | {cells(name, 'loads_a_result', '.2f')} |",
-        f"| operations a global load, CGMA (model) | {cells(name, 'cgma', '.2f')} |",
+        f"| global loads per result (model) | {cells(name, 'loads_a_result', '.2f')} |",
+        f"| operations per global load, CGMA (model) | {cells(name, 'cgma', '.2f')} |",
     ]
 
 
@@ -151,7 +151,7 @@ def product_table(data: dict[str, Any], key: str) -> list[str]:
         f"|---|{'---|' * len(tiles)}",
         *(f"| {side} x {side}, us | {cells(side, 'kernel_us', '.0f')} |" for side in rows),
         *(f"| {side} x {side}, GFLOPS | {cells(side, 'gflops', '.0f')} |" for side in rows),
-        f"| operations a global load, CGMA (model) | {cells(first, 'cgma', '.2f')} |",
+        f"| operations per global load, CGMA (model) | {cells(first, 'cgma', '.2f')} |",
     ]
 
 
@@ -169,11 +169,41 @@ PARTS = {
 }
 
 
-def write(data: dict[str, Any]) -> None:
-    """Put each table into its variant's section."""
+def overview(data: dict[str, Any]) -> list[str]:
+    """Return the Markdown of all filter variants side by side, one row each."""
+    kinds = list(pictures_of(data))
+    heads = [f"{kind}: {side} x {side}" for kind in kinds for side in MASK_SIDES]
+    lines = [
+        f"{SIDE} x {SIDE}, zero border, each variant's default block, {data['device']}; kernel time, microseconds "
+        "(median). Each variant has the masks of its class: one row for `row-*` (1 x 3 to 1 x 15), equal weights for "
+        "`box`, rank 2 and 3 for `low-rank-*` (the smallest that they take), and a binomial mask for all others.",
+        "",
+        f"| | {' | '.join(heads)} |",
+        f"|---|{'---:|' * len(heads)}",
+    ]
+    for key, rows in data["variants"].items():
+        cells = [rows[kind][str(side)] for kind in kinds for side in MASK_SIDES]
+        times = [format(cell["kernel_us"], ".0f") if "kernel_us" in cell else "refused" for cell in cells]
+        lines.append(
+            f"| [`{key}`]({page_of(key).relative_to(PERFORMANCE.parent)}#{key}) | {' | '.join(times)} |"
+        )
+    return lines
+
+
+def pictures_of(data: dict[str, Any]) -> list[str]:
+    """Return the kinds of pictures that were measured."""
+    return list(next(iter(data["variants"].values())))
+
+
+def tables(data: dict[str, Any]) -> list[DocumentTable]:
+    """Return a table for each variant's section, and the overview."""
+    found = [DocumentTable(PERFORMANCE, "figures", overview(data))] if "variants" in data else []
     for name, part in PARTS.items():
-        for key in data.get(name, {}):
-            put(VARIANTS_DOCUMENT, f"`{key}`", f"figures of {key}", "bench.figures", part.table(data, key))
+        found += [
+            DocumentTable(page_of(key), f"figures of {key}", part.table(data, key))
+            for key in data.get(name, {})
+        ]
+    return found
 
 
 def main() -> None:
@@ -192,7 +222,7 @@ def main() -> None:
             data |= measured([part])
             arguments.json.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if arguments.write:
-        write(json.loads(arguments.write.read_text(encoding="utf-8")))
+        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 """Every variant on a large picture, float32 and 8-bit RGB: every pixel verified, kernel and end-to-end time.
 
 python -m bench.large [--side 4096] [--mask 5] [--json FILE]
+python -m bench.large --write FILE      writes the table of such a file into docs/performance.md
 """
 
 import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from bench.document import PERFORMANCE, DocumentTable, put
 from engine.device.devices import backend
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
@@ -63,15 +66,41 @@ def describe(result: RunResult) -> str:
     )
 
 
+def tables(found: dict[str, list[dict[str, Any]]]) -> list[DocumentTable]:
+    """Return the table of times and errors."""
+    problem = next(iter(found.values()))[0]["problem"]
+    rows, columns = problem["mask_shape"]
+    lines = [
+        f"{problem['width']} x {problem['height']}, {rows} x {columns} random mask, {problem['border']} border; "
+        "milliseconds (median):",
+        "",
+        "| picture | variant | device | kernel | end to end | verified pixels | largest error | rounding bound |",
+        "|---|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for name, results in found.items():
+        for one in results:
+            kernel, whole = (one["timing"][part]["median_ms"] for part in ("kernel", "end_to_end"))
+            proof = one["verification"]
+            lines.append(
+                f"| {name} | `{one['variant']}` | {one['environment']['device']} | {kernel:.4g} | {whole:.4g} "
+                f"| {proof['checked_pixels']:,} | {proof['max_error']:.2g} | {proof['bound']:.2g} |"
+            )
+    return [DocumentTable(PERFORMANCE, "large", lines)]
+
+
 def main() -> None:
-    """Measure both types and print."""
+    """Measure both types and print, or write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--side", type=int, default=4096)
     parser.add_argument("--mask", type=int, default=5)
     parser.add_argument("--json", type=Path, help="also write everything as JSON")
+    parser.add_argument("--write", type=Path, help="write the table of such a file into docs/performance.md")
     arguments = parser.parse_args()
+    if arguments.write:
+        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
+        return
     random = np.random.default_rng(0)
     side = arguments.side
     pictures = {

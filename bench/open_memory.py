@@ -1,10 +1,11 @@
 """How much memory opening a picture takes, each file in a process of its own.
 
-    python -m bench.open_memory [--size 12000x9000] [FILE ...]
+    python -m bench.open_memory [--size 12000x9000] [--window] [FILE ...]
 
-Without files one of every kind is made. The peak is counted from after a small picture of that kind was
-opened, so that the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with
-nothing counted out.
+Without files one of every kind is made. `--window` opens them as the window does, into shared memory; its levels
+for the screen stay, and are not counted. The peak is counted from after a small picture of that kind was opened,
+so that the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with nothing else
+counted out.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,7 @@ class Opening:
     decoded_bytes: int
     peak_bytes: int
     elapsed_s: float
+    cpu_s: float
     refusal: str = ""
 
     @property
@@ -72,6 +74,7 @@ def kinds() -> dict[str, Callable[[NDArray[np.uint8]], bytes]]:
         "jpeg-cmyk": lambda rgb: _pillow(rgb, "JPEG", "CMYK"),
         "jpeg-progressive": lambda rgb: _pillow(rgb, "JPEG", progressive=True),
         "bmp": lambda rgb: _pillow(rgb, "BMP"),
+        "bmp-bilevel": lambda rgb: _pillow(rgb[..., 0], "BMP", "1"),
         "gif": lambda rgb: _pillow(_palette(rgb), "GIF"),
         "webp": lambda rgb: _pillow(rgb, "WEBP", method=0),
         "webp-alpha": lambda rgb: _pillow(np.dstack([rgb, rgb[..., 0]]), "WEBP", method=0),
@@ -81,10 +84,14 @@ def kinds() -> dict[str, Callable[[NDArray[np.uint8]], bytes]]:
         "tiff-one-strip": lambda rgb: _tiff(
             rgb, photometric="rgb", compression="zlib", rowsperstrip=len(rgb)
         ),
+        "tiff-one-strip-lzw": lambda rgb: _tiff(
+            rgb, photometric="rgb", compression="lzw", predictor=True, rowsperstrip=len(rgb)
+        ),
         "tiff-planar-16": lambda rgb: _tiff(
             np.moveaxis(rgb, 2, 0).astype(np.uint16) * 257, photometric="rgb", planarconfig="separate"
         ),
         "tiff-float32": lambda rgb: _tiff(rgb.astype(np.float32), photometric="rgb"),
+        "tiff-float64": lambda rgb: _tiff(rgb[..., 0].astype(np.float64), photometric="minisblack"),
         "tiff-alpha": lambda rgb: _tiff(
             np.dstack([rgb, rgb[..., 0]]), photometric="rgb", extrasamples=["assocalpha"]
         ),
@@ -93,29 +100,68 @@ def kinds() -> dict[str, Callable[[NDArray[np.uint8]], bytes]]:
     }
 
 
-def opening(path: str | os.PathLike[str]) -> Opening:
-    """Open a file in a process of its own."""
-    command = [sys.executable, "-m", "bench.open_memory", "--child", os.fspath(path)]
+def openings(*paths: str | os.PathLike[str], way: str = "library") -> list[Opening]:
+    """Open files, one after another, in a process of their own.
+
+    Parameters
+    ----------
+    *paths : str or path-like
+    way : str
+        "library": `open_image` without limits; "filter": as `filter` does, with its limits; "window": as the
+        window does.
+    """
+    command = [sys.executable, "-m", "bench.open_memory", "--way", way, "--child", *map(os.fspath, paths)]
     done = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True)
-    return Opening(**json.loads(done.stdout))
+    return [Opening(**one) for one in json.loads(done.stdout)]
 
 
-def _opened_here(path: str) -> Opening:
+def _opened_here(paths: list[str], way: str) -> list[Opening]:
+    open_so = {"library": _in_library, "filter": _in_filter, "window": _in_window}[way]
     # What is imported at the first picture of a format does not count.
     with tempfile.TemporaryDirectory() as folder:
         for kind in ("png", "jpeg", "webp", "tiff", "tiff-deflate", "gif"):
             small = Path(folder) / kind
             small.write_bytes(kinds()[kind](photograph(64, 64)))
-            open_image(small)
+            open_so(os.fspath(small))
+    return [_opened(path, open_so) for path in paths]
+
+
+def _opened(path: str, open_so: Callable[[str], tuple[int, int]]) -> Opening:
     before = _reset_peak()
-    begin = time.perf_counter()
-    decoded_bytes, refusal = 0, ""
+    begin, cpu_begin = time.perf_counter(), time.process_time()
+    decoded_bytes, screen_bytes, refusal = 0, 0, ""
     try:
-        picture = open_image(path, max_bytes=2**40)
-        decoded_bytes = picture.pixels.nbytes + (0 if picture.alpha is None else picture.alpha.nbytes)
+        decoded_bytes, screen_bytes = open_so(path)
     except EngineError as error:
         refusal = error.why
-    return Opening(decoded_bytes, _peak_bytes() - before, time.perf_counter() - begin, refusal)
+    elapsed_s, cpu_s = time.perf_counter() - begin, time.process_time() - cpu_begin
+    return Opening(decoded_bytes, _peak_bytes() - before - screen_bytes, elapsed_s, cpu_s, refusal)
+
+
+def _in_library(path: str) -> tuple[int, int]:
+    picture = open_image(path, max_bytes=2**40)
+    return picture.pixels.nbytes + (0 if picture.alpha is None else picture.alpha.nbytes), 0
+
+
+def _in_filter(path: str) -> tuple[int, int]:
+    from engine.commands.filter_memory import WORK, work_bytes
+
+    defaults = argparse.Namespace(depth="keep", border="zero", variant="auto", result_type="float32")
+    picture = open_image(path, work_bytes=work_bytes(defaults, "out.png"), work=WORK)
+    return picture.pixels.nbytes + (0 if picture.alpha is None else picture.alpha.nbytes), 0
+
+
+def _in_window(path: str) -> tuple[int, int]:
+    from engine.host import shared
+    from engine.host.jobs import open_picture
+    from engine.host.protocol import OpenPicture
+
+    handle = open_picture(OpenPicture(path), lambda step: None)
+    arrays = [handle.pixels] + ([] if handle.alpha is None else [handle.alpha])
+    decoded_bytes = sum(shared.attach(array).nbytes for array in arrays)
+    screen_bytes = sum(shared.attach(level).nbytes for level in handle.screen.levels)
+    shared.unlink(handle.pixels.name)
+    return decoded_bytes, screen_bytes
 
 
 def _reset_peak() -> int:
@@ -183,17 +229,25 @@ def main() -> None:
     parser.add_argument("files", nargs="*")
     parser.add_argument("--size", default="12000x9000", help="columns x rows of the files that are made")
     parser.add_argument("--kinds", default=",".join(kinds()), help="which are made")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--way", default="library", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--window",
+        dest="way",
+        action="store_const",
+        const="window",
+        default="library",
+        help="open as it does",
+    )
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.child is not None:
-        one = _opened_here(options.child)
-        print(json.dumps({name: getattr(one, name) for name in Opening.__dataclass_fields__}))
+    if options.child:
+        print(json.dumps([asdict(one) for one in _opened_here(options.files, options.way)]))
         return
     print(
         f"{'file':<24}{'file MB':>9}{'decoded MB':>12}{'peak MB':>9}{'ratio':>7}{'s':>7}  within 1.5 x + 100 MB"
     )
     for path in options.files:
-        _print_row(path, path)
+        _print_row(path, path, options.way)
     if options.files:
         return
     width, height = map(int, options.size.split("x"))
@@ -202,11 +256,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, kind)
             Path(path).write_bytes(kinds()[kind](rgb))
-            _print_row(kind, path)
+            _print_row(kind, path, options.way)
 
 
-def _print_row(name: str, path: str) -> None:
-    one = opening(path)
+def _print_row(name: str, path: str, way: str) -> None:
+    (one,) = openings(path, way=way)
     ratio = f"{one.peak_bytes / one.decoded_bytes:.2f}" if one.decoded_bytes else "-"
     megabytes = [f"{count / 1e6:.0f}" for count in (os.path.getsize(path), one.decoded_bytes, one.peak_bytes)]
     verdict = f"refused: {one.refusal}" if one.refusal else "yes" if one.is_within else "NO"

@@ -1,7 +1,7 @@
 """Pitched beside packed rows: every 2-D CUDA variant on widths that are no multiple of anything, samples interleaved.
 
 python -m bench.pitch [--sizes 1001,2001,3001,4001] [--mask 5] [--rounds 40] [--device cuda:0] [--json FILE]
-python -m bench.pitch --write FILE     writes the tables of such a file into docs/variants.md
+python -m bench.pitch --write FILE     writes the tables of such a file into docs/experiments/row-layout.md
 
 For each variant, size and type the same filter is made ready twice, once on rows that begin on 128-byte boundaries and
 once on dense rows. The pitched result is compared with the float64 oracle (in part where it is large), the packed one
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.document import VARIANTS_DOCUMENT, put
+from bench.document import ROW_LAYOUT, DocumentTable, put
 from bench.representative import mask_for
 from bench.spreads import spread_summary
 from engine.device.backend import Backend, Buffers, LaunchClock
@@ -34,7 +34,7 @@ from engine.run.filtering import refuse_unsuitable
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS
 
 # Of the oracle: some 0.2 s a case, and there are about a hundred.
@@ -116,7 +116,7 @@ def measured(machine: Backend, sides: list[int], mask_side: int, rounds: int) ->
     two_d = [
         v
         for v in VARIANTS
-        if v.device is DeviceKind.CUDA and not v.key.startswith("row") and not v.uint8_only
+        if v.device is DeviceKind.CUDA and v.masks is not MaskClass.ONE_ROW and not v.uint8_only
     ]
     print(f"{'size':>6} {'type':14}{'variant':16}{'pitched us':>12}{'packed us':>12}{'packed/pitched':>16}")
     for side in sides:
@@ -170,11 +170,11 @@ def table(data: dict[str, Any], side: int) -> list[str]:
     ]
 
 
-def write(data: dict[str, Any]) -> None:
-    """Put the tables of the smallest and of the largest pictures into docs/variants.md."""
+def tables(data: dict[str, Any]) -> list[DocumentTable]:
+    """Return the tables of the smallest and of the largest pictures."""
     sides = [cell["side"] for cell in data["cells"]]
     lines = [*table(data, min(sides)), "", *table(data, max(sides))]
-    put(VARIANTS_DOCUMENT, "Rows in memory", "pitched and packed rows", "bench.pitch", lines)
+    return [DocumentTable(ROW_LAYOUT, "pitched and packed rows", lines)]
 
 
 def main() -> int:
@@ -187,10 +187,10 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--json", type=Path, help="for example bench/results/pitch-h200.json")
-    parser.add_argument("--write", type=Path, help="write the tables of such a file into docs/variants.md")
+    parser.add_argument("--write", type=Path, help="write the tables of such a file into docs/experiments")
     arguments = parser.parse_args()
     if arguments.write:
-        write(json.loads(arguments.write.read_text(encoding="utf-8")))
+        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
         return 0
     try:
         machine = backend(arguments.device)

@@ -14,17 +14,18 @@ import xml.etree.ElementTree as Tree
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.document import put_between
+
 TOOLS = {
     "memcheck": "no access outside an array, none misaligned, nothing leaked by a fault",
-    "racecheck": "no two threads of a block meet at a shared cell without a barrier between them",
-    "initcheck": "nothing is read from global memory that nobody has written",
-    "synccheck": "every thread of a block meets every barrier",
+    "racecheck": "no two threads of a block access one shared cell without a barrier between them",
+    "initcheck": "no global memory is read before it is written",
+    "synccheck": "every thread of a block reaches every barrier",
 }
 TESTS = {
     "tests/gpu": "every variant, every case",
     "tests/gpu, times": "the tests that measure time, with nothing beside them",
 }
-BEGIN, END = "<!-- written by python -m bench.proof -->", "<!-- end of what bench.proof wrote -->"
 
 
 @dataclass(frozen=True)
@@ -104,15 +105,13 @@ def run_sanitizer(tool: str) -> tuple[Outcome, list[str]]:
     return Outcome(tool, sentence, passed), launched
 
 
-def document(outcomes: list[Outcome], launched: list[str], facts: list[tuple[str, str]]) -> str:
-    """Return the Markdown between the markers."""
+def document(outcomes: list[Outcome], launched: list[str], facts: list[tuple[str, str]]) -> list[str]:
+    """Return the Markdown between the markers, line by line."""
     rows = [
         f"| `{o.name}` | {(TESTS | TOOLS)[o.name]} | {o.sentence} | {'yes' if o.passed else 'NO'} |"
         for o in outcomes
     ]
-    lines = [
-        BEGIN,
-        "",
+    return [
         "| check | what it shows | outcome | passed |",
         "|---|---|---|---|",
         *rows,
@@ -124,10 +123,7 @@ def document(outcomes: list[Outcome], launched: list[str], facts: list[tuple[str
         "Launched under each tool, every result compared with the float64 oracle:",
         "",
         *(f"- {line}" for line in launched),
-        "",
-        END,
     ]
-    return "\n".join(lines)
 
 
 def main() -> int:
@@ -148,10 +144,8 @@ def main() -> int:
         outcomes.append(outcome)
         print(f"{tool}: {outcome.sentence}", flush=True)
     text = Path("docs/proof.md").read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    arguments.out.write_text(
-        before + document(outcomes, launched, versions(arguments.commit)) + after, encoding="utf-8"
-    )
+    arguments.out.write_text(text, encoding="utf-8")
+    put_between(arguments.out, "proof", document(outcomes, launched, versions(arguments.commit)))
     return 0 if all(outcome.passed for outcome in outcomes) else 1
 
 

@@ -7,7 +7,6 @@ import numpy as np
 
 from bench.auto_grid import mask_of
 from engine.device.devices import backend
-from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.filtering import filter_job
@@ -15,7 +14,7 @@ from engine.run.measure import measure
 from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import as_samples, describe_problem
 from engine.variants.auto.planner import Choice
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as variant_named
 
@@ -35,15 +34,13 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     products for the variants of these, a larger random one where few cells are refused.
     """
     name = f"binomial {rows} x {columns}"
-    if variant.key.endswith("box"):
+    if variant.masks is MaskClass.EQUAL_WEIGHTS:
         return Mask(np.full((rows, columns), 1 / (rows * columns)), name=f"box {rows} x {columns}")
-    if variant.key.startswith("row"):
+    if variant.masks is MaskClass.ONE_ROW:
         return Mask(binomial(columns)[np.newaxis], name=f"binomial 1 x {columns}")
-    if variant.key.startswith("low-rank"):
-        terms = int(variant.key[-1])
-        return mask_of(f"rank {terms}", max(rows, columns, 3 * terms))
-    if variant.key == "split-float16":
-        return mask_of("random", max(rows, columns, 9))
+    if variant.rounds_weights:
+        kind = f"rank {variant.rank}" if variant.rank else "random"
+        return mask_of(kind, max(rows, columns, variant.least_side + 2))
     return Mask(np.outer(binomial(rows), binomial(columns)), name=name)
 
 
@@ -51,21 +48,20 @@ def launch_each_filter() -> None:
     """Filter small pictures by every CUDA variant, and by the kernels that some take for other pictures and masks."""
     random = np.random.default_rng(7)
     colours, grey = random.integers(0, 256, (97, 131, 3), np.uint8), random.random((67, 61), np.float32)
-    for variant in (known for known in VARIANTS if known.device is DeviceKind.CUDA and not known.library):
+    for variant in (known for known in VARIANTS if known.has_kernels):
         mask = mask_for(variant, 5, 7)
         if variant.uint8_only:
             launched(variant, mask, colours, "constant", cval=7.0, result_dtype="uint8")
-        elif variant.key == "split-float16":
-            # Groups that are split, and some that are not.
-            strange = random.standard_normal((97, 131)).astype(np.float32)
-            strange[40, 50] = np.nan
-            launched(variant, mask_of("random", 15), strange, "mirror")
-            launched(variant, mask, grey, "constant", cval=0.5)
         else:
-            launched(variant, mask, colours, "mirror")
+            if "uint8" in variant.picture_types:
+                launched(variant, mask, colours, "mirror")
             launched(variant, mask, grey, "constant", cval=0.5)
         if variant.integer_output:
             launched(variant, mask_for(variant, 5, 5), colours, "wrap", result_dtype="uint8")
+    # Groups that are split, and some that are not.
+    strange = random.standard_normal((97, 131)).astype(np.float32)
+    strange[40, 50] = np.nan
+    launched(variant_named("split-float16"), mask_of("random", 15), strange, "mirror")
     fused = variant_named("separable-fused")
     launched(fused, mask_for(fused, 35, 3), colours, "reflect")
     # Only where there is work for all multiprocessors does a block take several steps.

@@ -1,6 +1,7 @@
 """How smooth the window stays, and how soon an edit of the mask is seen. The real window and the real engine.
 
 python -m bench.window [--json FILE]
+python -m bench.window --write FILE     writes the table of such a file into docs/performance.md
 """
 
 import argparse
@@ -11,9 +12,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer
 from PySide6.QtWidgets import QWidget
+
+from bench.document import PERFORMANCE, DocumentTable, put
 
 EDITS = 40
 PICTURE = (1080, 1920, 3)
@@ -162,13 +166,33 @@ def settle(seconds: float) -> None:
     wait_until(lambda: time.perf_counter() >= until)
 
 
+def tables(found: dict[str, Any]) -> list[DocumentTable]:
+    """Return the table of the edits and of the timer's gaps."""
+    edit = found["edit_to_pixels_ms"]
+    lines = [
+        "| what | median | p80 | longest |",
+        "|---|---:|---:|---:|",
+        f"| mask edit to pixels, 1920 x 1080 RGB, 5 x 5, {len(edit['all'])} edits "
+        f"| {edit['median']:.1f} ms | {edit['p80']:.1f} ms | {edit['max']:.1f} ms |",
+    ]
+    for phase, gap in found["timer_gap_ms"].items():
+        lines.append(
+            f"| gaps of a {TICK_MS} ms timer during: {phase} | {gap['median']:.1f} ms | | {gap['max']:.1f} ms |"
+        )
+    return [DocumentTable(PERFORMANCE, "window", lines)]
+
+
 def main() -> None:
-    """Measure and print."""
+    """Measure and print, or write."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--json", type=Path, help="also write everything as JSON")
+    parser.add_argument("--write", type=Path, help="write the table of such a file into docs/performance.md")
     arguments = parser.parse_args()
+    if arguments.write:
+        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
+        return
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as folder:
         # A fresh cache of compiled code: the run has to compile while the timer ticks.

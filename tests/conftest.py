@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("gpu")
             if without_gpu:
                 item.add_marker(without_gpu)
-    order = ("tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")
+    order = ("tests/architecture", "tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")
     items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
 
 

@@ -59,7 +59,7 @@ def make_result(
     **fields: object,
 ) -> RunResult:
     """Return a verified run; `fields` replace whatever they name."""
-    cpu = variant.startswith("cpu")
+    cpu = variant in {"cpu-serial", "cpu-parallel", "cpu-separable", "cpu-box", "cpu-fft"}
     settled: dict[str, object] = {
         "timing": make_timing(kernel_ms, cuda=not cpu),
         "verification": PROVED,

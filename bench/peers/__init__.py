@@ -8,6 +8,6 @@
     pipe.py               the other end of that process
     oracle.py             float64 results of a cell, and the comparison
     measure.py            prepare, verify, sample A B C A B C ...
-    summary.py            medians, limits, ratios; tables.py, plot.py and marked.py write them down
+    summary.py            medians, limits, ratios; tables.py and plot.py write them down
     history.py            one line a run, and what fell since
 """

@@ -16,11 +16,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from bench.document import PERFORMANCE, DocumentTable, put
 from bench.peers.cells import Cell
 from bench.peers.grid import Table, tables_of
 from bench.peers.history import append, line_of
 from bench.peers.machine import describe, gpu_state
-from bench.peers.marked import put_between
 from bench.peers.measure import Measurement, Plan
 from bench.peers.plot import svg_of
 from bench.peers.session import add_arguments, opened
@@ -29,7 +29,6 @@ from engine.device.versions import commit
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 
-DOCUMENT = Path("docs/performance.md")
 PICTURES = Path("docs/pictures")
 RESULTS = Path("bench/results")
 
@@ -117,6 +116,13 @@ def as_text(run: dict[str, Any]) -> str:
     return f'{head[:-2]},\n "cells": {{\n{cells}\n }}\n}}\n'
 
 
+def document_tables(run: dict[str, Any]) -> list[DocumentTable]:
+    """Return what docs/performance.md says of a run."""
+    kind = run["device_kind"]
+    lines = document_lines(run, f"pictures/peers-{kind}-main.svg")
+    return [DocumentTable(PERFORMANCE, f"peers:{kind}", lines)]
+
+
 def write(run: dict[str, Any]) -> None:
     """Put a run's tables into docs/performance.md and its plots into docs/pictures."""
     kind = run["device_kind"]
@@ -124,7 +130,7 @@ def write(run: dict[str, Any]) -> None:
     for name, table in plots.items():
         if name in ("main", "gaussian"):
             atomic_write(PICTURES / f"peers-{kind}-{name}.svg", svg_of(run, table))
-    put_between(DOCUMENT, f"peers:{kind}", document_lines(run, f"pictures/peers-{kind}-main.svg"))
+    put(document_tables(run))
 
 
 def remember(run: dict[str, Any]) -> None:

@@ -122,7 +122,16 @@ def _calls(entries: Iterable[dict[str, Any]]) -> list[str]:
     if chosen:
         said = ", ".join(f"`{key}` in {count}" for key, count in chosen.items())
         lines.append(f"- `auto` chose {said} cells.")
-    return lines + [f"- `{name}`: {'; '.join(dict.fromkeys(texts))}" for name, texts in notes.items()]
+    return lines + [f"- `{name}`: {'; '.join(_joined(texts))}" for name, texts in notes.items()]
+
+
+def _joined(notes: Iterable[str]) -> list[str]:
+    """Return notes without repetition: calls that differ in their names alone share one sentence."""
+    names: dict[str, list[str]] = {}
+    for note in dict.fromkeys(notes):
+        name, _, rest = note.partition(", ")
+        names.setdefault(rest, []).append(name)
+    return [f"{', '.join(found)}{', ' if rest else ''}{rest}" for rest, found in names.items()]
 
 
 def _about(run: dict[str, Any]) -> list[str]:
@@ -130,20 +139,20 @@ def _about(run: dict[str, Any]) -> list[str]:
     machine = run["machine"]
     lines = [
         f"Measured {run['date']} on {machine['device']}, commit {run['commit'] or 'unknown'}"
-        f"{', --quick' if run['grid'] == 'quick' else ''}: {unit}, medians; p20 to p80 beside them where they "
+        f"{', --quick' if run['grid'] == 'quick' else ''}: {unit}, medians; p20 to p80 in parentheses where they "
         f"are more than {QUIET:.0%} apart. "
         + (
             "Device events around many runs in one graph."
             if run["device_kind"] == "gpu"
-            else f"{machine['threads']} threads for everybody that has threads."
+            else f"{machine['threads']} threads for every library that has threads."
         ),
         "",
-        "- every time belongs to a result that was compared with the float64 oracle: float32 within the rounding bound, 8 bit "
-        "within one step (ours equal, rounded half to even, or within half a step and that bound where weights round); Pillow "
-        "leaves the border as it is, so it is compared without; "
-        "`npp border` replicates it, and is compared with that",
-        "- `reached` is the share of the limit that the best of ours reaches, `lead` how many times faster `auto` is than the "
-        "fastest peer",
+        "- Every time belongs to a result that was compared with the float64 oracle: float32 within the rounding bound, 8 bit "
+        "within one step (ours: equal, rounded half to even, or within half a step and that bound where weights round). "
+        "Pillow leaves the border unfiltered, so it is compared without the border. "
+        "`npp border` replicates the border, and is compared with that.",
+        "- `reached` is the share of the limit that our fastest variant reaches; `lead` is how many times faster `auto` is "
+        "than the fastest peer.",
     ]
     lines += [f"- {text}" for text in machine["facts"]]
     for key, about in run["libraries"].items():
@@ -154,9 +163,7 @@ def _about(run: dict[str, Any]) -> list[str]:
     lines += _calls(run["cells"].values())
     worst = [found for entry in run["cells"].values() if (found := behind_best(entry)) is not None]
     if worst:
-        lines.append(
-            f"- `auto` beside the best of our variants here: at most {max(worst):.2f} times its time."
-        )
+        lines.append(f"- `auto` takes at most {max(worst):.2f} times the time of our fastest variant.")
     behind = [
         f"{key} ({name} is {1 / ratio:.2f} times faster)"
         for key, entry in run["cells"].items()

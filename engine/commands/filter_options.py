@@ -10,6 +10,7 @@ from engine.commands.finishing import DEPTHS, channels_to_filter
 from engine.commands.variant_keys import key_of_filter
 from engine.errors import BadValue
 from engine.geometry.block import Block
+from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES
@@ -18,6 +19,8 @@ from engine.image.save import DEFAULT_QUALITY, takes_quality
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import RESULT_TYPES
+
+TAKING_VALUE = " or ".join(border for border in Border if border.takes_value)
 
 
 def add_filter_options(parser: Parser) -> None:
@@ -61,9 +64,15 @@ def add_filter_options(parser: Parser) -> None:
         "--border",
         default="zero",
         metavar="zero",
-        help="cells outside: zero, constant, replicate, reflect, mirror or wrap",
+        help=f"cells outside: {', '.join(Border)}",
     )
-    add("--cval", type=number("--cval"), default=0.0, metavar="0", help="their value with --border constant")
+    add(
+        "--cval",
+        type=number("--cval"),
+        default=0.0,
+        metavar="0",
+        help=f"their value with --border {TAKING_VALUE}",
+    )
     add(
         "--anchor",
         type=cell("--anchor"),
@@ -161,8 +170,8 @@ def unused_options(options: argparse.Namespace, picture: Picture, request: Reque
     """Return a sentence for each option that changed nothing."""
     notes = []
     key = request.choice.variant.key
-    if options.cval != 0.0 and options.border != "constant":
-        notes.append(f"--cval was not used: it is for --border constant, not {options.border}.")
+    if options.cval != 0.0 and not request.problem.border.takes_value:
+        notes.append(f"--cval was not used: it is for --border {TAKING_VALUE}, not {options.border}.")
     if options.alpha == "filter" and picture.alpha is None:
         notes.append("--alpha was not used: the picture has no alpha.")
     if options.block is not None and not request.choice.variant.uses_block:

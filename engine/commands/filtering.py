@@ -57,7 +57,8 @@ def run(arguments: list[str]) -> int:
 
 def _filter_file(options: argparse.Namespace) -> None:
     check_place(options.output)
-    check_other_file(options.output, options.input)
+    if not options.overwrite:
+        check_other_file(options.output, options.input)
     mask = mask_of(options)
     picture = open_image(
         options.input, max_bytes=options.max_bytes, work_bytes=work_bytes(options, options.output), work=WORK
@@ -98,6 +99,11 @@ def _parser() -> Parser:
         "output",
         metavar="OUT",
         help="file to write: .png, .jpg, .tif or .webp; it appears whole or not at all",
+    )
+    add(
+        "--overwrite",
+        action="store_true",
+        help="let OUT be IN itself: the result replaces the picture (another OUT that is there is always replaced)",
     )
     add_filter_options(parser)
     return parser

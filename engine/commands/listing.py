@@ -1,10 +1,14 @@
 """`devices`, `variants` and `masks`: what there is."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.commands.arguments import Parser
 from engine.commands.output import say, say_json, table
+
+if TYPE_CHECKING:
+    from engine.variants.contract import Variant
+    from engine.variants.matmul.contract import MatmulVariant
 
 VERSION = 1
 
@@ -46,20 +50,29 @@ def run_variants(arguments: list[str]) -> int:
     from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
 
     if options.json:
-        entries = [
-            {
-                "key": variant.key,
-                "title": variant.title,
-                "device": variant.device.value,
-                "idea": variant.idea,
+        filters = [
+            _entry("filtering", variant)
+            | {
                 "remark": variant.remark,
                 "quantises": variant.integer_output,
                 "uses_block": variant.uses_block,
                 "default_block": asdict(variant.default_block) if variant.uses_block else None,
+                "masks": variant.masks.value,
             }
             for variant in VARIANTS
         ]
-        say_json(_document("variants", entries))
+        # Scripts read the same keys of every entry.
+        none_of_these = {"remark": "", "quantises": False, "uses_block": False, "default_block": None}
+        products = [
+            _entry("product", known)
+            | none_of_these
+            | {
+                "uses_tile": known.uses_block,
+                "default_tile": known.default_tile if known.uses_block else None,
+            }
+            for known in MATMUL_VARIANTS
+        ]
+        say_json(_document("variants", [*filters, *products]))
         return 0
     rows = [
         (v.key, v.device.value, str(v.default_block) if v.uses_block else "-", v.title, v.idea)
@@ -107,6 +120,17 @@ def run_masks(arguments: list[str]) -> int:
     rows = [(p.key, f"{p.mask.rows} x {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()]
     say(table(("key", "size", "group", "title", "what it teaches"), rows))
     return 0
+
+
+def _entry(task: str, known: "Variant | MatmulVariant") -> dict[str, Any]:
+    """Return what every entry of `variants --json` says, whatever its task."""
+    return {
+        "key": known.key,
+        "task": task,
+        "title": known.title,
+        "device": known.device.value,
+        "idea": known.idea,
+    }
 
 
 def _document(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def _divergence() -> CourseTable:
 
 
 def _stages() -> CourseTable:
-    later = "The network, pooling and streams come later; the convolutions are measured in the next table."
+    later = "The network and pooling come later; the convolutions are measured in the next table."
     rows = tuple((*named(name), missing(later, printed)) for name, printed in PRINTED_STAGES)
     return CourseTable(
         CNN.tables[2],

@@ -83,7 +83,7 @@ class CpuCodeCache(NullCache):
 
     def _key(self, signature: Any, target_context: Any) -> str:
         processor = target_context.codegen().magic_tuple()
-        return json.dumps([*self._name, str(signature), processor, *_compilers()])
+        return json.dumps([*self._name, str(signature), processor, *_compilers()], allow_nan=False)
 
 
 @functools.cache

@@ -5,49 +5,56 @@ from functools import lru_cache
 from typing import Any
 
 from engine.device.numba_cuda import cuda
-from engine.geometry import border as borders
-from engine.geometry.border import Border
+from engine.geometry.border import Border, IndexRule
 
 from numba import njit  # isort: skip  (numba_cuda says first where compiled code is kept)
 
-_ghost = njit(nogil=True, inline="always")(borders.ghost)
-_replicate = njit(nogil=True, inline="always")(borders.replicate)
-_reflect = njit(nogil=True, inline="always")(borders.reflect)
-_mirror = njit(nogil=True, inline="always")(borders.mirror)
-_wrap = njit(nogil=True, inline="always")(borders.wrap)
 
-_CODES = {
-    Border.ZERO: 0,
-    Border.CONSTANT: 0,
-    Border.REPLICATE: 1,
-    Border.REFLECT: 2,
-    Border.MIRROR: 3,
-    Border.WRAP: 4,
-}
+def cpu_rules() -> tuple[IndexRule, ...]:
+    """Return the rules of all borders, each one once, in the order of their codes."""
+    return tuple(dict.fromkeys(border.rule for border in Border))
 
 
 def cpu_code(border: Border) -> int:
     """Return the number by which compiled CPU code knows a border."""
-    return _CODES[border]
+    return cpu_rules().index(border.rule)
 
 
-@njit(nogil=True)
-def source_index(index: int, length: int, code: int) -> int:
-    """Return the index inside 0 .. length - 1 whose value stands at `index`, or -1 for a ghost cell.
+def chosen_by_code(rules: tuple[IndexRule, ...]) -> Callable[[int, int, int], int]:
+    """Return the compiled choice among rules by a code.
 
     A run-time choice, so that one compilation serves every border and can be kept on disk.
     """
-    if 0 <= index < length:
-        return index
-    if code == 0:
-        return _ghost(index, length)
-    if code == 1:
-        return _replicate(index, length)
-    if code == 2:
-        return _reflect(index, length)
-    if code == 3:
-        return _mirror(index, length)
-    return _wrap(index, length)
+    # A chain of comparisons, the last rule first: each one is compiled with what comes after it.
+    after: Any = None
+    for code, rule in reversed(list(enumerate(rules))):
+        after = _link(code, njit(nogil=True, inline="always")(rule), after)
+    chain = after
+
+    @njit(nogil=True)
+    def source_index(index: int, length: int, code: int) -> int:
+        if 0 <= index < length:
+            return index
+        return chain(index, length, code)
+
+    return source_index
+
+
+def _link(own_code: int, rule: Any, after: Any) -> Any:
+    if after is None:
+        return njit(nogil=True, inline="always")(lambda index, length, code: rule(index, length))
+
+    @njit(nogil=True, inline="always")
+    def link(index: int, length: int, code: int) -> int:
+        if code == own_code:
+            return rule(index, length)
+        return after(index, length, code)
+
+    return link
+
+
+source_index = chosen_by_code(cpu_rules())
+"""Returns the index inside 0 .. length - 1 whose value stands at `index`, or -1 for a ghost cell: (index, length, code)."""
 
 
 @lru_cache

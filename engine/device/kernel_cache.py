@@ -42,7 +42,7 @@ class KeptKernel:
 
     def packed(self) -> bytes:
         """Return it as the bytes of one file."""
-        facts = json.dumps([self.entry_name, self.is_cooperative]).encode()
+        facts = json.dumps([self.entry_name, self.is_cooperative], allow_nan=False).encode()
         return facts + b"\n" + self.cubin
 
     @classmethod
@@ -153,7 +153,9 @@ class KernelCache:
         # What is linked to a kernel comes from its factory too, and has no text that means the same in the next process.
         options = {name: str(value) for name, value in self._options.items() if name != "link"}
         device = tuple(cuda.get_current_device().compute_capability)
-        return json.dumps([*self._identity, str(signature), options, device, *_compilers()], sort_keys=True)
+        return json.dumps(
+            [*self._identity, str(signature), options, device, *_compilers()], sort_keys=True, allow_nan=False
+        )
 
 
 @functools.cache

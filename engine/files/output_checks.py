@@ -61,5 +61,7 @@ def check_other_file(output: str, source: str) -> None:
         is_same = False
     if is_same:
         raise BadValue(
-            f"{output} is the picture itself", "its result would replace it", "Give the result another name."
+            f"{output} is the picture itself",
+            "its result would replace it",
+            "Give the result another name, or --overwrite to lose the picture.",
         )

@@ -3,7 +3,8 @@
 Each border is one index rule: a plain function `rule(index, length)` that maps a row or column outside
 0 .. length - 1 to the one inside whose value stands there, or to -1 for a ghost cell, whose value is a constant.
 The oracle calls the rules as they are; CPU and CUDA variants compile these very functions, so a border means the
-same everywhere, also where the mask is larger than the picture. No Numba in here.
+same everywhere, also where the mask is larger than the picture. A new border is one entry of `Border` and one such function:
+all else asks the entry. No Numba in here.
 
 Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is long is rare, and
 a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of two loops, one a direction, a
@@ -23,55 +24,14 @@ wrap       c d | a b c d | a b    grid-wrap           BORDER_WRAP               
 =========  =====================  ==================  ==========================  =================
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from engine.errors import UnknownName
 
 IndexRule = Callable[[int, int], int]
-
-
-class Border(StrEnum):
-    """The policies for ghost cells, by the names that files and the command line use."""
-
-    ZERO = "zero"
-    CONSTANT = "constant"
-    REPLICATE = "replicate"
-    REFLECT = "reflect"
-    MIRROR = "mirror"
-    WRAP = "wrap"
-
-    @property
-    def rule(self) -> IndexRule:
-        """The index rule of this border."""
-        return _RULES[self]
-
-    @property
-    def has_ghost_cells(self) -> bool:
-        """Whether cells outside have a value of their own instead of one of the picture's."""
-        return self in (Border.ZERO, Border.CONSTANT)
-
-    @property
-    def sentence(self) -> str:
-        """What the border does, in words for people."""
-        return _SENTENCES[self]
-
-    @classmethod
-    def named(cls, name: "str | Border") -> "Border":
-        """Return the border of that name.
-
-        Raises
-        ------
-        UnknownName
-            No border is called so; the remedy lists those that exist, and says which of them another library's name means.
-        """
-        try:
-            return cls(name)
-        except ValueError:
-            known = ", ".join(border.value for border in cls)
-            raise UnknownName(
-                f"border '{name}'", "no border is called that", f"{_hint(name)}Choose one of {known}."
-            ) from None
 
 
 def ghost(index: int, length: int) -> int:
@@ -113,6 +73,117 @@ def wrap(index: int, length: int) -> int:
     return index
 
 
+@dataclass(frozen=True, slots=True)
+class BorderEntry:
+    """What makes a border.
+
+    Parameters
+    ----------
+    name : str
+        By which files and the command line know it.
+    rule : callable of (index, length) -> int
+        Its index rule.
+    sentence : str
+        What it does, in words for people.
+    takes_value : bool
+        Whether the person chooses the value of its ghost cells; else that is 0.
+    elsewhere : mapping of str to tuple of str
+        What other libraries call it, in lower case: those names that none of ours is spelt like. (NumPy's reflect is mirror
+        here, and nobody can see that it is meant.)
+    """
+
+    name: str
+    rule: IndexRule
+    sentence: str
+    takes_value: bool = False
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Border(StrEnum):
+    """The policies for ghost cells, by the names that files and the command line use.
+
+    Attributes
+    ----------
+    rule, sentence, takes_value, elsewhere
+        As of `BorderEntry`.
+    """
+
+    _value_: str
+    rule: IndexRule
+    sentence: str
+    takes_value: bool
+    elsewhere: Mapping[str, tuple[str, ...]]
+
+    def __new__(cls, entry: Any) -> "Border":
+        """Return the member that a `BorderEntry` makes."""
+        # Any: type checkers take `Border("wrap")`, which looks a member up, for a call of this.
+        member = str.__new__(cls, entry.name)
+        member._value_ = entry.name
+        member.rule, member.sentence = entry.rule, entry.sentence
+        member.takes_value, member.elsewhere = entry.takes_value, entry.elsewhere
+        return member
+
+    ZERO = BorderEntry(
+        "zero",
+        ghost,
+        "Cells outside the picture count as 0; edges darken under a blur.",
+        elsewhere={"PyTorch": ("zeros",)},
+    )
+    CONSTANT = BorderEntry(
+        "constant",
+        ghost,
+        "Cells outside the picture have one value that you choose.",
+        takes_value=True,
+        elsewhere={"SciPy": ("grid-constant",), "OpenCV": ("border_constant",)},
+    )
+    REPLICATE = BorderEntry(
+        "replicate",
+        replicate,
+        "Cells outside repeat the nearest cell of the picture.",
+        elsewhere={"SciPy": ("nearest",), "OpenCV": ("border_replicate",), "NumPy": ("edge",)},
+    )
+    REFLECT = BorderEntry(
+        "reflect",
+        reflect,
+        "The picture is reflected at its edge; the last cell appears twice (b a | a b).",
+        elsewhere={"SciPy": ("grid-mirror",), "OpenCV": ("border_reflect",), "NumPy": ("symmetric",)},
+    )
+    MIRROR = BorderEntry(
+        "mirror",
+        mirror,
+        "The picture is reflected at the centre of its last cell, which appears once (c b | a b).",
+        elsewhere={"OpenCV": ("border_reflect_101", "border_reflect101", "border_default")},
+    )
+    WRAP = BorderEntry(
+        "wrap",
+        wrap,
+        "The picture repeats without end, as on a torus.",
+        elsewhere={"SciPy": ("grid-wrap",), "OpenCV": ("border_wrap",), "PyTorch": ("circular",)},
+    )
+
+    @property
+    def has_ghost_cells(self) -> bool:
+        """Whether cells outside have a value of their own instead of one of the picture's."""
+        return self.rule(-1, 1) < 0
+
+    @classmethod
+    def named(cls, name: "str | Border") -> "Border":
+        """Return the border of that name.
+
+        Raises
+        ------
+        UnknownName
+            No border is called so; the remedy lists those that exist, and says which of them another library's name means.
+        """
+        try:
+            return cls(name)
+        except ValueError:
+            known = ", ".join(border.value for border in cls)
+            raise UnknownName(
+                f"border '{name}'", "no border is called that", f"{_hint(name)}Choose one of {known}."
+            ) from None
+
+
 def _hint(name: object) -> str:
     """Return a sentence on what another library's name for a border is here; empty where none is called so."""
     if not isinstance(name, str):
@@ -120,45 +191,8 @@ def _hint(name: object) -> str:
     word = name.strip().lower().removeprefix("cv2.")
     if word in list(Border):
         return f"Did you mean {word}? "
-    if word not in _ELSEWHERE:
-        return ""
-    library, border = _ELSEWHERE[word]
-    return f"What {library} calls {name.strip()} is {border} here. "
-
-
-# Others' names that none of ours is spelt like. NumPy's reflect is mirror here, and nobody can see that it is meant.
-_ELSEWHERE: dict[str, tuple[str, Border]] = {
-    "nearest": ("SciPy", Border.REPLICATE),
-    "grid-constant": ("SciPy", Border.CONSTANT),
-    "grid-mirror": ("SciPy", Border.REFLECT),
-    "grid-wrap": ("SciPy", Border.WRAP),
-    "border_constant": ("OpenCV", Border.CONSTANT),
-    "border_replicate": ("OpenCV", Border.REPLICATE),
-    "border_reflect": ("OpenCV", Border.REFLECT),
-    "border_reflect_101": ("OpenCV", Border.MIRROR),
-    "border_reflect101": ("OpenCV", Border.MIRROR),
-    "border_default": ("OpenCV", Border.MIRROR),
-    "border_wrap": ("OpenCV", Border.WRAP),
-    "edge": ("NumPy", Border.REPLICATE),
-    "symmetric": ("NumPy", Border.REFLECT),
-    "zeros": ("PyTorch", Border.ZERO),
-    "circular": ("PyTorch", Border.WRAP),
-}
-
-_RULES: dict[Border, IndexRule] = {
-    Border.ZERO: ghost,
-    Border.CONSTANT: ghost,
-    Border.REPLICATE: replicate,
-    Border.REFLECT: reflect,
-    Border.MIRROR: mirror,
-    Border.WRAP: wrap,
-}
-
-_SENTENCES: dict[Border, str] = {
-    Border.ZERO: "Cells outside the picture count as 0; edges darken under a blur.",
-    Border.CONSTANT: "Cells outside the picture have one value that you choose.",
-    Border.REPLICATE: "Cells outside repeat the nearest cell of the picture.",
-    Border.REFLECT: "The picture is reflected at its edge; the last cell appears twice (b a | a b).",
-    Border.MIRROR: "The picture is reflected at the centre of its last cell, which appears once (c b | a b).",
-    Border.WRAP: "The picture repeats without end, as on a torus.",
-}
+    for border in Border:
+        for library, names in border.elsewhere.items():
+            if word in names:
+                return f"What {library} calls {name.strip()} is {border} here. "
+    return ""

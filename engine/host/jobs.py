@@ -1,5 +1,6 @@
 """What the host does for each request. Called on: the main thread of the host process, one job at a time."""
 
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -33,10 +34,11 @@ from engine.host.protocol import (
     VariantInfo,
 )
 from engine.host.shared_array import SharedArray
+from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
-from engine.image.samples import open_sample
+from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.run.device_choice import device_for
 from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
@@ -61,36 +63,30 @@ def ready() -> Ready:
 def open_picture(request: OpenPicture, report: Report) -> PictureHandle:
     """Open a file or a sample into shared memory, with its levels for the screen."""
     report(Progress("opening the picture", 0.0, 10.0))
-    picture = open_sample(request.sample) if request.sample else open_image(request.path)
-    pixels = picture.pixels if picture.pixels.ndim == 3 else picture.pixels[:, :, np.newaxis]
-    height, width, _ = pixels.shape
-    arrays = [(pixels.shape, pixels.dtype.name)]
-    if picture.alpha is not None:
-        arrays.append((picture.alpha.shape, picture.alpha.dtype.name))
-    levels = level_shapes(height, width)
-    blocks = shared.create(*arrays, *((shape, "uint8") for shape in levels))
-    pixel_block, *others = blocks
-    alpha_block = others.pop(0) if picture.alpha is not None else None
-    shared.attach(pixel_block)[...] = pixels
-    if alpha_block is not None:
-        shared.attach(alpha_block)[...] = picture.alpha
-    render(
-        shared.attach(pixel_block),
-        [shared.attach(level) for level in others],
-        full_scale(pixels.dtype),
-        alpha=None if alpha_block is None else shared.attach(alpha_block),
-    )
-    return PictureHandle(
-        pixels=pixel_block,
-        alpha=alpha_block,
-        screen=ScreenLevels(tuple(others), opaque=alpha_block is None),
-        title=Path(picture.source).name if picture.source else request.sample,
-        description=picture.title(),
-        path=str(Path(request.path).resolve()) if request.path else "",
-        sample=request.sample,
-        notes=tuple(picture.notes),
-        icc_profile=picture.icc_profile,
-    )
+    with _SharedPicture() as place:
+        picture = open_image(
+            sample_path(request.sample) if request.sample else request.path,
+            work_bytes=_opening_bytes,
+            work="showing",
+            allocate=place.allocate,
+        )
+        return PictureHandle(
+            pixels=place.pixel_block,
+            alpha=place.alpha_block,
+            screen=place.rendered(),
+            title=Path(picture.source).name if picture.source else request.sample,
+            description=picture.title(),
+            path=str(Path(request.path).resolve()) if request.path else "",
+            sample=request.sample,
+            notes=tuple(picture.notes),
+            icc_profile=picture.icc_profile,
+            metadata=picture.metadata,
+        )
+
+
+def _opening_bytes(form: Form) -> int:
+    """Return the memory of a picture with its levels for the screen, bytes."""
+    return form.decoded_bytes + sum(math.prod(shape) for shape in level_shapes(*form.plane_shape))
 
 
 def preview(request: Preview, report: Report) -> Filtered:
@@ -149,8 +145,10 @@ def save_result(request: SaveResult, report: Report) -> Saved:
     report(Progress("saving", 0.0, 10.0 + 1e-7 * _size_of(request)))
     if request.values is not None and request.picture.path:
         check_other_file(request.path, request.picture.path)
-    alpha = None if request.picture.alpha is None else shared.attach(request.picture.alpha)
-    picture = Picture(_one_plane(request.picture.pixels), alpha, request.picture.icc_profile)
+    opened = request.picture
+    picture = Picture(
+        _one_plane(opened.pixels), _attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
+    )
     lost: tuple[str, ...] = ()
     if request.values is not None:
         target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
@@ -201,13 +199,13 @@ class _ResolvedJob:
 
     def filtered(self, place: "_SharedResult", begin: float) -> Filtered:
         """Return the reply for a result, with its levels for the screen."""
-        alpha = self._asked.picture.alpha
+        alpha = _attached(self._asked.picture.alpha)
         render(
             place.values,
             [shared.attach(level) for level in place.level_blocks],
             full_scale(self.job.operands.samples.dtype),
             self._asked.range_mode,
-            None if alpha is None else shared.attach(alpha),
+            alpha,
         )
         place.handed_over = True
         return Filtered(
@@ -218,6 +216,43 @@ class _ResolvedJob:
             elapsed_ms=(time.perf_counter() - begin) * 1e3,
             chosen_because=self.job.chosen_because,
         )
+
+
+class _SharedPicture:
+    """Shared memory that a picture is decoded into, with its levels; taken back if opening fails."""
+
+    alpha_block: SharedArray | None = None
+    _name = ""
+
+    def allocate(self, form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Return arrays for the pixels and the alpha of an upright picture."""
+        alpha = [(form.plane_shape, form.dtype.name)] if form.has_alpha else []
+        levels = [(shape, "uint8") for shape in level_shapes(*form.plane_shape)]
+        self.pixel_block, *others = shared.create(
+            ((*form.plane_shape, form.channels), form.dtype.name), *alpha, *levels
+        )
+        self._name = self.pixel_block.name
+        self.alpha_block = others.pop(0) if form.has_alpha else None
+        self.level_blocks = tuple(others)
+        return _one_plane(self.pixel_block), _attached(self.alpha_block)
+
+    def rendered(self) -> ScreenLevels:
+        """Return the levels, made of the decoded picture."""
+        pixels = shared.attach(self.pixel_block)
+        levels = [shared.attach(level) for level in self.level_blocks]
+        render(pixels, levels, full_scale(pixels.dtype), alpha=_attached(self.alpha_block))
+        return ScreenLevels(self.level_blocks, opaque=self.alpha_block is None)
+
+    def __enter__(self) -> "_SharedPicture":
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None and self._name:
+            shared.recycle(self._name)
+
+
+def _attached(array: SharedArray | None) -> NDArray[Any] | None:
+    return None if array is None else shared.attach(array)
 
 
 class _SharedResult:

@@ -52,6 +52,8 @@ class PictureHandle:
     notes : tuple of str
         Sentences for the person (damage, NaN, further pages).
     icc_profile : bytes, optional
+    metadata : tuple of str
+        What the file holds beside this and a saved picture will not: "EXIF data", "resolution (DPI)".
     """
 
     pixels: SharedArray
@@ -63,6 +65,7 @@ class PictureHandle:
     sample: str = ""
     notes: tuple[str, ...] = ()
     icc_profile: bytes | None = None
+    metadata: tuple[str, ...] = ()
 
     @property
     def height(self) -> int:

@@ -1,6 +1,7 @@
 """The decoded picture while it grows: every decoder puts its rows here, and they come to lie upright."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,9 @@ from numpy.typing import NDArray
 from engine.image.form import Form
 from engine.image.orientation import as_stored, is_turned
 from engine.image.scratch import Scratch, bands
+
+Allocate = Callable[[Form], tuple[NDArray[Any], NDArray[Any] | None]]
+"""Gives the arrays of an upright picture: (H, W) or (H, W, 3), and (H, W) for its alpha, C contiguous."""
 
 
 class Canvas:
@@ -20,6 +24,8 @@ class Canvas:
         As the file stores the picture.
     orientation : int
         EXIF orientation, 1 to 8; any other number counts as 1.
+    allocate : callable of (Form), optional
+        Gives the arrays to decode into; asked once, with the form of the upright picture.
 
     Attributes
     ----------
@@ -28,18 +34,13 @@ class Canvas:
     alpha : ndarray of shape (H, W) or None
     """
 
-    def __init__(self, form: Form, orientation: int = 1) -> None:
+    def __init__(self, form: Form, orientation: int = 1, allocate: Allocate | None = None) -> None:
         self._form = form
         turned = is_turned(orientation)
-        height, width = (form.width, form.height) if turned else (form.height, form.width)
-        colour = (height, width) if form.channels == 1 else (height, width, form.channels)
-        # Bands of a turned picture are columns: with NumPy's huge pages the first of them would take all its
-        # memory.
-        self.pixels = Scratch(colour, form.dtype).array if turned else np.empty(colour, form.dtype)
-        self.alpha: NDArray[Any] | None = None
-        if form.has_alpha:
-            of_alpha = (height, width)
-            self.alpha = Scratch(of_alpha, form.dtype).array if turned else np.empty(of_alpha, form.dtype)
+        upright = replace(form, height=form.width, width=form.height) if turned else form
+        if allocate is None:
+            allocate = _small_pages if turned else _arrays
+        self.pixels, self.alpha = allocate(upright)
         self._pixels = as_stored(self.pixels, orientation)
         self._alpha = None if self.alpha is None else as_stored(self.alpha, orientation)
         self._is_plain = self.alpha is None and self._pixels.flags.c_contiguous
@@ -79,3 +80,14 @@ class Canvas:
         for rows in bands(form.height, form.decoded_bytes // form.height):
             self.put_samples(rows, scratch.array[rows])
             scratch.give_back(scratch.array[rows])
+
+
+def _arrays(form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    alpha = np.empty(form.plane_shape, form.dtype) if form.has_alpha else None
+    return np.empty(form.colour_shape, form.dtype), alpha
+
+
+def _small_pages(form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    # Bands of a turned picture are columns: with NumPy's huge pages the first would take all its memory.
+    alpha = Scratch(form.plane_shape, form.dtype).array if form.has_alpha else None
+    return Scratch(form.colour_shape, form.dtype).array, alpha

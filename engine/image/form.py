@@ -28,6 +28,16 @@ class Form:
     dtype: np.dtype[Any]
 
     @property
+    def plane_shape(self) -> tuple[int, int]:
+        """Shape of one channel, and of the alpha."""
+        return self.height, self.width
+
+    @property
+    def colour_shape(self) -> tuple[int, ...]:
+        """Shape of the pixels without alpha: grey has no third side."""
+        return self.plane_shape if self.channels == 1 else (*self.plane_shape, self.channels)
+
+    @property
     def pixel_count(self) -> int:
         """Rows times columns."""
         return self.height * self.width

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, Budget, bytes_text
+from engine.image.canvas import Allocate
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused, told_in_words
 from engine.image.form import Form
@@ -39,6 +40,7 @@ def open_image(
     max_bytes: int = DEFAULT_MAX_BYTES,
     work_bytes: Callable[[Form], int] | None = None,
     work: str = "working with",
+    allocate: Allocate | None = None,
 ) -> Picture:
     """Open a PNG, JPEG, TIFF, BMP, WebP or GIF file as a picture.
 
@@ -57,6 +59,9 @@ def open_image(
         The most memory that what is to be done with the picture takes, bytes; held to the same limit at once.
     work : str
         What that is, in words before the picture's size ("filtering and saving").
+    allocate : callable of (Form), optional
+        Gives the arrays that the picture is decoded into, pixels and alpha (None without), after all checks
+        of its header; they become those of the picture. Asked once, with the form of the upright picture.
 
     Returns
     -------
@@ -77,7 +82,7 @@ def open_image(
             file.seek(0)
         with told_in_words(name, format_name):
             budget = Budget(max_bytes, work_bytes, work)
-            return _picture(_read(file, format_name, budget), Path(path), format_name)
+            return _picture(_read(file, format_name, budget, allocate), Path(path), format_name)
 
 
 def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
@@ -106,15 +111,15 @@ def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
         raise Refused("it is not a possible path", "Check the name and the folder.") from error
 
 
-def _read(file: BinaryIO, format_name: str, budget: Budget) -> Decoded:
-    readers: dict[str, Callable[[BinaryIO, Budget], Decoded]] = {
+def _read(file: BinaryIO, format_name: str, budget: Budget, allocate: Allocate | None) -> Decoded:
+    readers: dict[str, Callable[[BinaryIO, Budget, Allocate | None], Decoded]] = {
         "PNG": read_png,
         "TIFF": read_tiff,
         "WebP": read_webp,
     }
     if format_name in readers:
-        return readers[format_name](file, budget)
-    return read_with_pillow(file, format_name, budget)
+        return readers[format_name](file, budget, allocate)
+    return read_with_pillow(file, format_name, budget, allocate)
 
 
 def _picture(decoded: Decoded, path: Path, format_name: str) -> Picture:

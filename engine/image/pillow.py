@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 import numpy as np
 
 from engine.image.budget import Budget
-from engine.image.canvas import Canvas
+from engine.image.canvas import Allocate, Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused, not_supported
 from engine.image.form import Form
@@ -44,7 +44,9 @@ _MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 _limit_lock = threading.Lock()
 
 
-def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decoded:
+def read_with_pillow(
+    file: BinaryIO, format_name: str, budget: Budget, allocate: Allocate | None = None
+) -> Decoded:
     """Decode a JPEG, BMP or GIF, or an animation; of several frames the first.
 
     Parameters
@@ -54,6 +56,8 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
     format_name : str
         "JPEG", "BMP", "WebP" or "GIF".
     budget : Budget
+    allocate : callable of (Form), optional
+        As of `Canvas`.
 
     Raises
     ------
@@ -90,7 +94,7 @@ def read_with_pillow(file: BinaryIO, format_name: str, budget: Budget) -> Decode
             )
         if expected is not None and expected != _checksum(scratch):
             raise Refused("its data stops before its last row: the file was cut short or is damaged")
-        canvas = Canvas(form, _orientation(image))
+        canvas = Canvas(form, _orientation(image), allocate)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
             part = image._new(image.im.crop((0, rows.start, width, rows.stop)))

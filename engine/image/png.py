@@ -13,7 +13,7 @@ from typing import BinaryIO
 import numpy as np
 
 from engine.image.budget import Budget
-from engine.image.canvas import Canvas
+from engine.image.canvas import Allocate, Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
@@ -86,7 +86,7 @@ class _Chunks:
     texts: list[bytes] = field(default_factory=list)
 
 
-def read_png(file: BinaryIO, budget: Budget) -> Decoded:
+def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8.
 
     Parameters
@@ -94,6 +94,8 @@ def read_png(file: BinaryIO, budget: Budget) -> Decoded:
     file : binary file
         At its start.
     budget : Budget
+    allocate : callable of (Form), optional
+        As of `Canvas`.
 
     Raises
     ------
@@ -113,7 +115,7 @@ def read_png(file: BinaryIO, budget: Budget) -> Decoded:
     extras = chunks.extras
     orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts)
     form = _form(header, has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
-    canvas = Canvas(form, orientation)
+    canvas = Canvas(form, orientation, allocate)
     if is_cut:
         decode_in_bands(file, head, chunks.pixels, extras.get(b"tRNS"), form, header.stored_channels, canvas)
     else:

@@ -1,4 +1,4 @@
-"""TIFF: tifffile reads the tags and the pixels (with imagecodecs), `tiff_pixels` makes them a picture.
+"""TIFF: tifffile reads the tags, `tiff_rows` the samples (with imagecodecs), `tiff_pixels` makes them a picture.
 
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
 """
@@ -6,20 +6,19 @@ Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decode
 import logging
 import math
 import os
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.budget import Budget
-from engine.image.canvas import Canvas
+from engine.image.canvas import Allocate, Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.metadata import named_metadata
 from engine.image.orientation import EXIF_ORIENTATION_TAG
-from engine.image.scratch import Scratch, bands
 from engine.image.tiff_pixels import to_picture_arrays
+from engine.image.tiff_rows import bytes_beside, sample_bands
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
@@ -33,11 +32,8 @@ _INCHES = {2: 1.0, 3: 2.54}
 # becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
 
-# Strips and tiles are read that many bytes at a time (tifffile: 256 MB).
-_READ_BYTES = 16 * 2**20
 
-
-def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
+def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode the first page of a TIFF or BigTIFF.
 
     Parameters
@@ -45,6 +41,8 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
     file : binary file
         At its start.
     budget : Budget
+    allocate : callable of (Form), optional
+        As of `Canvas`.
 
     Raises
     ------
@@ -72,11 +70,11 @@ def read_tiff(file: BinaryIO, budget: Budget) -> Decoded:
         )
         budget.check(samples_form)
         form = _form(page)
-        budget.check(form, max(0, samples_form.decoded_bytes - form.decoded_bytes) + _segment_bytes(page))
+        budget.check(form, bytes_beside(page, form.decoded_bytes))
         notes = list(_check_segments(page, file_bytes))
-        canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)))
+        canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
         # Bands may tell the same of the picture again.
-        notes += dict.fromkeys(_fill(canvas, page))
+        notes += dict.fromkeys(_fill(canvas, page, file))
         notes += _page_notes(tiff)
         profile = page.tags.valueof(_ICC_PROFILE_TAG)
         metadata = named_metadata(exif=_EXIF_TAG in page.tags, dpi=_dpi(page))
@@ -117,35 +115,13 @@ def _form(page: "TiffPage") -> Form:
     )
 
 
-def _segment_bytes(page: "TiffPage") -> int:
-    """Bytes of a strip or tile, compressed and decoded: it is decoded whole, then copied to its place."""
-    if page.is_contiguous:
-        return 0
-    rows, columns = (
-        (page.tilelength, page.tilewidth) if page.is_tiled else (page.rowsperstrip, page.imagewidth)
-    )
-    rows = min(rows, page.imagelength) if not page.is_tiled else rows
-    samples = page.samplesperpixel if page.planarconfig == 1 else 1
-    return rows * columns * samples * np.dtype(page.dtype).itemsize + max(page.databytecounts, default=0)
-
-
-def _fill(canvas: Canvas, page: "TiffPage") -> list[str]:
+def _fill(canvas: Canvas, page: "TiffPage", file: BinaryIO) -> list[str]:
     """Decode a page onto a canvas; return what was changed on the way."""
-    # (planes, 1, rows, columns, samples): one of planes and samples is 1.
-    scratch = Scratch(page.shaped, np.dtype(page.dtype))
-    image = page.asarray(squeeze=False, out=scratch.array, buffersize=_READ_BYTES)
-    if image.shape != page.shaped:
-        raise Refused(f"it decodes to shape {image.shape}, its tags promised {page.shaped}")
     notes: list[str] = []
-    height, width = image.shape[2:4]
-    for rows in bands(height, image.nbytes // height):
-        part: NDArray[Any] = image[:, 0, rows]
-        samples = np.moveaxis(part, 0, -2).reshape(rows.stop - rows.start, width, -1)
+    for rows, samples in sample_bands(page, file):
         pixels, alpha, told = to_picture_arrays(samples, page)
         canvas.put(rows, pixels, alpha)
         notes += told
-        for plane in part:
-            scratch.give_back(plane)
     return notes
 
 

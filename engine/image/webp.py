@@ -10,7 +10,7 @@ from typing import BinaryIO
 import numpy as np
 
 from engine.image.budget import Budget
-from engine.image.canvas import Canvas
+from engine.image.canvas import Allocate, Canvas
 from engine.image.decoded import Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
@@ -19,9 +19,10 @@ from engine.image.pillow import read_with_pillow
 
 _ALPHA_FLAG, _ANIMATION_FLAG = 0x10, 0x02
 
-# libwebp holds all pixels of a lossless picture, 4 bytes each. Animations: two canvases, Pillow's copy and
-# its image.
-_LOSSLESS_BYTES, _ANIMATION_BYTES = 4, 16
+# What is held beside the picture, bytes a pixel. libwebp: all pixels of a lossless picture; of the alpha of a
+# lossy one its plane, and where that is compressed as a lossless picture, which it is then. Animations: two
+# canvases, Pillow's copy and its image.
+_LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +33,12 @@ class _Facts:
     height: int
     has_alpha: bool
     is_animation: bool
-    is_lossless: bool
+    bytes_beside: int
     fewest_bytes: int
     metadata: dict[bytes, bytes]
 
 
-def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
+def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a WebP; of an animation the first frame.
 
     Parameters
@@ -45,6 +46,8 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     file : binary file
         At its start.
     budget : Budget
+    allocate : callable of (Form), optional
+        As of `Canvas`.
 
     Raises
     ------
@@ -54,8 +57,7 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     facts = _facts(file)
     form = Form(facts.height, facts.width, 3, facts.has_alpha, np.dtype(np.uint8))
     file_bytes = file.seek(0, 2)
-    per_pixel = _ANIMATION_BYTES if facts.is_animation else _LOSSLESS_BYTES if facts.is_lossless else 0
-    budget.check(form, form.pixel_count * per_pixel + file_bytes)
+    budget.check(form, form.pixel_count * facts.bytes_beside + file_bytes)
     if file_bytes < facts.fewest_bytes:
         raise Refused(
             f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take "
@@ -63,7 +65,7 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
         )
     file.seek(0)
     if facts.is_animation:
-        return read_with_pillow(file, "WebP", budget)
+        return read_with_pillow(file, "WebP", budget, allocate)
 
     import imagecodecs
 
@@ -71,7 +73,7 @@ def read_webp(file: BinaryIO, budget: Budget) -> Decoded:
     orientation = orientation_of_exif(facts.metadata.get(b"EXIF")) or orientation_of_xmp(
         facts.metadata.get(b"XMP ")
     )
-    canvas = Canvas(form, orientation)
+    canvas = Canvas(form, orientation, allocate)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=facts.has_alpha, out=out))
     metadata = named_metadata(exif=facts.metadata.get(b"EXIF"))
     return Decoded(canvas, facts.metadata.get(b"ICCP"), metadata=metadata)
@@ -86,7 +88,7 @@ def _facts(file: BinaryIO) -> _Facts:
         raise Refused(f"it ends after {file_bytes:,} of {8 + riff_bytes:,} bytes: it was cut short")
     position = 12
     flags, canvas, picture = 0, None, None
-    has_alpha_chunk = False
+    alpha_head: bytes | None = None
     metadata: dict[bytes, bytes] = {}
     while position + 8 <= file_bytes:
         file.seek(position)
@@ -96,13 +98,13 @@ def _facts(file: BinaryIO) -> _Facts:
         elif kind in (b"VP8 ", b"VP8L") and picture is None:
             picture = kind, *_size_and_alpha(kind, file.read(10))
         elif kind == b"ALPH":
-            has_alpha_chunk = True
+            alpha_head = file.read(1)
         elif kind in (b"ICCP", b"EXIF", b"XMP "):
             metadata.setdefault(kind, file.read(size))
         position += 8 + size + size % 2
     is_animation = bool(flags & _ANIMATION_FLAG)
     if is_animation and canvas is not None:
-        return _Facts(*canvas, bool(flags & _ALPHA_FLAG), True, False, 0, metadata)
+        return _Facts(*canvas, bool(flags & _ALPHA_FLAG), True, _ANIMATION_BYTES, 0, metadata)
     if picture is None:
         raise Refused("it holds no pixels (no VP8 or VP8L chunk)")
     kind, width, height, has_alpha = picture
@@ -110,7 +112,15 @@ def _facts(file: BinaryIO) -> _Facts:
     # A lossless picture of one colour takes no bits at all; a lossy one more than a bit for each 16 x 16
     # pixels.
     fewest = 0 if is_lossless else -(-width // 16) * -(-height // 16) // 8
-    return _Facts(width, height, has_alpha or has_alpha_chunk, False, is_lossless, fewest, metadata)
+    beside = _LOSSLESS_BYTES if is_lossless else _alpha_bytes(alpha_head)
+    return _Facts(width, height, has_alpha or alpha_head is not None, False, beside, fewest, metadata)
+
+
+def _alpha_bytes(head: bytes | None) -> int:
+    """Bytes a pixel for the alpha of a lossy picture; the lowest two bits of its chunk name the compression."""
+    if head is None:
+        return 0
+    return _ALPHA_PLANE_BYTES + (_LOSSLESS_BYTES if head and head[0] & 3 else 0)
 
 
 def _canvas(content: bytes) -> tuple[int, tuple[int, int]]:

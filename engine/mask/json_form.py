@@ -34,7 +34,7 @@ def mask_to_json(mask: Mask) -> str:
     )
     return (
         f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n'
-        f'  "name": {json.dumps(mask.name)},\n'
+        f'  "name": {json.dumps(mask.name, allow_nan=False)},\n'
         f'  "weights": [\n    {rows}\n  ],\n'
         f'  "anchor": [{mask.anchor[0]}, {mask.anchor[1]}],\n'
         f'  "offset": {number_text(mask.offset)}\n}}\n'

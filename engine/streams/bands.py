@@ -2,12 +2,13 @@
 
 A band is filtered as a picture of its own. It carries the rows that its results look at, so its edges inside the picture
 change only results that are not wanted. At the picture's own upper and lower edge the band ends where the picture does,
-and the variant applies the border's rule itself, as it would to the whole: every rule maps the few rows outside to rows
-near that edge, which the band has. Only `wrap` looks at the other end; there the band carries the rows from over there.
+and the variant applies the border's rule itself, as it would to the whole: most rules map the few rows outside to rows
+near that edge, which the band has. Where one does not (`wrap` looks at the other end), the band carries the rows that it maps to.
 """
 
 from dataclasses import dataclass
 
+from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 
@@ -66,14 +67,42 @@ def _band(problem: Problem, top: int, bottom: int) -> Band:
     below = problem.mask_shape[0] - 1 - above
     first, last = top - above, bottom + below
     inside = max(first, 0), min(last, problem.height)
-    sources = [inside]
-    if problem.border is Border.WRAP:
-        if first < 0:
-            sources.insert(0, (problem.height + first, problem.height))
-        if last > problem.height:
-            sources.append((0, last - problem.height))
-        return Band(top, bottom, tuple(sources), above)
-    return Band(top, bottom, (inside,), top - inside[0])
+    if _stays_near(problem.border, problem.height, first, last):
+        return Band(top, bottom, (inside,), top - inside[0])
+    rule, height = problem.border.rule, problem.height
+    outside = [rule(row, height) for row in (*range(first, 0), *range(height, last))]
+    if min(outside) < 0:
+        raise BadValue(
+            f"border '{problem.border}' on a picture in bands",
+            "its ghost cells depend on the height of the picture",
+            "Raise chunk_bytes until the picture is one chunk.",
+        )
+    upper = _stretches([rule(row, height) for row in range(first, 0)])
+    lower = _stretches([rule(row, height) for row in range(height, last)])
+    return Band(top, bottom, (*upper, inside, *lower), above)
+
+
+def _stays_near(border: Border, height: int, first: int, last: int) -> bool:
+    """Return whether a border's rule does the same to rows first .. last - 1 alone as to the whole picture."""
+    top, bottom = max(first, 0), min(last, height)
+    rows = bottom - top
+
+    def in_band(row: int) -> int:
+        found = border.rule(row - top, rows)
+        return found if found < 0 else found + top
+
+    return all(in_band(row) == border.rule(row, height) for row in (*range(first, 0), *range(height, last)))
+
+
+def _stretches(rows: list[int]) -> list[tuple[int, int]]:
+    """Return rows of the picture as stretches of neighbours."""
+    found: list[tuple[int, int]] = []
+    for row in rows:
+        if found and found[-1][1] == row:
+            found[-1] = found[-1][0], row + 1
+        else:
+            found.append((row, row + 1))
+    return found
 
 
 def rows_of_chunk(problem: Problem, chunk_bytes: int) -> int:

@@ -6,6 +6,7 @@ uploads the mask; what it returns launches as often as wanted.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 import numpy as np
@@ -13,8 +14,8 @@ import numpy as np
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
+from engine.mask.mask import MAX_LINE, Mask
+from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
 from engine.tasks.work import Work
 
 
@@ -38,9 +39,26 @@ def refuse_samples(variant: "Variant", samples: np.ndarray) -> Refusal | None:
     )
 
 
+class MaskClass(StrEnum):
+    """Which masks a variant takes."""
+
+    ANY = "any mask"
+    ONE_ROW = "masks of one row"
+    PRODUCTS = "masks that are a sum of columns times rows"
+    EQUAL_WEIGHTS = "masks of equal weights"
+
+
+class Growth(StrEnum):
+    """What the time of a variant grows with, as the mask becomes larger."""
+
+    CELLS = "rows x columns"
+    SIDES = "rows + columns"
+    NOTHING = "hardly at all"
+
+
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to compute a filtering.
+    """One way to compute a filtering. Whoever has to know what a variant is like asks its traits, never its key.
 
     Parameters
     ----------
@@ -84,8 +102,26 @@ class Variant:
     added_error : callable of (Problem, Mask) -> float
         What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a part of the largest
         magnitude among the picture's samples and its ghost value. 0: the bound holds whatever the picture.
-    repeats : callable of Mask -> int
-        How often a mask has the inner work done, which its weights decide and not its size: what `auto` counts with.
+    repeats : callable of Mask -> int, optional
+        How often a mask has the inner work done, where its weights decide that and not its size: what `auto` counts with.
+    masks : MaskClass
+        The masks it takes.
+    rank : int
+        Columns times rows that such a mask is a sum of; 0 where the rank does not matter.
+    grows_with : Growth
+        What its time grows with.
+    least_side : int
+        Rows and columns that a mask must have, each.
+    most_rows, most_columns, most_cells : int
+        Of the largest mask that it takes. Shared memory or registers may set the limit lower, which `unsupported` says.
+    picture_types : tuple of str
+        Types of samples that it takes.
+    most_channels : int
+        Channels that a picture may have.
+    rounds_weights : bool
+        Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct sums are exact.
+    block_covers_input : bool
+        Whether a block covers its input tile, so that a mask needs a block larger than itself; the others' covers the output tile.
     """
 
     task: ClassVar[str] = Problem.task
@@ -106,7 +142,27 @@ class Variant:
     finite_only: bool = False
     most_sample: float = float("inf")
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
-    repeats: Callable[[Mask], int] = lambda mask: 1
+    repeats: Callable[[Mask], int] | None = None
     integer_output: bool = False
     uint8_only: bool = False
     band_invariant: bool = True
+    masks: MaskClass = MaskClass.ANY
+    rank: int = 0
+    grows_with: Growth = Growth.CELLS
+    least_side: int = 1
+    most_rows: int = MAX_LINE
+    most_columns: int = MAX_LINE
+    most_cells: int = MAX_LINE * MAX_LINE
+    picture_types: tuple[str, ...] = DTYPES
+    most_channels: int = MAX_CHANNELS
+    rounds_weights: bool = False
+    block_covers_input: bool = False
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether it runs CUDA kernels of ours, which can be simulated, counted and compiled without a device."""
+        return self.device is DeviceKind.CUDA and not self.library
+
+    def repeats_of(self, mask: Mask) -> int:
+        """Return how often a mask has the inner work done."""
+        return 1 if self.repeats is None else self.repeats(mask)

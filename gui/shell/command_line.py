@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from engine.commands import listed
 from engine.files.standard_streams import tell
+from engine.geometry.border import Border
 
 COMMANDS = f"""commands:
 {listed()}
@@ -123,7 +124,7 @@ def _screenshot_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--variant", metavar="KEY", help="variant to choose (`variants` lists them)")
     parser.add_argument("--device", metavar="KEY", help="device to choose (`devices` lists them)")
-    parser.add_argument("--border", metavar="NAME", help="zero, constant, replicate, reflect, mirror or wrap")
+    parser.add_argument("--border", metavar="NAME", help=", ".join(Border))
     parser.add_argument("--flip", action="store_true", help="convolution: turn the mask by 180 degrees")
     parser.add_argument("--session", metavar="FILE", help="take up a saved session")
     parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="1600x1000", help="pixels")

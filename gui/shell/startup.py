@@ -57,7 +57,7 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     haloscope.window.show()
     app.exec()
-    status = say(json.dumps(times))
+    status = say(json.dumps(times, allow_nan=False))
     if times["first_result_ms"] is None:
         message = haloscope.window.message_bar.text or "The engine did not answer within a minute."
         tell(f"No result was shown: {message}")

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.document import put_between
 from bench.peers.__main__ import as_text
-from bench.peers.marked import put_between
 from bench.peers.plot import svg_of
 from bench.peers.summary import behind_best, limit_ms, limits_of, ratios, reasons
 from bench.peers.tables import document_lines, number, table_lines

@@ -16,11 +16,11 @@ from engine.run.resolve import describe_problem
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.suited import has_kernels, typed
+from tests.engine.variants.suited import typed
 from tests.gpu.test_variants_on_device import binomial_for
 
 HEIGHT, WIDTH = 67, 1001
-CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
+CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 
 both_layouts = pytest.mark.parametrize("layout", list(Layout))
 both_pictures = pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("float32", 1)])

@@ -11,8 +11,9 @@ from engine.device import cuda_pool
 from engine.device.launches import DeviceKind
 from engine.geometry.border import Border
 from engine.streams.timeline import QueuePolicy
+from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS, variant
-from tests.engine.variants.suited import LEAST_SIDES, mask_for
+from tests.engine.variants.suited import mask_for
 
 BAND_INVARIANT = [
     v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.band_invariant and not v.library
@@ -22,9 +23,10 @@ MASK = np.outer([1.0, 2.0, 3.0, 2.0, 1.0], [1.0, 4.0, 1.0])
 
 def weights_for(key: str) -> np.ndarray:
     """Return weights of rank 1, of their first row for 1-D variants, of two or three products for those."""
-    if key in LEAST_SIDES:
-        return mask_for(variant(key), 5, 5).weights
-    return MASK[:1] if key.startswith("row") else MASK
+    known = variant(key)
+    if known.rounds_weights:
+        return mask_for(known, 5, 5).weights
+    return MASK[:1] if known.masks is MaskClass.ONE_ROW else MASK
 
 
 def bits(values: np.ndarray) -> np.ndarray:

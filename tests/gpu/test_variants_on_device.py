@@ -24,14 +24,14 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, check
-from tests.engine.variants.suited import LEAST_SIDES, has_kernels, mask_for, suited, suited_cases, typed
+from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
 
-CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
+CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 # Those whose library is not installed refuse everything, in words.
 INSTALLED = [variant for variant in VARIANTS if not variant.library or find_spec(variant.library)]
 SIDE = 4096
@@ -43,11 +43,11 @@ MASK = Mask(
 def binomial_for(variant: Variant) -> Mask:
     """Return the binomial mask; for 1-D variants its first row, for running sums one of equal weights, for sums of products
     one of their rank."""
-    if variant.key in LEAST_SIDES:
+    if variant.rounds_weights:
         return mask_for(variant, 5, 5)
-    if variant.key.endswith("box"):
+    if variant.masks is MaskClass.EQUAL_WEIGHTS:
         return Mask(np.full((5, 5), 1 / 32))
-    return Mask(MASK.weights[:1] * 16) if variant.key.startswith("row") else MASK
+    return Mask(MASK.weights[:1] * 16) if variant.masks is MaskClass.ONE_ROW else MASK
 
 
 every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
@@ -92,7 +92,7 @@ def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.
     assert result.verification is not None
     assert result.verification.passed, result.verification.reason
     # Sums of products are refused where exact ones are promised.
-    assert result.verification.exact or large.dtype == np.float32 or variant.key in LEAST_SIDES
+    assert result.verification.exact or large.dtype == np.float32 or variant.rounds_weights
     assert result.kernel_ms is not None
     assert result.kernel_ms > 0
     print(f"{variant.key} {large.dtype} x {large.shape[2]}: {result.kernel_ms:.3f} ms, {result.status}")  # noqa: T201

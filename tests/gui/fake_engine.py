@@ -259,7 +259,8 @@ def _painted(pixels: np.ndarray) -> np.ndarray:
 
 def _run_result(job: FilterJob) -> RunResult:
     variant = "cpu-parallel" if job.variant == "auto" else job.variant
-    title = next((v.title for v in READY.variants if v.key == variant), variant)
+    known = next((v for v in READY.variants if v.key == variant), None)
+    title = known.title if known else variant
     kernel_ms = KERNEL_MS.get(variant, 1.0)
     picture = job.picture
     problem = Problem(
@@ -295,6 +296,6 @@ def _run_result(job: FilterJob) -> RunResult:
             picture.height * picture.width,
             False,
         ),
-        layout="" if variant.startswith("cpu") else str(job.layout),
+        layout=str(job.layout) if known and known.kind == "cuda" else "",
         work=filter_work(problem, picture_loads=problem.multiply_adds, weight_loads=problem.multiply_adds),
     )

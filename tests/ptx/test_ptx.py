@@ -13,7 +13,7 @@ from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
-from tests.engine.variants.suited import LIMITS, block_for, has_kernels, mask_for, typed
+from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 
@@ -29,21 +29,16 @@ PAIRS = [
     for i, j in itertools.product(range(3), range(3))
     if (i, j) != (0, 1) and (i != 1 or j == 2)
 ]
-CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
+CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 BLOCK = Block(32, 8)
 
 
 def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
-    """Return what a variant's code is looked at for; of the code of low-rank-2 with one product more one pair is enough."""
-    if variant.key == "low-rank-3":
+    """Return what a variant's code is looked at for; of a sum of two products with one product more one pair is enough."""
+    if variant.rank > 2:
         return PAIRS[-1:]
-    if variant.key == "split-float16":
-        return [pair for pair in PAIRS if pair[1] == "float32" and can_run(variant, pair[0])]
-    if not variant.uint8_only:
-        return PAIRS
-    return [pair for pair in PAIRS if pair[1] == "uint8" and can_run(variant, pair[0])] + [
-        ((8, 6), "uint8", Border.CONSTANT)
-    ]
+    pairs = [pair for pair in PAIRS if pair[1] in variant.picture_types and can_run(variant, pair[0])]
+    return [*pairs, ((8, 6), "uint8", Border.CONSTANT)] if variant.uint8_only else pairs
 
 
 def can_run(variant: Variant, capability: tuple[int, int]) -> bool:

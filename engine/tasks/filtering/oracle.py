@@ -98,7 +98,7 @@ def magnitudes(
 
 
 def _ghost_value(border: Border, cval: float) -> float:
-    return float(np.float32(cval)) if border is Border.CONSTANT else 0.0
+    return float(np.float32(cval)) if border.takes_value else 0.0
 
 
 def _shifted_sum(cells: Float64Array, weights: Float64Array, offset: float, region: Region) -> Float64Array:

@@ -36,7 +36,7 @@ class Problem:
     border : Border
         The rule for ghost cells.
     cval : float
-        Value of a ghost cell for `Border.CONSTANT`, in the picture's own units; 0 for `Border.ZERO`.
+        Value of a ghost cell for a border that takes one (`Border.CONSTANT`), in the picture's own units.
     result_dtype : str
         Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32 one with
         the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
@@ -153,8 +153,8 @@ class Problem:
 
     @property
     def ghost_value(self) -> float:
-        """Value of a ghost cell: `cval` for a constant border, else 0."""
-        return self.cval if self.border is Border.CONSTANT else 0.0
+        """Value of a ghost cell: `cval` for a border that takes a value, else 0."""
+        return self.cval if self.border.takes_value else 0.0
 
     @property
     def size_text(self) -> str:

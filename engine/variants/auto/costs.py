@@ -23,6 +23,7 @@ from typing import Any
 
 from engine.device_info import DeviceInfo
 from engine.tasks.filtering.problem import Problem
+from engine.variants.contract import Growth, MaskClass, Variant
 
 TABLE_PATH = Path(__file__).with_name("cost_table.json")
 
@@ -31,9 +32,6 @@ CORE_MULTIPLY_ADDS_G_S = 50.0
 
 MANY = 4
 """Times that the inner work was done for the second of two rows of a variant; the time of others lies on their line."""
-
-SIDES_COUNT = ("separable", "low-rank", "box", "fft")
-"""Parts of the keys of variants whose time grows with rows + columns of the mask, if at all; all others' with its cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,33 +75,32 @@ class CostTable:
         default_factory=dict, compare=False, repr=False
     )
 
-    def time_us(self, key: str, problem: Problem, rates: Rates, repeats: int = 1) -> float:
+    def time_us(self, variant: Variant, problem: Problem, rates: Rates, repeats: int = 1) -> float:
         """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it.
 
         Parameters
         ----------
-        key : str
-            Of the variant.
+        variant : Variant
         problem : Problem
         rates : Rates
             Of the machine.
         repeats : int
-            How often the mask has the inner work done (`Variant.repeats`).
+            How often the mask has the inner work done (`Variant.repeats_of`).
         """
-        once = self._time_us(key, problem, rates)
+        once = self._time_us(variant.key, variant, problem, rates)
         if repeats == 1:
             return once
-        many = self._time_us(repeated(key), problem, rates)
+        many = self._time_us(repeated(variant.key), variant, problem, rates)
         return once + (repeats - 1) * (many - once) / (MANY - 1)
 
-    def _time_us(self, key: str, problem: Problem, rates: Rates) -> float:
-        kinds = self.times_us.get(key)
+    def _time_us(self, row: str, variant: Variant, problem: Problem, rates: Rates) -> float:
+        kinds = self.times_us.get(row)
         kind = nearest_kind(problem, kinds) if kinds else None
         if not kinds or kind is None:
             return math.inf
-        slope = 1.0 if grows_with_sides(key) else 2.0
+        slope = 2.0 if variant.grows_with is Growth.CELLS else 1.0
         pixels = problem.samples / int(kind[-1])
-        measured_us = self._read(key, kind, mask_side_of(key, problem), slope, pixels)
+        measured_us = self._read(row, kind, mask_side_of(variant, problem), slope, pixels)
         copy_us = problem.samples * (problem.itemsize + problem.result_itemsize) / self.rates.copy_gb_s / 1e3
         moved_us = min(measured_us, copy_us)
         return (
@@ -154,17 +151,15 @@ def _at(at: float, places: Sequence[float], values: Sequence[float], slope: floa
     return values[after - 1] + (values[after] - values[after - 1]) * (at - low) / (high - low)
 
 
-def grows_with_sides(key: str) -> bool:
-    """Return whether a variant's time grows with rows + columns of the mask at most, not with its cells."""
-    return any(part in key for part in SIDES_COUNT)
+def mask_side_of(variant: Variant, problem: Problem) -> float:
+    """Return the side of the square mask that costs a variant what the problem's mask costs it.
 
-
-def mask_side_of(key: str, problem: Problem) -> float:
-    """Return the side of the square mask that costs a variant what the problem's mask costs it."""
+    Those for masks of one row were measured with rows of so many cells.
+    """
     rows, columns = problem.mask_shape
-    if key.startswith("row"):
+    if variant.masks is MaskClass.ONE_ROW:
         return columns
-    return (rows + columns) / 2 if grows_with_sides(key) else math.sqrt(rows * columns)
+    return math.sqrt(rows * columns) if variant.grows_with is Growth.CELLS else (rows + columns) / 2
 
 
 def repeated(key: str) -> str:

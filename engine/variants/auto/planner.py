@@ -9,10 +9,10 @@ from engine.geometry.block import Block
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.costs import CostTable, cost_table, grows_with_sides, rates_of
+from engine.variants.auto.costs import CostTable, cost_table, rates_of
 from engine.variants.auto.suitability import why_not
 from engine.variants.box.box_mask import is_box
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.registry import VARIANTS, variant
 
 
@@ -72,12 +72,12 @@ def _fastest(
         return Choice(candidate, block or wanted, "nothing else suits this block")
     rates = rates_of(device, table.rates)
     times_us = {
-        candidate.key: table.time_us(candidate.key, problem, rates, candidate.repeats(mask))
+        candidate.key: table.time_us(candidate, problem, rates, candidate.repeats_of(mask))
         for candidate, _ in able
     }
     # A plain sum wins where another method is hardly faster.
     order = sorted(
-        able, key=lambda way: times_us[way[0].key] * (_LEAD if grows_with_sides(way[0].key) else 1.0)
+        able, key=lambda way: times_us[way[0].key] * (1.0 if way[0].grows_with is Growth.CELLS else _LEAD)
     )
     # Few are asked: of a transform the answer takes SciPy, which takes 0.14 s to load.
     place = next((n for n, way in enumerate(order) if holds_bound(way[0], problem, mask)), 0)
@@ -105,7 +105,8 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     few_cells = min(rows, columns) == 2 and rows * columns <= 8
     if candidate.finite_only and problem.dtype == "float32":
         return False
-    return not ("separable" in candidate.key and few_cells) and candidate.added_error(problem, mask) == 0.0
+    two_passes = candidate.masks is MaskClass.PRODUCTS
+    return not (two_passes and few_cells) and candidate.added_error(problem, mask) == 0.0
 
 
 def _reason(
@@ -118,8 +119,8 @@ def _reason(
         return f"{words}; nothing was measured of those that suit"
     if chosen.library:
         words += "; a Fourier transform, exact because results are whole numbers of a unit"
-    if chosen.key.startswith("low-rank"):
-        words += f"; a sum of {chosen.key[-1]} columns times rows"
+    if chosen.rank > 1:
+        words += f"; a sum of {chosen.rank} columns times rows"
     words += f"; about {_milliseconds(times_us[chosen.key])} {where}"
     if after and not math.isinf(times_us[after[0].key]):
         words += f", {after[0].key} about {_milliseconds(times_us[after[0].key])}"

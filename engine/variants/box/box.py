@@ -36,7 +36,7 @@ from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.box.cuda_window_sums import column_summer, row_summer, sums_keeper
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ir.cuda_async_copy import waiter
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
 from engine.variants.register_blocked.cuda_result_storer import result_storer
@@ -286,4 +286,6 @@ VARIANT = Variant(
     remark="Takes only masks whose weights are all equal.",
     integer_output=True,
     band_invariant=False,
+    masks=MaskClass.EQUAL_WEIGHTS,
+    grows_with=Growth.NOTHING,
 )

@@ -32,7 +32,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.cpu.bands import cut, workers_for
 from engine.variants.cpu.cpu_box_sums import add_line, add_neighbours, take_row
 from engine.variants.cpu.cpu_sharing import TAKEN, finish, row_of, share
@@ -276,4 +276,6 @@ VARIANT = Variant(
     uses_block=False,
     remark="Takes only masks whose weights are all equal.",
     band_invariant=False,
+    masks=MaskClass.EQUAL_WEIGHTS,
+    grows_with=Growth.NOTHING,
 )

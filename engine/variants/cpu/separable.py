@@ -33,7 +33,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.cpu.band_walk import BandWalk
 from engine.variants.cpu.cpu_product_sums import product_rows
 from engine.variants.cpu.two_passes import TwoPasses
@@ -112,4 +112,7 @@ VARIANT = Variant(
     uses_block=False,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
     integer_output=True,
+    masks=MaskClass.PRODUCTS,
+    rank=1,
+    grows_with=Growth.SIDES,
 )

@@ -215,4 +215,6 @@ VARIANT = Variant(
         "small whole numbers or sixteenths, three or four for any others; its model of work counts one."
     ),
     repeats=lambda mask: digits_of(mask).count,
+    picture_types=("uint8",),
+    most_cells=MOST_CELLS,
 )

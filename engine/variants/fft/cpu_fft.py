@@ -27,7 +27,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter, transform_flops, transform_sides
 
@@ -140,4 +140,5 @@ VARIANT = Variant(
     library="scipy",
     finite_only=True,
     added_error=added_error,
+    grows_with=Growth.NOTHING,
 )

@@ -31,7 +31,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import MAX_SIDE, Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, Variant
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter, transform_flops, transform_sides
 
@@ -167,4 +167,5 @@ VARIANT = Variant(
     library="cupy",
     finite_only=True,
     added_error=added_error,
+    grows_with=Growth.NOTHING,
 )

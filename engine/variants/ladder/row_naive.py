@@ -30,7 +30,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.traffic import loads_by_taps
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
 from engine.variants.ladder.rows import refuse_mask, row_arguments, row_signature
 
@@ -95,4 +95,5 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    masks=MaskClass.ONE_ROW,
 )

@@ -35,7 +35,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.traffic import tile_cells_inside
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
 from engine.variants.ladder.rows import refuse_mask, row_arguments, row_signature
 
@@ -169,4 +169,5 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
+    masks=MaskClass.ONE_ROW,
 )

@@ -30,7 +30,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.traffic import tile_cells_inside
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along
 from engine.variants.ladder.two_passes import (
     loads_along,
@@ -192,4 +192,7 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+    masks=MaskClass.PRODUCTS,
+    rank=1,
+    grows_with=Growth.SIDES,
 )

@@ -31,7 +31,7 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.traffic import taps_in_own_tile
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.two_passes import (
     line_of_taps,
     loads_along,
@@ -171,4 +171,7 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+    masks=MaskClass.PRODUCTS,
+    rank=1,
+    grows_with=Growth.SIDES,
 )

@@ -159,4 +159,5 @@ VARIANT = Variant(
     passes=passes,
     remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only load. "
     "Masks of more cells than a block may have threads are refused.",
+    block_covers_input=True,
 )

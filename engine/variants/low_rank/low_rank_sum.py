@@ -20,6 +20,7 @@ Refused
     products of both signs give infinity less infinity. So would samples past `MOST_SAMPLE`, which are refused too.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -32,10 +33,10 @@ from engine.geometry.block_rules import Refusal
 from engine.mask.factors import factor
 from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.low_rank import low_rank
-from engine.mask.mask import Mask
+from engine.mask.mask import MAX_SIDE, Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.separable_fused import fused_strips
 from engine.verify.closeness import relative_bound
 
@@ -169,4 +170,12 @@ def low_rank_variant(terms: int) -> Variant:
         finite_only=True,
         most_sample=MOST_SAMPLE,
         added_error=added_error_of(terms),
+        masks=MaskClass.PRODUCTS,
+        rank=terms,
+        grows_with=Growth.SIDES,
+        # terms x (side + side) <= WORTH_IT x side x side.
+        least_side=math.ceil(2 * terms / WORTH_IT),
+        most_rows=fused_strips.MOST_ROWS,
+        most_columns=MAX_SIDE,
+        rounds_weights=True,
     )

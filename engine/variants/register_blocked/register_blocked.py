@@ -250,4 +250,6 @@ VARIANT = Variant(
     passes=passes,
     uses_block=False,
     integer_output=True,
+    most_rows=MAX_SIDE,
+    most_columns=MAX_SIDE,
 )

@@ -32,7 +32,7 @@ from engine.variants.separable_fused.fused_pass import fused_pass
 
 # Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each serves at once.
 RESULTS = ROWS = 16
-# Samples of a row of results, and warps: what was fastest of what was tried (H200; docs/performance.md).
+# Samples of a row of results, and warps: what was fastest of what was tried (H200; docs/experiments/separable-fused.md).
 OF_ONE_CHANNEL, OF_SEVERAL_CHANNELS, SMALLEST = (64, 4), (128, 4), (64, 2)
 # A large device: the blocks that run on it at once, and how often they do so before a picture is done.
 MULTIPROCESSORS = 132

@@ -27,7 +27,7 @@ from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import MAX_GRID_Y
 from engine.variants.ladder.two_passes import refuse_mask
 from engine.variants.separable_fused import fused_in_place, fused_ring
@@ -109,4 +109,9 @@ VARIANT = Variant(
     passes=passes,
     uses_block=False,
     integer_output=True,
+    masks=MaskClass.PRODUCTS,
+    rank=1,
+    grows_with=Growth.SIDES,
+    most_rows=MAX_SIDE,
+    most_columns=MAX_SIDE,
 )

@@ -35,7 +35,7 @@ from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
+from engine.mask.mask import MAX_SIDE, Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
@@ -252,4 +252,12 @@ VARIANT = Variant(
     ),
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     band_invariant=False,
+    # Of fewer cells a direct sum is granted fewer roundings than this takes.
+    least_side=7,
+    # A mask row has two eights of cells at least.
+    most_rows=MOST_REGISTERS // registers_of(1, 2),
+    most_columns=MAX_SIDE,
+    picture_types=("float32",),
+    most_channels=1,
+    rounds_weights=True,
 )

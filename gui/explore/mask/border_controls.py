@@ -10,7 +10,7 @@ from gui.style.metrics import GRID
 
 
 class BorderControls(QWidget):
-    """The six borders, and the value of a constant one.
+    """The borders, and the value of a constant one.
 
     Signals
     -------
@@ -60,12 +60,12 @@ class BorderControls(QWidget):
         self.border_box.setToolTip(
             f"{settings.border.sentence}\nThe border says what the mask meets where it hangs over the picture's edge."
         )
-        is_constant = settings.border == Border.CONSTANT
-        self.value_field.setEnabled(is_constant)
-        self._value_label.setEnabled(is_constant)
+        takes_value = settings.border.takes_value
+        self.value_field.setEnabled(takes_value)
+        self._value_label.setEnabled(takes_value)
         self.value_field.show_number(settings.cval)
         self.value_field.setToolTip(
             "The value of every cell outside the picture, in the picture's own numbers (255 is white at 8 bit)."
-            if is_constant
+            if takes_value
             else "Only a constant border has a value; choose Constant to give one."
         )

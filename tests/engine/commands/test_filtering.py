@@ -12,6 +12,7 @@ from engine.mask.resolve import resolve_mask
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import is_exact_class, rounding_bound
+from engine.variants.contract import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as find_variant
@@ -42,7 +43,7 @@ def assert_agrees(path, picture, mask, border, key):
 @pytest.mark.parametrize("variant", CPU_KEYS)
 def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sample, mask):
     out = tmp_path / "out.tif"
-    mask = EQUAL_WEIGHTS if variant == "cpu-box" else mask
+    mask = EQUAL_WEIGHTS if find_variant(variant).masks is MaskClass.EQUAL_WEIGHTS else mask
     arguments = ("--variant", variant, "--mask", mask, "--border", "mirror", "--depth", "float32")
     answer = command("filter", sample_path(sample), out, *arguments)
     # The astronaut has 300 dpi.
@@ -55,12 +56,13 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
 
 def _small_mask(variant: str) -> str:
     """Return the text of a mask that a variant takes: of rank 1 and small, or of one row, or a sum of products."""
-    if variant == "box":
+    known = find_variant(variant)
+    if known.masks is MaskClass.EQUAL_WEIGHTS:
         return EQUAL_WEIGHTS
-    if variant.startswith("low-rank"):
-        weights = mask_for(find_variant(variant), 8, 8).weights
+    if known.rounds_weights:
+        weights = mask_for(known, 8, 8).weights
         return "; ".join(" ".join(map(repr, row)) for row in weights.tolist())
-    return "1 0 -2 0 3" if variant.startswith("row") else "sobel-x"
+    return "1 0 -2 0 3" if known.masks is MaskClass.ONE_ROW else "sobel-x"
 
 
 # One of each family, 2 s each: all of them on many more cases are in tests/engine/variants/test_variants.py.
@@ -302,5 +304,22 @@ def test_that_a_result_never_replaces_its_own_picture(command, tmp_path, name):
     before = source.read_bytes()
     answer = command("filter", source, f"{tmp_path}/{name}", "--mask", "box:3")
     assert answer.status == 2
-    assert "is the picture itself: its result would replace it. Give the result another name." in answer.err
+    assert (
+        "is the picture itself: its result would replace it. Give the result another name, or --overwrite"
+        in answer.err
+    )
     assert source.read_bytes() == before
+
+
+def test_that_overwrite_replaces_the_picture_itself_as_in_batch_and_another_file_is_replaced_without_it(
+    command, tmp_path
+):
+    source = _grey(tmp_path)
+    wanted, _ = _filtered(command, tmp_path, source, "--mask", "box:3")
+    for options in ((), ("--overwrite",)):
+        (tmp_path / "out.png").write_bytes(b"an older file")
+        again, _ = _filtered(command, tmp_path, source, "--mask", "box:3", *options)
+        assert np.array_equal(again.pixels, wanted.pixels)
+    answer = command("filter", source, source, "--mask", "box:3", "--overwrite")
+    assert (answer.status, answer.err) == (0, "")
+    assert np.array_equal(engine.open_image(source).pixels, wanted.pixels)

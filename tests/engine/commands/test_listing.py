@@ -35,8 +35,9 @@ def test_that_the_ladder_is_listed_in_teaching_order(command):
         assert f"{variant.key}: {variant.remark}" in remarks or not variant.remark
     assert [line.partition(":")[0] for line in products.splitlines()[1:]] == [v.key for v in MATMUL_VARIANTS]
     entries = json.loads(command("variants", "--json").out)["variants"]
-    assert [entry["key"] for entry in entries] == keys
-    for entry, variant in zip(entries, VARIANTS, strict=True):
+    filters = [entry for entry in entries if entry["task"] == "filtering"]
+    assert [entry["key"] for entry in filters] == keys
+    for entry, variant in zip(filters, VARIANTS, strict=True):
         assert (entry["title"], entry["idea"], entry["device"]) == (
             variant.title,
             variant.idea,
@@ -45,6 +46,20 @@ def test_that_the_ladder_is_listed_in_teaching_order(command):
         assert entry["remark"] == variant.remark
         block = variant.default_block
         assert entry["default_block"] == ({"x": block.x, "y": block.y} if variant.uses_block else None)
+    multiplying = [(e["key"], e["idea"], e["default_tile"]) for e in entries if e["task"] == "product"]
+    assert multiplying == [(v.key, v.idea, v.default_tile if v.uses_block else None) for v in MATMUL_VARIANTS]
+    # Whoever reads one entry's facts reads every one's.
+    for entry in entries:
+        assert entry.keys() >= {
+            "key",
+            "title",
+            "device",
+            "idea",
+            "remark",
+            "quantises",
+            "uses_block",
+            "default_block",
+        }
 
 
 def test_that_masks_are_listed_with_their_weights(command):

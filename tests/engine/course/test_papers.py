@@ -13,7 +13,7 @@ from engine.geometry.layout import Layout
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import matmul_variant, variant
+from engine.variants.registry import MATMUL_VARIANTS, matmul_variant, variant
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
@@ -61,7 +61,7 @@ def test_that_every_kernel_is_found_here_and_can_be_run_as_configured(key, kerne
     here = kernel.here
     assert kernel.place
     assert Layout.named(here.layout) == here.layout
-    if here.variant.startswith("matmul-"):
+    if here.variant in {known.key for known in MATMUL_VARIANTS}:
         assert here.block.x == here.block.y
         product = MatrixProduct(100, 100, 100)
         assert matmul_variant(here.variant).unsupported(product, here.block.x, Limits()) is None

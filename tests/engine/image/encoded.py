@@ -49,6 +49,16 @@ def tiff_header(width, height):
         return buffer.getvalue()
 
 
+def one_colour_webp(width, height):
+    """A lossless WebP of 34 bytes: each channel has a code of one symbol, so its pixels take no bits."""
+    code = "1" + "0" + "1" + "00010001"  # simple, one symbol, of 8 bits: 136
+    bits = "000" + 4 * code + "1000"  # no transform, no cache, no further codes; distances: symbol 0
+    size = f"{height - 1:014b}{width - 1:014b}"[::-1]  # lowest bit first, as everything here
+    stream = size + "0" + "000" + bits
+    content = b"\x2f" + int(stream[::-1], 2).to_bytes(13, "little")
+    return b"RIFF" + struct.pack("<I", 26) + b"WEBPVP8L" + struct.pack("<I", 14) + content
+
+
 def one_of_each():
     rgb = smooth_rgb()
     grey = np.ascontiguousarray(rgb[..., 0])

@@ -7,14 +7,21 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bench.open_memory import FACTOR, kinds, opening, photograph
+from bench.open_memory import FACTOR, kinds, openings, photograph
 from engine.commands.filter_memory import work_bytes
 from engine.errors import ImageReadError
 from engine.image import png as png_module
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.scratch import Scratch
-from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, tiff_header, with_pillow
+from tests.engine.image.encoded import (
+    one_colour_webp,
+    one_of_each,
+    png_header,
+    smooth_rgb,
+    tiff_header,
+    with_pillow,
+)
 
 # Bands, buffers and files up to 64 MB that are held: the same for every size. A second copy of these pictures
 # is more.
@@ -22,12 +29,26 @@ ALLOWANCE_BYTES = 30_000_000
 RGB = photograph(3000, 4000)
 
 
-@pytest.mark.parametrize("kind", ["png-alpha", "jpeg", "jpeg-turned", "webp", "gif", "tiff-planar-16"])
-def test_that_opening_takes_at_most_half_as_much_again_as_the_picture(tmp_path, kind):
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        ("png-alpha", "library"),
+        ("jpeg", "library"),
+        ("jpeg-turned", "library"),
+        ("webp", "library"),
+        ("gif", "library"),
+        ("tiff-planar-16", "library"),
+        ("tiff-one-strip", "library"),
+        ("tiff-float64", "library"),
+        ("png-alpha", "window"),
+    ],
+)
+def test_that_opening_takes_at_most_half_as_much_again_as_the_picture(tmp_path, kind, way):
     path = tmp_path / kind
     path.write_bytes(kinds()[kind](RGB))
-    one = opening(path)
+    (one,) = openings(path, way=way)
     assert not one.refusal
+    assert one.decoded_bytes
     assert one.peak_bytes <= FACTOR * one.decoded_bytes + ALLOWANCE_BYTES
 
 
@@ -72,6 +93,31 @@ def test_that_a_file_too_short_for_its_size_is_refused_before_it_is_decoded(tmp_
     monkeypatch.setattr("engine.image.pillow._mapped", decode)
     with pytest.raises(ImageReadError, match=r"it was cut short or its (header is|tags are) damaged"):
         open_image(path)
+
+
+def test_that_filter_refuses_huge_pictures_from_their_headers(tmp_path):
+    # That one is valid, as its small sister shows.
+    files = TOO_SHORT | {"webp": one_colour_webp(16_383, 16_383), "small": one_colour_webp(90, 70)}
+    assert len(files["webp"]) == 34
+    for kind, data in files.items():
+        (tmp_path / kind).write_bytes(data)
+    refused = dict(zip(files, openings(*(tmp_path / kind for kind in files), way="filter"), strict=True))
+    assert "filtering and saving its 16,383 x 16,383 pixels takes" in refused["webp"].refusal
+    assert refused.pop("small").decoded_bytes == 90 * 70 * 3
+    for one in refused.values():
+        assert one.refusal
+        # Of the processor: decoding any of them takes seconds.
+        assert one.cpu_s < 0.5
+        assert one.peak_bytes < 100_000_000
+
+
+def test_that_the_alpha_of_a_lossy_webp_counts_for_the_budget(tmp_path):
+    data = with_pillow(np.dstack([smooth_rgb(), smooth_rgb()[..., :1]]), "WEBP")
+    path = tmp_path / "a.webp"
+    path.write_bytes(data)
+    decoded = open_image(path).pixels.size * 4 // 3
+    with pytest.raises(ImageReadError, match="decoding its 41 x 37 pixels takes"):
+        open_image(path, max_bytes=decoded + len(data))
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "TIFF", "WEBP", "GIF", "jpeg-progressive"])

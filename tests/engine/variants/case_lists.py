@@ -32,7 +32,14 @@ def _shapes() -> list[Case]:
         (2, 33),
     ]
     return [
-        Case(f"shape {height}x{width}", height, width, border=BORDERS[i % 6], cval=3.5, mask_shape=(3, 5))
+        Case(
+            f"shape {height}x{width}",
+            height,
+            width,
+            border=BORDERS[i % len(BORDERS)],
+            cval=3.5,
+            mask_shape=(3, 5),
+        )
         for i, (height, width) in enumerate(shapes)
     ]
 
@@ -53,7 +60,9 @@ def _masks() -> list[Case]:
         (1, 127),
     ]
     return [
-        Case(f"mask {rows}x{columns}", border=BORDERS[i % 6], cval=-2.25, mask_shape=(rows, columns))
+        Case(
+            f"mask {rows}x{columns}", border=BORDERS[i % len(BORDERS)], cval=-2.25, mask_shape=(rows, columns)
+        )
         for i, (rows, columns) in enumerate(squares + others)
     ]
 
@@ -87,7 +96,7 @@ def _borders() -> list[Case]:
 def _anchors() -> list[Case]:
     return [
         Case(f"anchor {row},{column} of {rows}x{columns}", 6, 7, mask_shape=(rows, columns), anchor=(row, column),
-             border=BORDERS[(row + column) % 6], cval=50.0)
+             border=BORDERS[(row + column) % len(BORDERS)], cval=50.0)
         for rows, columns in ((2, 2), (3, 4))
         for row in range(rows)
         for column in range(columns)
@@ -168,7 +177,14 @@ def _blocks() -> list[Case]:
     ]
     return [
         Case(
-            f"block {x}x{y}", 20, 30, 2, mask_shape=(5, 4), border=BORDERS[i % 6], cval=9.0, block=Block(x, y)
+            f"block {x}x{y}",
+            20,
+            30,
+            2,
+            mask_shape=(5, 4),
+            border=BORDERS[i % len(BORDERS)],
+            cval=9.0,
+            block=Block(x, y),
         )
         for i, (x, y) in enumerate(blocks)
     ]

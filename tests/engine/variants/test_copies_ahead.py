@@ -13,7 +13,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.variants.box import box
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.low_rank import low_rank_2
 from engine.variants.register_blocked import byte_tiles, register_blocked
 from engine.variants.register_blocked.cuda_byte_loader import byte_tile_loader
@@ -107,7 +107,7 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(
     monkeypatch.setattr(module, "kernel", module.kernel.__wrapped__)
     # Else only large pictures take several steps a block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    mask = Mask(np.full((side, side), 0.3)) if variant.key == "box" else gaussian(side)
+    mask = Mask(np.full((side, side), 0.3)) if variant.masks is MaskClass.EQUAL_WEIGHTS else gaussian(side)
     if variant is low_rank_2.VARIANT:
         mask = Mask(mask.weights + gaussian(side, sigma=1.0).weights)
     # As high as a block, so that the last rows of its tile are needed; a ring takes two steps.

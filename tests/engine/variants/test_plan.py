@@ -1,5 +1,7 @@
 """Plans and refusals: pure functions of plain integers."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,9 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
-from tests.engine.variants.suited import MOST_CELLS, has_kernels, mask_for, typed
+from tests.engine.variants.suited import mask_for, typed
 
-CUDA = [known for known in VARIANTS if has_kernels(known)]
+CUDA = [known for known in VARIANTS if known.has_kernels]
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
 LIMITS = Limits()
 every_cuda_variant = pytest.mark.parametrize("known", CUDA, ids=lambda known: known.key)
@@ -80,7 +82,7 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known: Variant, block
 
 @every_cuda_variant
 def test_that_the_default_block_is_legal(known: Variant) -> None:
-    side = 15 if known.key not in MOST_CELLS else 11
+    side = min(15, math.isqrt(known.most_cells))
     mask = mask_for(known, side, side)
     problem = typed(known, problem_of(100, 100, mask))
     assert known.unsupported(problem, mask, known.default_block, LIMITS) is None

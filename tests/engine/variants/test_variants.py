@@ -14,11 +14,11 @@ from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, check
-from tests.engine.variants.suited import cases_in_simulator, has_kernels, suited_cases
+from tests.engine.variants.suited import cases_in_simulator, suited_cases
 
 ROOT = Path(__file__).parents[3]
 CPU = [variant for variant in VARIANTS if variant.device is DeviceKind.CPU]
-CUDA = [variant for variant in VARIANTS if has_kernels(variant)]
+CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 
 
 @pytest.fixture(scope="session")

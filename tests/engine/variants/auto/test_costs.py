@@ -22,7 +22,7 @@ from engine.variants.auto.costs import (
     rates_of,
     repeated,
 )
-from engine.variants.registry import VARIANTS
+from engine.variants.registry import VARIANTS, variant
 
 # Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.
 TABLE = CostTable(
@@ -47,24 +47,26 @@ def problem_of(height: int, width: int, mask_shape: tuple[int, int], channels: i
 def test_that_times_lie_on_straight_lines_of_logarithms(
     side: int, mask_shape: tuple[int, int], wanted_us: float
 ) -> None:
-    found = TABLE.time_us("tiled", problem_of(side, side, mask_shape), TABLE.rates)
+    found = TABLE.time_us(variant("tiled"), problem_of(side, side, mask_shape), TABLE.rates)
     assert found == pytest.approx(wanted_us, rel=1e-3)
 
 
 def test_that_channels_count_as_pixels_where_only_grey_was_measured() -> None:
-    grey = TABLE.time_us("tiled", problem_of(1024, 512, (3, 3)), TABLE.rates)
-    assert TABLE.time_us("tiled", problem_of(512, 512, (3, 3), 2), TABLE.rates) == grey
+    grey = TABLE.time_us(variant("tiled"), problem_of(1024, 512, (3, 3)), TABLE.rates)
+    assert TABLE.time_us(variant("tiled"), problem_of(512, 512, (3, 3), 2), TABLE.rates) == grey
 
 
 def test_that_nothing_is_known_of_a_variant_without_a_row() -> None:
-    assert math.isinf(TABLE.time_us("naive", problem_of(9, 9, (3, 3)), TABLE.rates))
+    assert math.isinf(TABLE.time_us(variant("naive"), problem_of(9, 9, (3, 3)), TABLE.rates))
 
 
 def test_that_holes_in_the_table_are_read_past() -> None:
     table = CostTable(
         TABLE.rates, (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}
     )
-    assert table.time_us("tiled", problem_of(1024, 1024, (9, 9)), table.rates) == pytest.approx(324.0)
+    assert table.time_us(variant("tiled"), problem_of(1024, 1024, (9, 9)), table.rates) == pytest.approx(
+        324.0
+    )
 
 
 def test_that_memory_and_multiply_adds_are_scaled_apart() -> None:
@@ -74,17 +76,17 @@ def test_that_memory_and_multiply_adds_are_scaled_apart() -> None:
         Rates(samples * 8 / copy_us / 1e3, 100.0), (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}}
     )
     slower = Rates(table.rates.copy_gb_s / 2, 25.0)
-    assert table.time_us("tiled", problem_of(1024, 1024, (3, 3)), slower) == pytest.approx(
+    assert table.time_us(variant("tiled"), problem_of(1024, 1024, (3, 3)), slower) == pytest.approx(
         2 * 18.0 + 4 * 30.0
     )
 
 
 def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it() -> None:
     problem = problem_of(9, 9, (4, 36))
-    assert mask_side_of("tiled", problem) == 12
-    assert mask_side_of("separable-l1", problem) == 20
-    assert mask_side_of("cpu-box", problem) == 20
-    assert mask_side_of("row-tiled", problem_of(9, 9, (1, 36))) == 36
+    assert mask_side_of(variant("tiled"), problem) == 12
+    assert mask_side_of(variant("separable-l1"), problem) == 20
+    assert mask_side_of(variant("cpu-box"), problem) == 20
+    assert mask_side_of(variant("row-tiled"), problem_of(9, 9, (1, 36))) == 36
 
 
 def test_that_the_nearest_kind_of_samples_is_read() -> None:
@@ -113,14 +115,14 @@ def test_that_work_done_more_often_lies_on_the_line_of_two_rows() -> None:
     rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
     table = CostTable(Rates(1e12, 100.0), (512,), (3,), rows)
     problem = replace(problem_of(512, 512, (3, 3)), dtype="uint8")
-    found = [table.time_us("digit-sums", problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
+    found = [table.time_us(variant("digit-sums"), problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
     assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
 
 
 def test_that_channels_are_read_from_the_kind_of_samples_whatever_the_border() -> None:
     row = {"ghost cells, float32 x 3": [[9.0]]}
     table = CostTable(Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
-    assert table.time_us("tiled", problem_of(512, 512, (3, 3), 3), table.rates) == pytest.approx(
+    assert table.time_us(variant("tiled"), problem_of(512, 512, (3, 3), 3), table.rates) == pytest.approx(
         9.0, rel=1e-3
     )
 

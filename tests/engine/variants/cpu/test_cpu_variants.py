@@ -87,7 +87,7 @@ def test_that_colour_tiles_meet_without_a_seam(
     key: str, height: int, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
-    border = list(Border)[(height + width) % 6]
+    border = list(Border)[(height + width) % len(Border)]
     case = Case(
         f"tiles {height}x{width}",
         height,

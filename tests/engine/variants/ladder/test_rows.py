@@ -14,12 +14,12 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.counting import CountingArray, Counts, count, run_pass
 
 LIMITS = Limits()
-ROWS = [known for known in VARIANTS if known.key.startswith("row-")]
+ROWS = [known for known in VARIANTS if known.masks is MaskClass.ONE_ROW]
 every_row_variant = pytest.mark.parametrize("known", ROWS, ids=lambda known: known.key)
 TILE = Block(8, 1)
 FIVE = Mask([[1, 2, 3, 4, 5]])

@@ -1,0 +1,132 @@
+"""What a new border costs: one entry with its index rule. A toy one, added at run time, is found and obeyed everywhere."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+from pytestqt.qtbot import QtBot
+
+import engine
+from engine.device.index_rules import chosen_by_code, cpu_code, cpu_rules
+from engine.geometry.block import Block
+from engine.geometry.border import Border, BorderEntry
+from engine.image.samples import sample_path
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import rounding_bound
+from engine.variants.contract import Variant
+from engine.variants.cpu import serial
+from engine.variants.registry import VARIANTS
+from gui.explore.mask.border_controls import BorderControls
+from gui.explore.workspace import Workspace
+from gui.shell import command_line
+from tests.engine.variants.cases import Case
+from tests.engine.variants.counting import count
+from tests.engine.variants.suited import suited
+
+HEIGHT, WIDTH = 7, 9
+
+
+def second(index: int, length: int) -> int:
+    """Map every index outside to the second cell from the beginning, or to the only one."""
+    if index < 0 or index >= length:
+        return min(1, length - 1)
+    return index
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Border:
+    """A border that is an entry and a rule, and nothing else."""
+    entry = BorderEntry("toy", second, "Cells outside repeat the second cell of the picture.")
+    member = Border._new_member_(Border, entry)
+    member._name_ = "TOY"
+    monkeypatch.setitem(Border._member_map_, "TOY", member)
+    monkeypatch.setitem(Border._value2member_map_, "toy", member)
+    monkeypatch.setattr(Border, "_member_names_", [*Border._member_names_, "TOY"])
+    # What compiled code knows when it starts, it would know of the toy too.
+    monkeypatch.setattr(serial, "source_index", chosen_by_code(cpu_rules()))
+    monkeypatch.setattr(serial, "correlate_serial", njit(nogil=True)(serial.correlate_serial.py_func))
+    return member
+
+
+def picture() -> np.ndarray:
+    return np.random.default_rng(5).integers(0, 256, (HEIGHT, WIDTH, 1)).astype(np.float32)
+
+
+def wanted(case: Case, samples: np.ndarray) -> np.ndarray:
+    """Return what the rule means, without the oracle: each sum of products over the cells that NumPy picks."""
+    mask, (up, left) = case.mask(), case.mask().anchor
+    rows = [second(row, samples.shape[0]) for row in range(-up, samples.shape[0] + mask.rows - 1 - up)]
+    columns = [second(c, samples.shape[1]) for c in range(-left, samples.shape[1] + mask.columns - 1 - left)]
+    cells = samples[np.ix_(rows, columns)][:, :, 0].astype(np.float64)
+    windows = np.lib.stride_tricks.sliding_window_view(cells, mask.shape)
+    return np.einsum("rcmn,mn->rc", windows, mask.weights32.astype(np.float64)) + np.float32(mask.offset)
+
+
+@pytest.mark.parametrize(
+    "known", [known for known in VARIANTS if known.library != "cupy"], ids=lambda v: v.key
+)
+def test_that_a_variant_and_the_oracle_obey_a_new_border(toy: Border, known: Variant) -> None:
+    case = suited(known, Case("toy", HEIGHT, WIDTH, border=toy, mask_shape=(3, 5), block=Block(8, 4)))
+    assert case is not None
+    mask, samples = case.mask(), picture().astype(case.dtype)
+    result = "uint8" if known.uint8_only else "float32"
+    problem = describe_problem(samples, mask, toy, 0.0, result)
+    right = oracle.correlate(samples, mask, toy)
+    np.testing.assert_allclose(right[:, :, 0], wanted(case, samples), rtol=1e-12)
+    if known.has_kernels:
+        out = count(known, problem, mask, case.block, samples).out
+    else:
+        prepared = known.prepare(problem, mask, known.default_block)
+        out = np.empty(samples.shape, result)
+        prepared.launch(samples, out)
+    bound = rounding_bound(oracle.magnitudes(samples, mask, toy), mask.taps)
+    added = known.added_error(problem, mask) * 255
+    if result == "uint8":
+        right, bound = np.clip(right, 0, 255), bound + 0.5
+    assert np.all(np.abs(out - right) <= bound + added)
+
+
+def test_that_a_new_border_is_cut_into_bands_as_its_rule_says(toy: Border) -> None:
+    samples = np.random.default_rng(6).random((400, 30), np.float32)
+    how = {"border": toy, "variant": "cpu-parallel", "device": "cpu"}
+    mask = np.outer([1.0, 2.0, 3.0, 1.0], [1.0, -1.0, 2.0])
+    whole = engine.correlate(samples, mask, **how)
+    streamed = engine.filter_stream(samples, mask, chunk_bytes=60 * 30 * 4, **how)
+    assert len(streamed.timeline.chunks) > 3
+    np.testing.assert_array_equal(streamed.values, whole)
+
+
+def test_that_both_user_interfaces_offer_a_new_border(
+    toy: Border, command: Callable[..., Any], qtbot: QtBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Workspace(Mask([[1.0]]))
+    controls = BorderControls(workspace)
+    qtbot.addWidget(controls)
+    assert controls.border_box.itemText(controls.border_box.count() - 1) == "Toy"
+    controls.border_box.activated.emit(controls.border_box.count() - 1)
+    assert workspace.settings.border is toy
+    assert controls.border_box.toolTip().startswith(toy.sentence)
+    assert not controls.value_field.isEnabled()
+    answer = command("filter", "--help")
+    assert "wrap, toy" in " ".join(answer.out.split())
+    out = tmp_path / "out.tif"
+    answer = command("filter", sample_path("camera"), out, "--mask", "box:3", "--border", "toy", "--json")
+    assert json.loads(answer.out)["border"] == "toy"
+    with pytest.raises(SystemExit):
+        command_line.parse(["screenshot", "--help"])
+    assert "wrap, toy" in " ".join(capsys.readouterr().out.split())
+
+
+def test_that_an_entry_without_a_rule_is_an_error_and_never_another_border() -> None:
+    with pytest.raises(TypeError, match="rule"):
+        BorderEntry("toy", sentence="No rule.")
+    unknown = type("Unknown", (), {"rule": staticmethod(second)})()
+    with pytest.raises(ValueError, match=r"not in tuple|tuple\.index"):
+        cpu_code(unknown)
+    assert cpu_rules() == tuple(dict.fromkeys(border.rule for border in Border))

@@ -1,0 +1,185 @@
+"""What the architecture promises, checked against the registry and the folders: nobody keeps a list by hand."""
+
+import ast
+import importlib
+import pkgutil
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import grimp
+import pytest
+
+import engine.variants
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
+
+ROOT = Path(__file__).parents[2]
+TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+CONTRACTS, MYPY = TOOLS["importlinter"]["contracts"], TOOLS["mypy"]
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    """Who imports whom, of what is imported when a program runs."""
+    return grimp.build_graph(
+        "engine", "gui", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+    )
+
+
+def modules_of_variants() -> dict[str, object]:
+    """Return the module of each variant, of filters and of products."""
+    found = {}
+    for module in pkgutil.walk_packages(engine.variants.__path__, "engine.variants."):
+        declared = getattr(importlib.import_module(module.name), "VARIANT", None)
+        if declared is not None:
+            found[module.name] = declared
+    return found
+
+
+def test_that_every_module_with_a_variant_is_in_a_registry_and_the_other_way_round() -> None:
+    registered = [*VARIANTS, *MATMUL_VARIANTS]
+    assert sorted(known.key for known in modules_of_variants().values()) == sorted(v.key for v in registered)
+
+
+def test_that_variants_never_import_one_another_not_even_through_others(graph: grimp.ImportGraph) -> None:
+    modules = set(modules_of_variants())
+    found = {name: graph.find_upstream_modules(name) & modules for name in modules}
+    assert not {name: others for name, others in found.items() if others}
+
+
+def test_that_the_layers_of_every_room_are_exhaustive() -> None:
+    layered = [
+        contract for contract in CONTRACTS if contract["type"] == "layers" and "containers" in contract
+    ]
+    assert {name for contract in layered for name in contract["containers"]} >= {
+        "engine",
+        "engine.variants",
+        "engine.tasks",
+        "gui",
+    }
+    assert all(contract.get("exhaustive") for contract in layered)
+
+
+def test_that_the_contract_on_numba_names_every_room_below_the_devices() -> None:
+    (rooms,) = (contract["layers"] for contract in CONTRACTS if contract.get("containers") == ["engine"])
+    (numba,) = (
+        contract for contract in CONTRACTS if contract.get("forbidden_modules") == ["numba", "llvmlite"]
+    )
+    below = {
+        f"engine.{room.strip()}" for layer in rooms[rooms.index("device") + 1 :] for room in layer.split(":")
+    }
+    assert below <= set(numba["source_modules"])
+
+
+def test_that_only_devices_variants_and_three_modules_import_numba(graph: grimp.ImportGraph) -> None:
+    direct = set.union(*(graph.find_modules_that_directly_import(name) for name in ("numba", "llvmlite")))
+    assert {name for name in direct if not name.startswith(("engine.device.", "engine.variants."))} == {
+        "engine.host.display_levels",
+        "engine.course.copy_variant",
+        "engine.streams.cuda_lanes",
+    }
+
+
+def test_that_mypy_treats_every_family_of_variants_the_same_way() -> None:
+    untyped = next(entry for entry in MYPY["overrides"] if not entry.get("disallow_untyped_decorators", True))
+    assert "engine.variants.*" in untyped["module"]
+
+
+SOURCES = [
+    path
+    for folder in ("engine", "gui", "bench", "tests")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if path != Path(__file__)
+]
+LETTERS = {
+    "startswith",
+    "endswith",
+    "removeprefix",
+    "removesuffix",
+    "partition",
+    "rpartition",
+    "split",
+    "find",
+}
+# The shortest parts of keys: words between their hyphens, and what they begin and end with.
+KEYS = [known.key for known in (*VARIANTS, *MATMUL_VARIANTS)]
+
+
+def is_part_of_a_key(text: object) -> bool:
+    """Return whether a text is a part of a variant's key, whole words of it."""
+    if not isinstance(text, str) or not text.strip("-"):
+        return False
+    words = f"-{text.strip('-')}-"
+    return any(words in f"-{key}-" for key in KEYS)
+
+
+def is_a_key(node: ast.expr) -> bool:
+    """Return whether an expression is called as the key of a variant is."""
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return name in ("key", "variant", "variant_key", "chosen", "method")
+
+
+def texts_of(node: ast.expr) -> list[object]:
+    """Return the texts that stand in an expression."""
+    return [inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant)]
+
+
+def sniffing(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield the expressions that look at letters of a variant's key."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LETTERS:
+            if is_a_key(node.func.value) and any(
+                is_part_of_a_key(text) for a in node.args for text in texts_of(a)
+            ):
+                yield node
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+            if is_a_key(node.comparators[0]) and any(map(is_part_of_a_key, texts_of(node.left))):
+                yield node
+        elif (
+            isinstance(node, ast.Subscript) and is_a_key(node.value) and isinstance(node.value, ast.Attribute)
+        ):
+            index = node.slice
+            if isinstance(index, ast.Slice | ast.UnaryOp) or (
+                isinstance(index, ast.Constant) and isinstance(index.value, int)
+            ):
+                yield node
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "known.key.startswith('row')",
+        "key.endswith('box')",
+        "'separable' in candidate.key",
+        "'low-rank' not in key",
+        "int(variant.key[-1])",
+        "variant.startswith(('separable', 'cpu-separable'))",
+        "variant.startswith('cpu')",
+    ],
+)
+def test_that_what_was_done_once_is_noticed(source: str) -> None:
+    assert list(sniffing(ast.parse(source)))
+
+
+def test_that_nobody_looks_at_the_letters_of_a_key() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
+        for path in SOURCES
+        for node in sniffing(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert not found, "Ask the variant's traits (engine/variants/contract.py):\n" + "\n".join(found)
+
+
+def test_that_no_json_has_numbers_that_json_does_not_have() -> None:
+    # Documents for people go through engine.results.strict_json, where such a number is its name; all others refuse it.
+    loose = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in SOURCES
+        if path.relative_to(ROOT).parts[0] in ("engine", "gui")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("json.dumps", "json.dump")
+        if not any(
+            given.arg == "allow_nan" and ast.unparse(given.value) == "False" for given in node.keywords
+        )
+    ]
+    assert loose == []

@@ -1,0 +1,190 @@
+"""The documents tell the truth: links, paths, commands, options, rooms, and tables made from what was measured."""
+
+import argparse
+import importlib
+import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import engine.commands
+from bench.document import LINE_LENGTH, kept_tables, wrapped
+from gui.shell import command_line
+
+ROOT = Path(__file__).parents[2]
+# Written by `python main.py course --out`.
+GENERATED = ROOT / "docs" / "course-h200"
+DOCUMENTS = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md"), *ROOT.glob("assets/*.md")]
+)
+FOLDERS = ("engine", "gui", "tests", "bench", "docs", "assets", ".ci")
+# What stands for something else: [IMAGE], IN..., COMMAND.
+PLACEHOLDER = re.compile(r"\[|\.\.\.|\bCOMMAND\b|\bDEVICE\b|^python main\.py (?:batch|filter) IN")
+
+
+def anchors_of(path: Path) -> set[str]:
+    """Return the anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"(?m)^#+ (.+)$", path.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+def test_that_every_link_leads_to_a_file_and_a_heading() -> None:
+    missing = []
+    for path in DOCUMENTS:
+        text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            target, _, anchor = link.partition("#")
+            if "://" in link:
+                continue
+            file = (path.parent / target).resolve() if target else path
+            if not file.exists() or (anchor and anchor not in anchors_of(file)):
+                missing.append(f"{path}: {link}")
+    assert not missing
+
+
+def test_that_every_path_that_is_named_exists() -> None:
+    named = re.compile(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*)`")
+    missing = [
+        f"{path}: {name}"
+        for path in DOCUMENTS
+        for name in named.findall(path.read_text(encoding="utf-8"))
+        if not list(ROOT.glob(name.rstrip("/")))
+    ]
+    assert not missing
+
+
+def test_that_lines_of_prose_end_at_the_line_length() -> None:
+    long = [
+        f"{path}: {line}"
+        for path in DOCUMENTS
+        if GENERATED not in path.parents
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if len(line) > LINE_LENGTH and not line.startswith(("|", "!["))
+    ]
+    assert not long
+
+
+class Parsed(BaseException):
+    """Arguments were read: the command does not go on."""
+
+    def __init__(self, parser: argparse.ArgumentParser) -> None:
+        self.parser = parser
+
+
+def commands_of(path: Path) -> Iterator[str]:
+    """Yield what a document says to type, from blocks of code and from the running text."""
+    text = path.read_text(encoding="utf-8")
+    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
+    running = re.sub(r"(?ms)^```.*?^```", "", text)
+    spans = [line.strip() for block in blocks for line in block.splitlines()]
+    spans += [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", running)]
+    for span in spans:
+        for part in span.split(" && "):
+            if re.match(r"python (?:main\.py|-m bench\.)", part) and not PLACEHOLDER.search(part):
+                yield part
+
+
+def parsed_by(
+    monkeypatch: pytest.MonkeyPatch, call: Callable[[], Any], *, read: bool
+) -> argparse.ArgumentParser:
+    """Return the parser of a command, after it has read its arguments where `read` says so."""
+    for name in ("parse_args", "parse_intermixed_args"):
+        original = getattr(argparse.ArgumentParser, name)
+
+        def parse(self: argparse.ArgumentParser, *args: Any, original: Any = original) -> None:
+            if read:
+                original(self, *args)
+            raise Parsed(self)
+
+        monkeypatch.setattr(argparse.ArgumentParser, name, parse)
+    with pytest.raises(Parsed) as parsed:
+        call()
+    monkeypatch.undo()
+    return parsed.value.parser
+
+
+def entrance(arguments: list[str]) -> Callable[[], Any]:
+    if arguments and arguments[0] in engine.commands.COMMANDS:
+        return lambda: engine.commands.main(arguments)
+    return lambda: command_line.parse(arguments)
+
+
+def test_that_every_command_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+    named = {command: path for path in DOCUMENTS for command in commands_of(path)}
+    not_understood = []
+    for command, path in named.items():
+        try:
+            understand(shlex.split(command, comments=True), monkeypatch)
+        except (Exception, pytest.fail.Exception, SystemExit) as error:  # noqa: BLE001 - every one is reported
+            not_understood.append(f"{path}: {command}: {error}")
+    assert not not_understood
+
+
+def understand(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a command read its arguments."""
+    if words[1] == "main.py":
+        arguments = [word for word in words[2:] if word != "--help"]
+        parsed_by(monkeypatch, entrance(arguments), read="--help" not in words)
+        return
+    module, arguments = words[2], words[3:]
+    found = find_spec(module)
+    assert found is not None, "no such module"
+    if arguments:
+        name = f"{module}.__main__" if found.submodule_search_locations else module
+        monkeypatch.setattr(sys, "argv", [module, *arguments])
+        parsed_by(monkeypatch, importlib.import_module(name).main, read=True)
+
+
+@pytest.mark.parametrize("command", ["The window", *engine.commands.COMMANDS, "screenshot"])
+def test_that_the_reference_has_every_option_of_a_command_and_no_other(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"(?ms)^## (.+?)$(.*?)(?=^## |\Z)", text))
+    section = next(body for heading, body in sections.items() if command in heading.split(", "))
+    if command == "batch":
+        section += sections["filter"]
+    cells = re.findall(r"(?m)^\| (`--[^|]*)", section)
+    written = {option for cell in cells for option in re.findall(r"--[a-z][a-z-]*", cell)}
+    arguments = [] if command == "The window" else [command]
+    parser = parsed_by(monkeypatch, entrance(arguments), read=False)
+    options = {
+        option for action in parser._actions for option in action.option_strings if option.startswith("--")
+    } - {"--help"}
+    assert written == options
+
+
+def test_that_the_architecture_names_every_room() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {
+        f"{top}/{entry.name}"
+        for top in ("engine", "gui")
+        for entry in (ROOT / top).iterdir()
+        if not entry.name.startswith(("__", ".")) and (entry.suffix == ".py" or entry.is_dir())
+    }
+    assert rooms == set(re.findall(r"(?m)^\| `((?:engine|gui)/[\w.]+)` \|", text))
+
+
+def test_that_every_table_is_what_the_kept_results_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    differ = []
+    for table in kept_tables():
+        text = table.document.read_text(encoding="utf-8")
+        written = text.partition(f"<!-- {table.name} -->\n\n")[2].partition(f"\n\n<!-- /{table.name} -->")[0]
+        if written != "\n".join(wrapped(table.lines)):
+            differ.append(f"{table.document}: {table.name}")
+    assert not differ, "python -m bench.document writes them anew"
+
+
+def test_that_every_document_is_linked_from_another_one() -> None:
+    linked = {
+        (path.parent / link.partition("#")[0]).resolve()
+        for path in DOCUMENTS
+        for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
+    }
+    assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]

@@ -1,0 +1,140 @@
+"""What a new variant costs: its module and one line in the registry. A toy one, added at run time, is found everywhere."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import engine
+from bench import representative
+from bench.auto_grid import able, cost_rows, is_too_long
+from bench.peers import own
+from engine.commands import benchmark
+from engine.device.cpu import cpu_info
+from engine.device.devices import backend
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO, DeviceInfo
+from engine.errors import UnknownName
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.host import jobs
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.variants import registry
+from engine.variants.auto.planner import choose
+from engine.variants.auto.suitability import why_not
+from engine.variants.contract import MaskClass, Variant
+from engine.variants.cpu import serial
+from engine.variants.ladder import naive
+from gui.engine_link.engine_state import EngineState
+from gui.explore.kernel.variants_model import KEY_ROLE, VariantsModel
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.workspace import Workspace
+from gui.style.series import series_for
+from tests.engine.variants.case_lists import simulator_cases
+from tests.engine.variants.suited import mask_for, suited_cases
+
+# Keys made of the letters of others, which say nothing: only traits do.
+PLAIN = replace(serial.VARIANT, key="row-box-separable-7", title="Toy", idea="Nothing that its key says.")
+ONE_ROW = replace(
+    naive.VARIANT,
+    key="split-low-rank-9",
+    title="Toy on CUDA",
+    idea="Nothing that its key says.",
+    masks=MaskClass.ONE_ROW,
+)
+KEYS = [PLAIN.key, ONE_ROW.key]
+GPU = DeviceInfo("cuda:0", "cuda", "GPU", True, "", True, {"multiprocessors": "132", "clock": "1980 MHz"})
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Variant, ...]:
+    """The registry with two lines more, as a program that starts with them has it."""
+    known = registry.VARIANTS
+    longer = (*known, PLAIN, ONE_ROW)
+    for module in list(sys.modules.values()):
+        if getattr(module, "VARIANTS", None) is known:
+            monkeypatch.setattr(module, "VARIANTS", longer)
+    return longer
+
+
+@pytest.mark.usefixtures("toys")
+def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(
+    command: Callable[..., Any],
+) -> None:
+    assert [known.key for known in engine.list_variants()][-2:] == KEYS
+    ladder = command("variants").out.split("\n\n")[0]
+    assert [line.split()[0] for line in ladder.splitlines()][-2:] == KEYS
+    entries = json.loads(command("variants", "--json").out)["variants"]
+    assert [entry["key"] for entry in entries if entry["task"] == "filtering"][-2:] == KEYS
+    with pytest.raises(UnknownName, match=PLAIN.key):
+        registry.variant("tilde")
+
+
+@pytest.mark.usefixtures("toys")
+def test_that_bench_measures_a_new_variant_by_its_name_and_among_all(
+    command: Callable[..., Any], tmp_path: Path
+) -> None:
+    everything = benchmark._sweep(benchmark._parser().parse_args(["--out", str(tmp_path / "all.json")]))
+    assert [known.key for known in everything.variants][-2:] == KEYS
+    out = tmp_path / "results.json"
+    options = ("--sizes", "16x16", "--masks", "box-3", "--device", "cpu", "--budget", "0")
+    answer = command("bench", "--out", out, "--variants", PLAIN.key, *options)
+    assert (answer.status, answer.err.count("wrong")) == (0, 0)
+    (cell,) = json.loads(out.read_text())["results"]
+    assert cell["variant"] == PLAIN.key
+    assert cell["verification"]["passed"]
+
+
+def test_that_the_benches_take_a_new_variant_by_its_traits(toys: tuple[Variant, ...]) -> None:
+    mask = gaussian(5)
+    samples = np.zeros((32, 32, 1), np.float32)
+    problem = describe_problem(samples, mask, Border.MIRROR, 0.0)
+    assert PLAIN in able(problem, mask, backend("cpu"))
+    assert cost_rows(PLAIN) == {"box": PLAIN.key}
+    assert cost_rows(ONE_ROW) == {"row": ONE_ROW.key}
+    assert not is_too_long(PLAIN, problem)
+    assert own.keys(("all",), DeviceKind.CPU)[-1] == PLAIN.key
+    assert representative.mask_for(PLAIN, 5, 7).shape == (5, 7)
+    assert representative.mask_for(ONE_ROW, 5, 7).shape == (1, 7)
+
+
+def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(
+    toys: tuple[Variant, ...], qapp: object
+) -> None:
+    state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
+    state.set_ready(jobs.ready())
+    model = VariantsModel(workspace, state, ResultsModel())
+    listed = [model.index(row, 0).data(KEY_ROLE) for row in range(model.rowCount())]
+    assert listed == [AUTO, *(known.key for known in toys)]
+    assert series_for(PLAIN.key).symbol
+
+
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize("device", [cpu_info(), GPU], ids=lambda device: device.kind)
+def test_that_auto_never_chooses_a_variant_that_nobody_measured(device: DeviceInfo) -> None:
+    for mask in (gaussian(5), Mask(np.ones((1, 9))), Mask(np.random.default_rng(1).random((15, 15)))):
+        problem = describe_problem(np.zeros((64, 64, 1), np.float32), mask, Border.ZERO, 0.0)
+        assert choose(AUTO, problem, mask, Block(32, 8), device).variant.key not in KEYS
+        by_name = choose(PLAIN.key, problem, mask, None, device)
+        assert by_name.variant is PLAIN
+
+
+def test_that_every_oracle_case_and_every_rule_for_all_reaches_a_new_variant(
+    toys: tuple[Variant, ...],
+) -> None:
+    whole = simulator_cases(whole=True, has_barrier=False)
+    assert suited_cases(PLAIN, whole) == suited_cases(serial.VARIANT, whole)
+    assert all(case.mask_shape[0] == 1 for case in suited_cases(ONE_ROW, whole))
+    assert mask_for(ONE_ROW, 3, 5).shape == (1, 5)
+    floats_only = replace(PLAIN, key="floats", integer_output=False)
+    problem = describe_problem(np.zeros((8, 8, 1), np.uint8), gaussian(3), Border.ZERO, 0.0, "uint8")
+    refusal = why_not(floats_only, problem, gaussian(3), Block(1, 1), GPU.limits)
+    assert refusal is not None
+    assert PLAIN.key in refusal.reason
