@@ -22,8 +22,7 @@ from engine.run.arguments import Image, as_array, as_number, as_seconds
 from engine.run.executor import outcome_of
 from engine.run.measure import Outcome, compute
 from engine.run.plan import SamplingPlan
-from engine.run.resolve import as_samples
-from engine.run.resolved import ResolvedFilter
+from engine.run.resolve import ResolvedFilter, as_samples
 from engine.tasks.filtering.request import FilterRequest
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS

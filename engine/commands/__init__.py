@@ -24,7 +24,8 @@ class Command:
     help : str
         One line.
     module : str
-        Has `function`, which takes the arguments and returns the exit status; imported when the command is called.
+        Has `function`, which takes the arguments and returns the exit status; imported when the command is
+        called.
     usage : str
         The arguments that it needs, for the list of all commands.
     """

@@ -1,4 +1,4 @@
-"""What a host's process begins with: `python -m engine.host`, started by `engine.host.link` and by nobody else."""
+"""What a host's process begins with: `python -m engine.host`, started by `engine.host.link` alone."""
 
 import os
 import sys
@@ -18,7 +18,8 @@ def main() -> None:
     else:
         os.set_inheritable(pipe, False)
         os.set_inheritable(tracker, False)
-        # As `multiprocessing.spawn` does it: one tracker for both, which removes shared memory when the last one ends.
+        # As `multiprocessing.spawn` does it: one tracker for both, which removes shared memory when the last
+        # one ends.
         resource_tracker._resource_tracker._fd = tracker  # type: ignore[attr-defined]
         connection = pipes.Connection(pipe)
     # Whoever started it may have gone without a word.

@@ -1,7 +1,7 @@
-"""The executor for a device: this thread, or for the simulator a host of this program's own, for scripts and commands.
+"""The executor for a device: this thread, or for the simulator a host of this program's own.
 
-It is the window's client and the window's server: a host that is killed is noticed and replaced, and ends with the
-program. It starts with the first call, from any thread of any script.
+It is the window's client and the window's server: a host that is killed is noticed and replaced, and ends
+with the program. It starts with the first call, from any thread of any script.
 """
 
 import atexit
@@ -28,8 +28,8 @@ class Call(Request):
     Parameters
     ----------
     function : callable
-        Of a module: it is sent by its name. Called with the arguments and with `checkpoint`, which it calls with a
-        `Step` before each step.
+        Of a module: it is sent by its name. Called with the arguments and with `checkpoint`, which it calls
+        with a `Step` before each step.
     arguments : tuple
     """
 

@@ -1,7 +1,7 @@
 """What answers each kind of request: the one table. A new kind is one line here.
 
-A handler is called on the main thread of the host process, one at a time; that of a kind that is answered at once on
-the thread that reads the pipe.
+A handler is called on the main thread of the host process, one at a time; that of a kind that is answered at
+once on the thread that reads the pipe.
 """
 
 from collections.abc import Callable

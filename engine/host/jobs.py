@@ -44,8 +44,7 @@ from engine.run.device_choice import device_for
 from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
 from engine.run.measure import compute, measure
 from engine.run.plan import SamplingPlan
-from engine.run.resolve import describe_problem, result_dtype_for
-from engine.run.resolved import ResolvedFilter
+from engine.run.resolve import ResolvedFilter, describe_problem, result_dtype_for
 from engine.run.sampling import Step
 from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant

@@ -1,9 +1,9 @@
 """One host process and the pipe to it.
 
-The process is a plain `python -m engine.host` and not one of `multiprocessing`, which would run the main script of
-whoever uses it a second time and so demand a `__main__` guard of it. One thread reads: the pipe closes with the
-process, and everything that it sent before comes first, so its end is known in well under half a second. A second
-thread writes, so that nobody who sends ever waits for a host that does not read.
+The process is a plain `python -m engine.host` and not one of `multiprocessing`, which would run the main
+script of whoever uses it a second time and so demand a `__main__` guard of it. One thread reads: the pipe
+closes with the process, and everything that it sent before comes first, so its end is known in well under
+half a second. A second thread writes, so that nobody who sends ever waits for a host that does not read.
 """
 
 import logging
@@ -40,8 +40,8 @@ class HostLink:
     on_message : callable of (HostLink, message)
         Called on: the link's thread.
     on_end : callable of (HostLink, reason)
-        The process has ended, or never began; called once, whatever happens, on the link's thread, after every
-        message that the process had sent.
+        The process has ended, or never began; called once, whatever happens, on the link's thread, after
+        every message that the process had sent.
     next_deadline : callable of () -> float or None
         Seconds until the host has to be given up, asked before each wait.
     """
@@ -95,7 +95,7 @@ class HostLink:
             self._end_reason = reason
 
     def join(self, timeout_s: float | None) -> bool:
-        """Wait for the end of the process and of the thread, None: as long as it takes; True if both are over."""
+        """Wait for the end of process and thread, None: as long as it takes; return whether both are over."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
@@ -153,7 +153,8 @@ class HostLink:
     def _listen(self, connection: Connection) -> None:
         given_up = False
         while True:
-            # A process that sticks in the driver can outlive its kill: its end is waited for, without a deadline.
+            # A process that sticks in the driver can outlive its kill: its end is waited for, without a
+            # deadline.
             deadline = None if given_up else self._next_deadline()
             ready = wait([connection, self._wake], deadline)
             if self._wake in ready:
@@ -174,7 +175,8 @@ class HostLink:
 def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     """Start a host's process that has the other end of a pipe."""
     pipe = theirs.fileno()
-    # Our packages, whatever folder the caller stands in, then all that the caller can import; -P: not that folder.
+    # Our packages, whatever folder the caller stands in, then all that the caller can import; -P: not that
+    # folder.
     root = str(Path(__file__).resolve().parents[2])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
     command = [sys.executable, "-P", "-m", "engine.host", str(pipe)]
@@ -194,7 +196,8 @@ def _started(theirs: Connection) -> subprocess.Popen[bytes]:
 def _spare_children_terminal() -> None:
     """Block SIGINT and SIGHUP in this thread; the processes that it starts inherit that.
 
-    Ctrl+C in a terminal, and its end, reach the whole group. A child that is still importing would print its traceback.
+    Ctrl+C in a terminal, and its end, reach the whole group. A child that is still importing would print its
+    traceback.
     """
     if hasattr(signal, "pthread_sigmask"):
         # Were it started later, it would unblock SIGINT here.

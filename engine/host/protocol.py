@@ -1,6 +1,7 @@
-"""What travels between the window and the engine's process: frozen requests and replies with an id, pixels by name.
+"""What travels between client and host: frozen requests and replies with an id, pixels by name.
 
-Pixels lie in shared memory and are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt in here.
+Pixels lie in shared memory and are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt
+in here.
 """
 
 from collections.abc import Callable
@@ -140,7 +141,7 @@ class Run(Request):
 
 @dataclass(frozen=True, slots=True)
 class CheckVariants(Request):
-    """Ask which variants can do a job, answered at once even while something runs. Reply: tuple of Availability."""
+    """Ask which variants can do a job, at once even while something runs. Reply: tuple of Availability."""
 
     job: FilterJob
     queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
@@ -313,7 +314,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Request `id` failed, in words. `fatal`: the host is lost for CUDA and ends itself after this message."""
+    """Request `id` failed, in words. `fatal`: the host is lost for CUDA and ends itself after this."""
 
     id: int
     error: EngineError
@@ -330,6 +331,6 @@ class Working:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Something that the person should know and that no request failed by: compiled code that cannot be kept."""
+    """Something that the person should know and no request failed by: code that cannot be kept."""
 
     warning: CodeNotKept

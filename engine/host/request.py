@@ -1,7 +1,8 @@
-"""What a kind of request to a host declares: how it waits, which host it wants, what it writes. No Numba in here.
+"""What a kind of request to a host declares: how it waits, which host it wants, what it writes.
 
-A new kind is one frozen dataclass that derives from `Request`, and one line in `engine.host.handlers.HANDLERS`. What
-it and its reply hold in shared memory needs no word: `engine.host.shared_array.segments_of` sees the arrays.
+A new kind is one frozen dataclass that derives from `Request`, and one line in
+`engine.host.handlers.HANDLERS`. What it and its reply hold in shared memory needs no word:
+`engine.host.shared_array.segments_of` sees the arrays.
 """
 
 from typing import ClassVar

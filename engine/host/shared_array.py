@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, is_dataclass
 
 @dataclass(frozen=True, slots=True)
 class SharedArray:
-    """An array in shared memory: the name of the segment, where the array begins in it, its shape and type."""
+    """An array in shared memory: the name of its segment, where it begins there, its shape and type."""
 
     name: str
     shape: tuple[int, ...]

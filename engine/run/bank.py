@@ -22,7 +22,7 @@ def verify_bank(
     checkpoint: Callable[[float], None],
     added_error: float,
 ) -> Verification:
-    """Compare every result of a bank with the oracle, as `engine.tasks.filtering.agreement.verify` does with one.
+    """Compare every result of a bank with the oracle, as `agreement.verify` does with one.
 
     Parameters
     ----------

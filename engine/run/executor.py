@@ -1,4 +1,4 @@
-"""Where jobs are done: whatever has the shape of `concurrent.futures.Executor` and calls functions of this room.
+"""Where jobs are done: whatever has the shape of `concurrent.futures.Executor`.
 
 This thread, a child process (`engine.host.executor`), or later another machine: the pipeline does not know.
 """

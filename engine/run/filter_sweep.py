@@ -126,7 +126,7 @@ class Sweep:
         }
 
     def jobs(self) -> Iterator[FilterJob]:
-        """Yield every job, in order of sizes, masks, variants, blocks, layouts; pictures and weights are random."""
+        """Yield every job on random pictures, in order of sizes, masks, variants, blocks, layouts."""
         for width, height in self.sizes:
             samples = random_picture((height, width, self.channels), self.dtype, self.seed)
             result_dtype = result_dtype_for(self.result_type, samples, samples)

@@ -80,10 +80,10 @@ class Filtering(Task[Problem, FilterOperands, Variant]):
     ) -> float:
         """Estimate one launch, seconds.
 
-        The plain loops on one core make about 0.3 G multiply-adds a second, the plain kernel on a small GPU 10 G, the
-        simulator 0.1 M. There, a thread that only loads costs as much as one that computes (its start and its barriers
-        take about 1 ms), and a block may have twenty such threads for each result: `implicit-gemm` with one mask in a
-        block of 20 x 20 takes ten times as long as `tiled`.
+        The plain loops on one core make about 0.3 G multiply-adds a second, the plain kernel on a small GPU
+        10 G, the simulator 0.1 M. There, a thread that only loads costs as much as one that computes (its
+        start and its barriers take about 1 ms), and a block may have twenty such threads for each result:
+        `implicit-gemm` with one mask in a block of 20 x 20 takes ten times as long as `tiled`.
         """
         if device.key != SIMULATOR:
             return 0.5 + problem.multiply_adds / (1e10 if device.kind == "cuda" else 3e8)
@@ -213,8 +213,8 @@ def bank_job(
     layout : Layout
     seed : int
     affordable : int, optional
-        Multiply-adds that the oracle may spend on each mask. None: on all together what it may spend on one filter, so
-        that the proof of 32 masks keeps nobody waiting for a minute.
+        Multiply-adds that the oracle may spend on each mask. None: on all together what it may spend on one
+        filter, so that the proof of 32 masks keeps nobody waiting for a minute.
     """
     used = chosen or for_bank(bank)
     operands = FilterOperands(samples, bank.masks[0], layout, bank)

@@ -21,7 +21,7 @@ from engine.run.sampling import Checkpoint, Sampler, Step, timed
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was computed (None if it failed), the result that tells about it, and the error behind a failure."""
+    """What was computed (None if it failed), its result, and the error behind a failure."""
 
     values: np.ndarray | None
     result: Measurement[Any]

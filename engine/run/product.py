@@ -55,7 +55,8 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
         """Estimate one launch, seconds: the slowest CPU makes 1 G multiply-adds a second."""
         if device.key != SIMULATOR:
             return 0.5 + problem.multiply_adds / 1e9
-        # Python threads that meet at a barrier take about 0.7 ms each time, two times a phase and two stores a phase.
+        # Python threads that meet at a barrier take about 0.7 ms each time, two times a phase and two stores
+        # a phase.
         barriers = variant.work(problem, block.x).shared_stores if variant.work else 0
         return 0.5 + problem.multiply_adds / 1e5 + barriers / 1e3
 

@@ -1,4 +1,4 @@
-"""Measures jobs of any task one after another, each where its device is; and counts them without running any."""
+"""Measures jobs of any task one after another, each where its device is; counts them without running any."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -76,7 +76,7 @@ def counted(job: AnyJob, device: str) -> Result:
 
 
 def not_run(job: AnyJob, wanted: str, error: EngineError | None) -> Result:
-    """Return the result of a job that did not run on the device that is wanted, or on the first GPU where any would do."""
+    """Return the result of a job that did not run; where any device would do, it is of the first GPU."""
     known: DeviceInfo | None = None
     if error is None or not isinstance(error, DeviceFault):
         known = _device_or_none(job, wanted)

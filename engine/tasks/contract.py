@@ -1,8 +1,8 @@
 """What a task is: everything that the pipeline of `engine.run` asks of one. No Numba in here.
 
-A task is a folder of this room with its problem, oracle, agreement and model of work, and one class in `engine.run`
-that answers the questions below with them. The pipeline (resolve, verify, measure, sample, sweep), the host and the
-results know no task by name.
+A task is a folder of this room with its problem, oracle, agreement and model of work, and one class in
+`engine.run` that answers the questions below with them. The pipeline (resolve, verify, measure, sample,
+sweep), the host and the results know no task by name.
 """
 
 from abc import ABC, abstractmethod
@@ -108,7 +108,7 @@ class Task(ABC, Generic[P, O, V]):
         affordable: int | None,
         checkpoint: Callable[[float], None],
     ) -> Verification:
-        """Compare a result with the oracle; `affordable`: multiply-adds that it may spend, None: the task's own."""
+        """Compare a result with the oracle, which may spend `affordable` multiply-adds; None: as usual."""
 
     @abstractmethod
     def work(self, variant: V, problem: P, block: Block) -> Work | None:

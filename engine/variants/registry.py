@@ -1,4 +1,4 @@
-"""Every variant of every task, in teaching order. Explicit tuples: adding a variant is one file and one line here."""
+"""Every variant of every task, in teaching order, in explicit tuples: a new one is a file and a line here."""
 
 import difflib
 from collections.abc import Sequence

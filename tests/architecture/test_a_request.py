@@ -1,4 +1,4 @@
-"""A new kind of request costs one dataclass and one handler in one table: a real host answers it as it declares."""
+"""A new kind of request is one dataclass and one line in a table: a real host answers it as it declares."""
 
 import threading
 from collections.abc import Iterator

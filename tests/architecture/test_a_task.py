@@ -1,4 +1,4 @@
-"""A new task is a problem and one class: it goes through the whole pipeline, a host, and the files of results."""
+"""A new task is a problem and one class: it goes through the pipeline, a host, and the files of results."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A toy kind of request: one dataclass and one line in the table, which a host reads where it meets the first one."""
+"""Toy kinds of request: each a dataclass and a line in the table; a host reads them with the first one."""
 
 import threading
 from dataclasses import dataclass

@@ -76,7 +76,7 @@ def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
     code = f"""
 import os, signal, sys
 if __name__ == "__main__":
-    from gui import screenshot
+    from gui.shell import screenshot
     from gui.shell.launch import main
     previewed = screenshot._Shot._previewed
     def interrupted(shot):
@@ -97,7 +97,7 @@ def test_that_a_file_that_is_being_saved_is_whole_when_the_window_has_closed(tmp
 import os, signal, sys
 from pathlib import Path
 if __name__ == "__main__":
-    from gui import app
+    from gui.shell import app
     from gui.shell.launch import main
     begin = app.Haloscope.begin
     def save_and_close(haloscope, first):

@@ -1,6 +1,7 @@
 """What is to be filtered by and how, as it was asked for: the one description that all others are or hold.
 
-Nothing is looked up yet: "auto" stands for a variant or a device, and nobody knows whether the block is legal.
+Nothing is looked up yet: "auto" stands for a variant or a device, and nobody knows whether the block is
+legal.
 """
 
 from dataclasses import dataclass, fields
@@ -55,7 +56,8 @@ class FilterRequest(FilterOptions):
     Parameters
     ----------
     mask : Mask
-        As it is to be applied, anchor included: flipped and normalised already where the person asked for that.
+        As it is to be applied, anchor included: flipped and normalised already where the person asked for
+        that.
     """
 
     mask: Mask

@@ -1,4 +1,4 @@
-"""The simulator for scripts: from any folder, without a main guard, from threads; what ends it is told in words."""
+"""The simulator for scripts: from any folder, without a main guard, from threads; its end is told."""
 
 import os
 import pickle
