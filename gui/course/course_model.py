@@ -49,8 +49,6 @@ class CourseModel(QObject):
 
     Parameters
     ----------
-    pages : frozenset of str
-        Keys of the pages that there are: a kernel may belong to another one than Explore.
     read_papers : callable
         Called when the papers are first needed.
 
@@ -79,12 +77,10 @@ class CourseModel(QObject):
 
     def __init__(
         self,
-        pages: frozenset[str] = frozenset({"explore"}),
         read_papers: Callable[[], tuple[Paper, ...]] = _every_paper,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self.pages = pages
         self._read_papers = read_papers
         self._papers: tuple[Paper, ...] | None = None
         self._shown = ""

@@ -31,7 +31,7 @@ from gui.style.metrics import GRID, HALF_GRID
 
 _NO_PAPER = "Choose a paper on the left: its tables appear here, with the figures of this machine beside the printed ones."
 _COUNTING = "The paper's tables are being counted."
-_MEASURE_FIRST = "Press Measure on this machine to fill them; what it cannot do then says why."
+_MEASURE_FIRST = "Press Measure to fill these cells; any that cannot be measured say why."
 _TABLE, _WORDS = 0, 1
 
 

@@ -4,13 +4,34 @@ from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.presets import preset
+from engine.mask.resolve import resolve_mask
+from gui.explore.display import Display
+from gui.explore.explore_actions import ExploreActions
+from gui.explore.file_commands import FileCommands
 from gui.explore.kernel.kernel_panel import KernelPanel
+from gui.explore.last_run_text import no_run_sentence, run_sentence
+from gui.explore.mask.mask_controller import MaskController
 from gui.explore.mask.mask_panel import MaskPanel
+from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.preview_controller import PreviewController
+from gui.explore.results.results_controller import ResultsController
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from gui.page.contract import Page, PageContext
+from gui.explore.run_controller import RunController
+from gui.explore.session_controller import SessionController
+from gui.explore.workspace import Workspace
+from gui.page.contract import Page, PageStatus, Services, Tool
+from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
+from gui.widgets.quantities import ratio_text
 
+# Its result can be told from the original and is a picture that one would want.
+FIRST_MASK = "sharpen"
+_TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
 # The longest title of a kernel, its time and a scroll bar.
@@ -20,16 +41,17 @@ _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
 
 
 class ExplorePage(Page):
-    """The panels of the page. Plots come with `finish`, after the first paint."""
+    """The state, the controllers and the panels of the page. Plots come with `finish`, after the first paint."""
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, services: Services) -> None:
         super().__init__()
-        self._context = context
-        workspace, state, results = context.workspace, context.state, context.results
+        self._services = services
+        self._make_controllers(services)
+        workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state)
         self.mask_panel = MaskPanel(workspace)
-        self.kernel_panel = KernelPanel(workspace, state, results)
         self.results_panel = ResultsPanel(results, workspace)
+        self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
         self.time_place, self.speed_up_place = _Place(), _Place()
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -40,6 +62,8 @@ class ExplorePage(Page):
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        actions = services.actions
+        self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
         self._default = self.saveState()
         self._is_arranged = False
@@ -48,12 +72,68 @@ class ExplorePage(Page):
     def surface(self) -> QWidget:
         return self.picture_view.canvas
 
+    @property
+    def status(self) -> PageStatus:
+        rows, picture = self.results.rows(), self.workspace.picture
+        newest = rows[-1] if rows else None
+        speed_up = newest.speed_up if newest else None
+        return PageStatus(
+            sentence=run_sentence(newest.result)
+            if newest
+            else no_run_sentence(
+                engine_is_ready=self._services.state.is_ready, has_picture=picture is not None
+            ),
+            figure="" if speed_up is None else f"{ratio_text(speed_up)} {self.results.baseline}",
+            device=self.workspace.settings.device,
+            run_does="Verifies the chosen kernel against the float64 oracle, warms up, then measures its time.",
+            run_all_does="Verifies and times every variant that can run these settings, to compare them.",
+            why_no_run="" if picture else "Open a picture first (Ctrl+O).",
+            document=picture.title if picture else "",
+            caption=picture.description if picture else "",
+            caption_tip=picture.path if picture else "",
+        )
+
+    def run(self) -> None:
+        self.runs.run()
+
+    def run_all(self) -> None:
+        self.runs.run_every_variant()
+
+    def cancel(self) -> None:
+        self.previews.cancel()
+
+    def take(self, intent: Intent) -> bool:
+        if isinstance(intent, OpenFiles):
+            self.file_commands.take(intent.paths)
+        elif isinstance(intent, Begin):
+            self.sessions.begin(intent)
+            if intent.first is not None:
+                ask = self.pictures.asked(intent.first.request)
+                self._services.link.follow(ask, intent.first.future)
+        elif isinstance(intent, LoadKernel) and self._services.state.variant(intent.here.variant):
+            here = intent.here
+            self.workspace.load(
+                resolve_mask(here.mask),
+                f"Load {intent.name}",
+                variant=here.variant,
+                block=here.block,
+                border=Border(here.border),
+                layout=Layout(here.layout),
+                result_type="float32",
+                # The papers neither turn the mask nor divide it by its sum.
+                flip=False,
+                normalise=False,
+            )
+        else:
+            return False
+        return True
+
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.explore.results.speedup_plot import SpeedupPlot
         from gui.explore.results.time_plot import TimePlot
 
-        results, workspace = self._context.results, self._context.workspace
+        results, workspace = self.results, self.workspace
         self.time_place.fill(TimePlot(results, workspace))
         self.speed_up_place.fill(SpeedupPlot(results, workspace))
 
@@ -77,16 +157,49 @@ class ExplorePage(Page):
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
         self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
 
+    def _make_controllers(self, services: Services) -> None:
+        state, link, actions, answers = services.state, services.link, services.actions, services.messages
+        behind = answers.on(self)
+        self.workspace = workspace = Workspace(preset(FIRST_MASK))
+        self.results = results = ResultsModel()
+        self.commands = ExploreActions(actions, workspace, state, results)
+        self.display = display = Display(workspace, state, link.keeper)
+        self.pictures = PictureController(workspace, state, link, answers, display)
+        self.previews = PreviewController(workspace, state, link, behind, display)
+        self.runs = RunController(workspace, state, services.jobs, link.keeper, behind, display, results)
+        self.sessions = SessionController(workspace, self.pictures, answers)
+        self.masks = MaskController(workspace, answers)
+        self.exports = ResultsController(results, answers)
+        self.file_commands = FileCommands(
+            workspace, actions, services.files, self.pictures, self.sessions, self.masks, self.exports
+        )
+
     def _connect(self) -> None:
-        actions = self._context.actions
-        self.picture_view.files_dropped.connect(self.files_dropped)
+        actions, workspace, results = self._services.actions, self.workspace, self.results
+        self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
         self.picture_view.open_requested.connect(actions["open"].trigger)
-        self.picture_view.sample_requested.connect(actions.samples[0].trigger)
+        self.picture_view.sample_requested.connect(self.commands.samples[0].trigger)
         self.mask_panel.load_requested.connect(actions["load_mask"].trigger)
         self.mask_panel.save_requested.connect(actions["save_mask"].trigger)
-        self.results_panel.copied.connect(self._context.messages.tell_copied)
+        self.results_panel.copied.connect(self._services.messages.tell_copied)
         self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
+        for action in self.commands.samples:
+            action.triggered.connect(lambda _checked=False, key=action.data(): self.pictures.open_sample(key))
+        actions["copy_results"].triggered.connect(self.exports.copy)
+        actions["clear_results"].triggered.connect(results.clear)
+        self.previews.shown.connect(lambda: self.settled.emit(None))
+        self.previews.failed.connect(self.settled)
+        self.pictures.open_failed.connect(self.settled)
+        for signal in (
+            workspace.picture_changed,
+            workspace.settings_changed,
+            self._services.state.ready_changed,
+            results.rowsInserted,
+            results.modelReset,
+            results.dataChanged,
+        ):
+            signal.connect(self.status_changed)
         actions["zoom_fit"].triggered.connect(self.picture_view.fit_to_window)
         actions["zoom_actual"].triggered.connect(self.picture_view.zoom_to_actual)
         actions["zoom_in"].triggered.connect(self.picture_view.zoom_in)
@@ -108,6 +221,6 @@ class _Place(QWidget):
         return QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
 
-def build(context: PageContext) -> ExplorePage:
+def build(services: Services) -> ExplorePage:
     """Make the page."""
-    return ExplorePage(context)
+    return ExplorePage(services)

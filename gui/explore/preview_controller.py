@@ -17,7 +17,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
-from gui.page.messages import Messages
+from gui.page.messages import Speaker
 
 SOURCE = "preview"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.
@@ -49,7 +49,7 @@ class PreviewController(QObject):
         workspace: Workspace,
         state: EngineState,
         link: EngineLink,
-        messages: Messages,
+        messages: Speaker,
         display: Display,
         parent: QObject | None = None,
     ) -> None:

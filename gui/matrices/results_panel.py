@@ -63,7 +63,6 @@ class MatmulResultsPanel(QWidget):
         self._stack = QStackedWidget()
         self._build()
         self.copy_button.clicked.connect(self.copy)
-        self.try_small.clicked.connect(matmul.try_small)
         matmul.rows_changed.connect(self._refresh)
         matmul.running_changed.connect(self._refresh)
         matmul.loaded_changed.connect(self._select_loaded)
@@ -116,8 +115,8 @@ class MatmulResultsPanel(QWidget):
         self._stack.addWidget(empty)
         self._stack.addWidget(self.table)
         self.try_small.setToolTip(
-            "The simulator runs the very kernels in Python, to check them without a GPU. It takes sides up to 64; its "
-            "times mean nothing."
+            "Run them at once in the simulator, which runs the same kernels in Python, to check them without a GPU. It "
+            "takes sides up to 64, and no times are shown."
         )
         self.copy_button.setText("Copy")
         self.copy_button.setIcon(icon("copy"))

@@ -1,70 +1,54 @@
-"""The menus: where each action stands. Nothing is done here."""
+"""The menus, made from the actions that there are. Nothing is done here."""
+
+from itertools import groupby
 
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui.page.actions import Actions
 
-_SEPARATOR = ""
-_MENUS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "&File",
-        (
-            "open",
-            "samples",
-            "save",
-            _SEPARATOR,
-            "open_session",
-            "save_session",
-            _SEPARATOR,
-            "load_mask",
-            "save_mask",
-            _SEPARATOR,
-            "export_csv",
-            "export_json",
-            _SEPARATOR,
-            "quit",
-        ),
-    ),
-    ("&Edit", ("undo", "redo", _SEPARATOR, "copy_results", "clear_results")),
-    (
-        "&View",
-        (
-            "zoom_fit",
-            "zoom_actual",
-            "zoom_in",
-            "zoom_out",
-            _SEPARATOR,
-            "range_modes",
-            _SEPARATOR,
-            "themes",
-            "panels",
-            "reset_layout",
-        ),
-    ),
-    ("&Run", ("run", "run_all", "multiply", "cancel", _SEPARATOR, "retry_gpu")),
-    ("&Help", ("documentation", "course", "shortcuts", _SEPARATOR, "about")),
-)
+_TITLES = ("&File", "&Edit", "&View", "&Run", "&Help")
+_PANELS_MENU = "&View"
 
 
-def fill_menu_bar(bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
-    """Put the actions into menus; the entries of the menu `panels` follow the page that is shown."""
-    submenus = {
-        "samples": ("Open sam&ple", actions.samples),
-        "range_modes": ("Values outside the &range", actions.range_modes.actions()),
-        "themes": ("&Theme", actions.themes.actions()),
-    }
-    for title, names in _MENUS:
-        menu = bar.addMenu(title)
-        menu.setToolTipsVisible(True)
-        for name in names:
-            if name == _SEPARATOR:
+class Menus:
+    """Fills the menu bar, and again when there are more actions.
+
+    Parameters
+    ----------
+    panels : QMenu
+        Stands at the end of View; its entries follow the page that is shown.
+    """
+
+    def __init__(self, bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
+        self._bar = bar
+        self._actions = actions
+        self._panels = panels
+        self._menus: dict[str, QMenu] = {}
+        for title in _TITLES:
+            self._menu(title)
+        actions.added.connect(self.fill)
+        self.fill()
+
+    def fill(self) -> None:
+        """Put every action into its menu."""
+        for title, menu in self._menus.items():
+            menu.clear()
+            for section, entries in groupby(self._actions.entries(title), key=lambda entry: entry.section):
                 menu.addSeparator()
-            elif name in submenus:
-                text, entries = submenus[name]
-                submenu = menu.addMenu(text)
-                submenu.setToolTipsVisible(True)
-                submenu.addActions(entries)
-            elif name == "panels":
-                menu.addMenu(panels)
-            else:
-                menu.addAction(actions[name])
+                submenus: dict[str, QMenu] = {}
+                for entry in entries:
+                    place = menu
+                    if entry.submenu:
+                        place = submenus.get(entry.submenu) or _with_tips(menu.addMenu(entry.submenu))
+                        submenus[entry.submenu] = place
+                    place.addAction(self._actions[entry.name])
+                if (title, section) == (_PANELS_MENU, 90):
+                    menu.addMenu(self._panels)
+
+    def _menu(self, title: str) -> QMenu:
+        return self._menus.setdefault(title, _with_tips(self._bar.addMenu(title)))
+
+
+def _with_tips(menu: QMenu) -> QMenu:
+    menu.setToolTipsVisible(True)
+    return menu
