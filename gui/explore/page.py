@@ -1,9 +1,12 @@
 """Explore, the main job: pictures in the middle, mask left, kernel right, plots and results below."""
 
+from functools import partial
+
 from PySide6.QtCore import QByteArray, QSize, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.presets import preset
@@ -31,6 +34,8 @@ from gui.widgets.quantities import ratio_text
 
 # Its result can be told from the original and is a picture that one would want.
 FIRST_MASK = "sharpen"
+# The simulator takes pictures up to 64 x 64.
+_SMALL_SAMPLE = "impulse"
 _TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
@@ -174,6 +179,9 @@ class ExplorePage(Page):
             workspace, actions, services.files, self.pictures, self.sessions, self.masks, self.exports
         )
 
+    def _open_sample(self, key: str) -> None:
+        self.pictures.open_sample(key)
+
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results
         self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
@@ -185,9 +193,12 @@ class ExplorePage(Page):
         self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         for action in self.commands.samples:
-            action.triggered.connect(lambda _checked=False, key=action.data(): self.pictures.open_sample(key))
+            action.triggered.connect(partial(self._open_sample, action.data()))
         actions["copy_results"].triggered.connect(self.exports.copy)
         actions["clear_results"].triggered.connect(results.clear)
+        self.previews.simulator_wanted.connect(
+            lambda: self.pictures.open_sample(_SMALL_SAMPLE, lambda _: workspace.change(device=SIMULATOR))
+        )
         self.previews.shown.connect(lambda: self.settled.emit(None))
         self.previews.failed.connect(self.settled)
         self.pictures.open_failed.connect(self.settled)

@@ -94,7 +94,7 @@ class JobQueue(QObject):
 
     def cancel(self) -> None:
         """Stop the job that goes on and those that wait."""
-        if self._current is not None:
+        if self._current is not None and not self._state.cancelling:
             self._waiting.clear()
             self._state.set_running(True, cancelling=True)
             self._link.cancel(self._current)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QByteArray, QSize, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
 
+from engine.errors import UnknownName
 from gui.page.contract import Page, Services
 from gui.page.intents import Intent, OpenFiles
 from gui.shell.menus import Menus
@@ -88,12 +89,23 @@ class MainWindow(QMainWindow):
         """The page that the window opens with."""
         return self._page(0)
 
-    def show_page(self, key: str) -> bool:
-        """Switch to a page; returns False where there is none of that key."""
-        number = next((number for number, entry in enumerate(PAGES) if entry.key == key), None)
-        if number is not None:
-            self._show(number)
-        return number is not None
+    def page_of(self, key: str) -> Page:
+        """Return a page, built if it has not been shown.
+
+        Raises
+        ------
+        UnknownName
+        """
+        return self._page(_number(key))
+
+    def show_page(self, key: str) -> None:
+        """Switch to a page.
+
+        Raises
+        ------
+        UnknownName
+        """
+        self._show(_number(key))
 
     def offer(self, intent: Intent) -> bool:
         """Give an intent to the first page that takes it, and show that page; False where none does."""
@@ -250,6 +262,13 @@ class _PagePlace(QWidget):
     def fill(self, page: Page) -> None:
         """Put the page here."""
         self._column.addWidget(page)
+
+
+def _number(key: str) -> int:
+    keys = [entry.key for entry in PAGES]
+    if key not in keys:
+        raise UnknownName(f"page '{key}'", "no page is called that", f"Choose one of {', '.join(keys)}.")
+    return keys.index(key)
 
 
 def _local_files(event: QDropEvent) -> list[str]:

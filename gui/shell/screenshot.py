@@ -3,7 +3,7 @@
 from PySide6.QtCore import QBuffer, QIODevice, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
-from engine.errors import EngineError, UnknownName
+from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.standard_streams import tell
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
@@ -11,7 +11,6 @@ from gui.page.intents import Begin
 from gui.shell.app import Haloscope, make_application
 from gui.shell.command_line import ScreenshotOptions
 from gui.shell.interrupt import Interrupts
-from gui.shell.pages import PAGES
 
 # Layouts, plots and icons settle within a few turns of the event loop.
 SETTLE_MS = 300
@@ -44,9 +43,8 @@ def take_screenshot(
             options.out,
         )
     )
-    if options.page and not haloscope.window.show_page(options.page):
-        keys = ", ".join(entry.key for entry in PAGES)
-        raise UnknownName(f"page '{options.page}'", "no page is called that", f"Choose one of {keys}.")
+    if options.page:
+        haloscope.window.show_page(options.page)
     with interrupts.calling(shot.stopped.emit):
         haloscope.window.show()
         app.exec()

@@ -1,6 +1,6 @@
 """Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
 
-from PySide6.QtCore import QSignalBlocker
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -92,12 +92,11 @@ class BlockEditor(QWidget):
         self._show_refusal()
 
     def _build(self) -> None:
-        self.menu_button.setText("Sizes")
         self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
         self.menu_button.setAccessibleName("Common block sizes")
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        # Fusion draws the arrow over the text without this.
-        self.menu_button.setMinimumWidth(self.menu_button.sizeHint().width() + 3 * HALF_GRID)
+        self.menu_button.setArrowType(Qt.ArrowType.DownArrow)
+        self.menu_button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self.menu_button)
         menu.aboutToShow.connect(lambda: self._fill(menu))
         self.menu_button.setMenu(menu)
@@ -108,9 +107,11 @@ class BlockEditor(QWidget):
 
         sides = QHBoxLayout()
         sides.setSpacing(HALF_GRID)
-        sides.addWidget(self.width_box, 1)
-        sides.addWidget(QLabel("x"))
-        sides.addWidget(self.height_box, 1)
+        for text, box in (("Width", self.width_box), ("Height", self.height_box)):
+            label = QLabel(text)
+            label.setBuddy(box)
+            sides.addWidget(label)
+            sides.addWidget(box, 1)
         sides.addWidget(self.menu_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -199,12 +200,18 @@ class BlockEditor(QWidget):
             if self._is_cuda():
                 return f"{chosen.title} chooses its block itself, by the mask and the picture."
             return f"{chosen.title} has no blocks of threads."
+        settings = self._workspace.settings
+        device = self._engine_state.used_device(settings.device)
+        if settings.variant == AUTO and device is not None and device.kind == "cpu":
+            return (
+                f"Automatic chooses a kernel of the {device.title} here, and those have no blocks of threads."
+            )
         return ""
 
     def _why_no_block_short(self) -> str:
         if not self._why_no_block():
             return ""
-        return "chosen by the kernel" if self._is_cuda() else "no blocks on the CPU"
+        return "chosen by the kernel" if self._is_cuda() else "not used: no blocks on the CPU"
 
     def _is_cuda(self) -> bool:
         chosen = self._chosen()

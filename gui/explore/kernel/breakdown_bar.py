@@ -1,4 +1,4 @@
-"""Where the time of the last run went: two stacked bars, what is paid once and what each filtering costs.
+"""Where the time of the selected run went: two stacked bars, what is paid once and what each filtering costs.
 
 One bar for both would show compilation only: it takes some 10,000 times as long as a kernel.
 """
@@ -9,10 +9,12 @@ from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine.device_info import SIMULATOR
 from engine.results.measurement import RunResult, Timing
+from gui.engine_link.failure_text import why_no_time
 from gui.explore.results.comparison import kernel_speed_ms, layout_suffix
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_tooltip import result_tooltip
+from gui.explore.results.selected_result import SelectedResult
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.quantities import digits_text, ms_text
@@ -43,44 +45,55 @@ def parts_each_time(timing: Timing) -> tuple[Part, ...]:
 
 
 class BreakdownBar(QWidget):
-    """compile | allocate and host to device | kernel | device to host of the newest timed run; hidden before it."""
+    """The run that is selected, by name, and its compile | allocate and host to device | kernel | device to host.
 
-    def __init__(self, results: ResultsModel, parent: QWidget | None = None) -> None:
+    Hidden while there is no run; a run without a time has its name and its reason alone.
+    """
+
+    def __init__(self, selected: SelectedResult, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._results = results
-        self._result: RunResult | None = None
+        self._selected = selected
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Where the time of the last run went")
-        results.rowsInserted.connect(self._refresh)
-        results.modelReset.connect(self._refresh)
+        self.setAccessibleName("Where the time of the selected run went")
+        selected.changed.connect(self._refresh)
         theme_notifier().changed.connect(self.update)
         self._refresh()
 
     def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, _LINE + 2 * _BAR_BLOCK + HALF_GRID)
+        return QSize(30 * GRID, _LINE + (2 * _BAR_BLOCK + HALF_GRID if self._timing else _LINE))
 
     @property
     def title(self) -> str:
         """Which run it is about."""
-        if self._result is None:
+        result = self._selected.result
+        if result is None:
             return ""
-        block = f", {self._result.block}" if self._result.block else ""
-        # A later one may have failed, or was simulated.
-        is_newest = self._result is self._results.results()[-1]
-        which = "Last run" if is_newest else "Last run with a speed"
-        return f"{which}: {self._result.variant}{block}{layout_suffix(self._result)}"
+        block = f", {result.block}" if result.block else ""
+        return f"Run {self._selected.number}: {result.variant}{block}{layout_suffix(result)}"
+
+    @property
+    def _timing(self) -> Timing | None:
+        result = self._selected.result
+        return result.timing if result is not None and kernel_speed_ms(result) is not None else None
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._result is None or self._result.timing is None:
+        result, timing = self._selected.result, self._timing
+        if result is None:
             return
         theme = current_theme()
-        timing = self._result.timing
         painter = QPainter(self)
         painter.setFont(number_font())
         painter.setPen(QColor(theme.text))
         painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, self.title)
-        self._draw(painter, _LINE, "Once", parts_once(timing))
-        self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
+        if timing is not None:
+            self._draw(painter, _LINE, "Once", parts_once(timing))
+            self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
+        else:
+            painter.setPen(QColor(theme.muted))
+            why = painter.fontMetrics().elidedText(
+                _why_no_bars(result), Qt.TextElideMode.ElideRight, self.width()
+            )
+            painter.drawText(QRect(0, _LINE, self.width(), _LINE), _VCENTER, why)
         painter.end()
 
     def _draw(self, painter: QPainter, top: int, title: str, parts: tuple[Part, ...]) -> None:
@@ -105,15 +118,21 @@ class BreakdownBar(QWidget):
             legend_left = place.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
 
     def _refresh(self) -> None:
-        timed = (r for r in reversed(self._results.results()) if kernel_speed_ms(r) is not None)
-        self._result = next(timed, None)
-        self.setVisible(self._result is not None)
-        if self._result is not None and self._result.timing is not None:
-            parts = (*parts_once(self._result.timing), *parts_each_time(self._result.timing))
+        result, timing = self._selected.result, self._timing
+        self.setVisible(result is not None)
+        if result is not None:
+            parts = (*parts_once(timing), *parts_each_time(timing)) if timing is not None else ()
             words = ", ".join(f"{part.name} {ms_text(part.duration_ms)}" for part in parts)
-            self.setAccessibleDescription(f"{self._result.variant}: {words}")
-            self.setToolTip(result_tooltip(self._result))
+            self.setAccessibleDescription(f"{self.title}: {words or _why_no_bars(result)}")
+            self.setToolTip(result_tooltip(result))
+        self.updateGeometry()
         self.update()
+
+
+def _why_no_bars(result: RunResult) -> str:
+    """Return why a run has no times, in a few words."""
+    is_simulated = result.device == SIMULATOR and not result.failure
+    return "Simulated: no times" if is_simulated else why_no_time(result)
 
 
 def _colour(part: str, theme: Theme) -> str:

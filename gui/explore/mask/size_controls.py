@@ -43,16 +43,16 @@ class SizeControls(QWidget):
             "lock-outline", "Keep square", "Keep square: rows and columns change together."
         )
         self.square_button.setCheckable(True)
-        label = QLabel("Size")
-        label.setBuddy(self.rows_box)
-        times = QLabel("x")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(HALF_GRID)
-        row.addWidget(label)
-        row.addSpacing(GRID)
-        for widget in (self.rows_box, times, self.columns_box, self.square_button):
-            row.addWidget(widget)
+        for text, box in (("Rows", self.rows_box), ("Columns", self.columns_box)):
+            label = QLabel(text)
+            label.setBuddy(box)
+            row.addWidget(label)
+            row.addWidget(box)
+            row.addSpacing(HALF_GRID)
+        row.addWidget(self.square_button)
         row.addStretch(1)
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
         self.rows_box.valueChanged.connect(self._rows_changed)

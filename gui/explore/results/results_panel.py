@@ -17,6 +17,7 @@ from gui.explore.results.results_cells import ResultCells
 from gui.explore.results.results_columns import COLUMNS, Key, Row
 from gui.explore.results.results_export import to_clipboard_text
 from gui.explore.results.results_model import ROW_ROLE, ResultsModel, ResultsOrder
+from gui.explore.results.selected_result import SelectedResult
 from gui.explore.workspace import Settings, Workspace
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
@@ -90,6 +91,7 @@ class ResultsPanel(QWidget):
         self._results = results
         self._order = ResultsOrder(self)
         self._order.setSourceModel(results)
+        self.selected = SelectedResult(results, self)
         self.table = self._make_table()
         self._summary = QLabel()
         self._buttons = self._make_buttons()
@@ -108,6 +110,7 @@ class ResultsPanel(QWidget):
         layout.addLayout(bar)
         layout.addWidget(self._stack, 1)
 
+        self.table.selectionModel().selectionChanged.connect(self._select)
         results.rowsInserted.connect(self._show_newest)
         results.modelReset.connect(self._refresh)
         workspace.settings_changed.connect(self._follow_baseline)
@@ -130,11 +133,16 @@ class ResultsPanel(QWidget):
         assert isinstance(row, Row)
         return row
 
+    def _select(self) -> None:
+        chosen = self.table.selectionModel().selectedRows()
+        self.selected.select(self._row(chosen[-1].row()).result if chosen else None)
+
     def _follow_baseline(self, settings: Settings) -> None:
         self._results.set_baseline(settings.baseline)
 
     def _show_newest(self, _parent: QModelIndex, _first: int, last: int) -> None:
         self._refresh()
+        self.table.clearSelection()
         self.table.scrollTo(self._order.mapFromSource(self._results.index(last, 0)))
 
     def _refresh(self) -> None:
@@ -171,13 +179,13 @@ class ResultsPanel(QWidget):
             _button(
                 "CSV",
                 "export",
-                "Save the results as CSV: medians, spread and proof, a row a run.",
+                "Export as CSV: one row per run, with medians, spread and verification.",
                 self.save_csv_requested.emit,
             ),
             _button(
                 "JSON",
                 "export",
-                "Save the results as JSON: every raw sample, the proof, the machine and its versions.",
+                "Export as JSON: every raw sample, the verification, the machine and its versions.",
                 self.save_json_requested.emit,
             ),
             _button(

@@ -14,11 +14,15 @@ def work_sentence(result: RunResult) -> str:
     work = result.work
     if work is None:
         return ""
-    loads = [(work.picture_loads, "loads of the picture")]
-    loads += [(work.shared_loads, "shared loads")] if work.shared_loads else []
-    loads += [(work.constant_loads, "constant loads")] if work.constant_loads else []
-    parts = ", ".join(f"{_each(result, count)} {name}" for count, name in loads)
-    return f"Model: {_digits(work.cgma)} operations a global load (CGMA); for each result {parts}"
+    loads = [
+        (work.picture_loads, "image loads"),
+        (work.global_loads - work.picture_loads, f"{_others(result, work)} loads"),
+        (work.shared_loads, "shared loads"),
+        (work.constant_loads, "constant loads"),
+    ]
+    parts = ", ".join(f"{_each(result, count)} {name}" for count, name in loads if count)
+    each = f"{_each(result, work.flops)} operations, {parts}"
+    return f"CGMA: {_digits(work.cgma)} operations per global load. Per output value: {each}"
 
 
 def work_table(result: RunResult) -> str:
@@ -30,24 +34,30 @@ def work_table(result: RunResult) -> str:
         f"<tr><td>{escape(name)}&nbsp;&nbsp;</td><td align='right'>{text}</td></tr>"
         for name, text in _rows(result, work)
     )
-    return f"{escape(WHAT_IT_IS)}; loads and stores for each result (one channel of one pixel)<table>{cells}</table>"
+    return f"{escape(WHAT_IT_IS)}; loads and stores per output value (one channel of one pixel)<table>{cells}</table>"
 
 
 def _rows(result: RunResult, work: Work) -> list[tuple[str, str]]:
     rows = [
-        ("operations a global load (CGMA)", _digits(work.cgma)),
-        ("operations a byte of global memory (arithmetic intensity)", _digits(work.arithmetic_intensity)),
+        ("operations per global load (CGMA)", _digits(work.cgma)),
+        ("operations per byte of global memory (arithmetic intensity)", _digits(work.arithmetic_intensity)),
         ("floating-point operations", _each(result, work.flops)),
     ]
     counts = (
         ("global loads", work.global_loads),
-        ("of these, of the picture", work.picture_loads),
+        ("of these, image loads", work.picture_loads),
+        (f"of these, {_others(result, work)} loads", work.global_loads - work.picture_loads),
         ("global stores", work.global_stores),
         ("shared loads", work.shared_loads),
         ("shared stores", work.shared_stores),
         ("constant loads", work.constant_loads),
     )
     return rows + [(name, _each(result, count)) for name, count in counts]
+
+
+def _others(result: RunResult, work: Work) -> str:
+    """Return what the global loads are of that do not read the image: a kernel of two passes reads its first one's results."""
+    return "intermediate" if work.global_stores > result.problem.samples else "mask"
 
 
 def _each(result: RunResult, count: int) -> str:

@@ -21,7 +21,7 @@ def _light_again(qapp):
 def open_course(open_window):
     def make(**options):
         haloscope = open_window(**options)
-        haloscope.actions["course"].trigger()
+        haloscope.actions["page:course"].trigger()
         QApplication.processEvents()
         return haloscope, haloscope.window._entered["course"]
 
@@ -31,11 +31,11 @@ def open_course(open_window):
 def test_that_the_page_is_built_when_it_is_first_shown(open_window):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
-    haloscope.actions["course"].trigger()
+    haloscope.actions["page:course"].trigger()
     page = haloscope.window._entered["course"]
     assert page.isVisible()
     haloscope.window.show_page("explore")
-    haloscope.actions["course"].trigger()
+    haloscope.actions["page:course"].trigger()
     assert haloscope.window._entered["course"] is page
 
 

@@ -207,7 +207,7 @@ def test_that_sizes_can_differ_once_the_product_is_not_square(open_page):
 
 def test_that_the_table_can_be_copied(open_page, qtbot):
     haloscope, page = open_page()
-    haloscope.actions["multiply"].trigger()
+    haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven)
     page.results_panel.copy_button.click()
     lines = QGuiApplication.clipboard().text().splitlines()
@@ -220,7 +220,7 @@ def test_that_the_table_can_be_copied(open_page, qtbot):
 def test_that_the_settings_wait_while_a_run_goes_on(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.link._client.automatic = False
-    haloscope.actions["multiply"].trigger()
+    haloscope.actions["run"].trigger()
     panel = page.product_panel
     assert not panel.rows.isEnabled()
     assert not panel.tiles.isEnabled()
@@ -232,7 +232,7 @@ def test_that_the_settings_wait_while_a_run_goes_on(open_page, qtbot):
 
 def test_that_multiply_says_why_it_cannot_be_chosen(open_window):
     haloscope = open_window()
-    action = haloscope.actions["multiply"]
+    action = haloscope.actions["run"]
     assert not action.isEnabled()
     assert "Look at the page Matrices first" in action.toolTip()
 
@@ -264,7 +264,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_mark
     open_window, qtbot, variant
 ):
     haloscope = open_window()
-    haloscope.actions["course"].trigger()
+    haloscope.actions["page:course"].trigger()
     kernel = next(
         kernel
         for paper in PAPERS
@@ -358,7 +358,7 @@ def test_that_the_status_line_names_the_device_of_the_page(open_page):
 
 def test_that_the_last_product_is_told_on_its_page_and_the_last_run_on_explore(open_page, qtbot):
     haloscope, _ = open_page()
-    haloscope.actions["multiply"].trigger()
+    haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven and not haloscope.state.running)
     told = status(haloscope)
     assert told.startswith(

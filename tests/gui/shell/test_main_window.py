@@ -187,7 +187,7 @@ def test_that_what_cannot_be_opened_is_told_and_the_window_goes_on(open_window, 
 def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
-    first.actions.themes.actions()[1].trigger()
+    first.preferences.themes.actions()[1].trigger()
     first.window.findChild(QDockWidget, "speed-up").close()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"
