@@ -59,10 +59,12 @@ class CoursePage(Page):
 
     @property
     def status(self) -> PageStatus:
+        paper = self.course.paper
         return PageStatus(
             sentence=_STATUS,
             run_does="Measures the tables of this paper on this machine.",
-            why_no_run="" if self.course.paper else "Choose a paper first.",
+            why_no_run="" if paper else "Choose a paper first.",
+            caption=paper.title if paper else "",
         )
 
     def run(self) -> None:

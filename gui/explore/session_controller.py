@@ -69,27 +69,17 @@ class SessionController(QObject):
             The session, the mask or the border is not as it should be, or its picture would be overwritten.
         """
         workspace = self._workspace
-        is_file = bool(begin.session)
-        session = (
-            load_session(Path(begin.session))
-            if is_file
-            else Session("", "", workspace.mask, workspace.settings)
-        )
+        if not begin.session:
+            self.apply(with_options(Session("", "", workspace.mask, workspace.settings), begin))
+            return
         # The settings are put into the session, because it is shown only when its picture is there.
-        named = {"variant": begin.variant, "device": begin.device}
-        changes: dict[str, Any] = {name: value for name, value in named.items() if value}
-        if begin.border:
-            changes["border"] = Border.named(begin.border)
-        if begin.flip:
-            changes["flip"] = True
-        mask = resolve_mask(begin.mask) if begin.mask else session.mask
-        session = replace(session, mask=mask, settings=replace(session.settings, **changes))
-        if begin.first is not None or not is_file:
+        session = with_options(load_session(Path(begin.session)), begin)
+        if begin.first is not None:
             self.apply(session)
-        else:
-            if begin.output:
-                check_other_file(begin.output, session.picture_path)
-            self.take_up(session)
+            return
+        if begin.output:
+            check_other_file(begin.output, session.picture_path)
+        self.take_up(session)
 
     def take_up(self, session: Session) -> None:
         """Show a session: its picture, then its mask and settings."""
@@ -105,3 +95,15 @@ class SessionController(QObject):
         settings = session.settings
         self._workspace.set_mask(session.mask, "Open session")
         self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
+
+
+def with_options(session: Session, begin: Begin) -> Session:
+    """Return a session with the settings that override its own."""
+    named = {"variant": begin.variant, "device": begin.device}
+    changes: dict[str, Any] = {name: value for name, value in named.items() if value}
+    if begin.border:
+        changes["border"] = Border.named(begin.border)
+    if begin.flip:
+        changes["flip"] = True
+    mask = resolve_mask(begin.mask) if begin.mask else session.mask
+    return replace(session, mask=mask, settings=replace(session.settings, **changes))

@@ -54,6 +54,7 @@ class MatricesPage(Page):
         is_hopeless = bool(self.matmul.rows) and not self.matmul.runnable
         return PageStatus(
             sentence=status_sentence(self.matmul, engine_is_ready=self._state.is_ready),
+            caption=f"C = A B, {self.matmul.settings.product.size_text}",
             device=self.matmul.settings.device,
             run_does="Verifies and times every matrix kernel at each selected tile size.",
             why_no_run=nothing_runs if is_hopeless else "",

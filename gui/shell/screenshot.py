@@ -31,18 +31,7 @@ def take_screenshot(
     haloscope = Haloscope(app, engine, theme=options.theme)
     haloscope.window.resize(options.width, options.height)
     shot = _Shot(app, haloscope, options)
-    haloscope.window.offer(
-        Begin(
-            first,
-            options.session,
-            options.mask,
-            options.variant,
-            options.device,
-            options.border,
-            options.flip,
-            options.out,
-        )
-    )
+    haloscope.window.offer(begin_of(options, first))
     if options.page:
         haloscope.window.show_page(options.page)
     with interrupts.calling(shot.stopped.emit):
@@ -55,6 +44,20 @@ def take_screenshot(
         return 0
     atomic_write(options.out, shot.png)
     return 0
+
+
+def begin_of(options: ScreenshotOptions, first: FirstPicture | None = None) -> Begin:
+    """Return what the window of a screenshot is opened with."""
+    return Begin(
+        first,
+        options.session,
+        options.mask,
+        options.variant,
+        options.device,
+        options.border,
+        options.flip,
+        options.out,
+    )
 
 
 class _Shot(QObject):

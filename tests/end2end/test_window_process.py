@@ -102,12 +102,12 @@ if __name__ == "__main__":
     begin = app.Haloscope.begin
     def save_and_close(haloscope, first):
         def shown():
-            haloscope.pictures.save_result(Path({str(out)!r}))
+            haloscope.window.first_page.pictures.save_result(Path({str(out)!r}))
             if {how!r} == "close":
                 haloscope.window.close()
             else:
                 os.kill(os.getpid(), signal.SIGINT)
-        haloscope.previews.shown.connect(shown)
+        haloscope.window.first_page.previews.shown.connect(shown)
         begin(haloscope, first)
     app.Haloscope.begin = save_and_close
     sys.exit(main([]))

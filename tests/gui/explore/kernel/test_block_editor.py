@@ -112,7 +112,7 @@ def test_that_a_kernel_without_blocks_disables_the_sides_and_says_why(qtbot: QtB
     editor, _, _ = make_editor(qtbot, "cpu-serial")
     assert not editor.width_box.isEnabled()
     assert "no blocks" in editor.width_box.toolTip()
-    assert editor.count.text() == "no blocks on the CPU"
+    assert editor.count.text() == "not used: no blocks on the CPU"
 
 
 def test_that_a_cuda_kernel_that_chooses_its_block_says_so(qtbot: QtBot) -> None:

@@ -12,6 +12,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import UNDER_ROLE
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.selected_result import SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
@@ -34,7 +35,7 @@ def make_panel(
 ) -> tuple[KernelPanel, Workspace, EngineState, ResultsModel]:
     workspace, results = make_workspace(), ResultsModel()
     engine_state = engine_state or make_engine_state()
-    panel = KernelPanel(workspace, engine_state, results)
+    panel = KernelPanel(workspace, engine_state, results, SelectedResult(results, workspace))
     for owned in (workspace, results, engine_state):
         owned.setParent(panel)
     qtbot.addWidget(panel)
@@ -288,32 +289,39 @@ def test_that_the_model_of_work_of_the_last_run_is_told_also_of_the_simulator(qt
     assert (
         panel.work.lines_of(panel.work.text()) * panel.work.fontMetrics().lineSpacing() <= panel.work.height()
     )
-    assert panel.work.text().startswith("Model: 25.0 operations a global load (CGMA)")
-    assert "1.60 loads of the picture, 25.0 shared loads" in panel.work.text()
+    assert panel.work.text().startswith("CGMA: 25.0 operations per global load.")
+    assert "1.60 image loads, 0.400 mask loads, 25.0 shared loads" in panel.work.text()
     assert "<b>naive</b>" in panel.work.toolTip()
     results.clear()
     assert panel.work.isHidden()
 
 
-def test_that_the_breakdown_is_hidden_before_the_first_run_and_for_runs_without_a_speed(qtbot: QtBot) -> None:
+def test_that_the_breakdown_is_hidden_before_the_first_run_and_says_why_a_run_has_no_time(
+    qtbot: QtBot,
+) -> None:
     panel, _, _, results = make_panel(qtbot)
-    results.add(make_failure())
-    results.add(make_simulated())
     assert not panel.breakdown.isVisible()
+    results.add(make_simulated())
+    assert panel.breakdown.accessibleDescription().endswith("Simulated: no times")
     results.add(make_result("tiled", 0.04))
-    assert panel.breakdown.isVisible()
     for part in ("compile 412 ms", "allocate 1.20 ms", "H2D 0.220 ms", "kernel 0.0400 ms", "D2H 0.220 ms"):
         assert part in panel.breakdown.accessibleDescription()
 
 
-def test_that_the_breakdown_says_when_a_later_run_has_no_speed(qtbot: QtBot) -> None:
-    panel, _, _, results = make_panel(qtbot)
+def test_that_breakdown_and_work_model_follow_the_selected_run_and_name_it(qtbot: QtBot) -> None:
+    panel, workspace, _, results = make_panel(qtbot)
+    selected = workspace.findChild(SelectedResult)
+    assert isinstance(selected, SelectedResult)
     results.add(make_result("cpu-serial", 18.0))
-    assert panel.breakdown.title == "Last run: cpu-serial"
+    results.add(make_result("tiled", 0.04, work=WORK))
+    assert panel.breakdown.title == "Run 2: tiled, 16 x 16"
+    assert panel.work.isVisible()
+    selected.select(results.results()[0])
+    assert panel.breakdown.title == "Run 1: cpu-serial"
+    assert "kernel 18.0 ms" in panel.breakdown.accessibleDescription()
+    assert not panel.work.isVisible()
     results.add(make_failure("cpu-parallel"))
-    assert panel.breakdown.title == "Last run with a speed: cpu-serial"
-    results.add(make_result("tiled", 0.04))
-    assert panel.breakdown.title == "Last run: tiled, 16 x 16"
+    assert panel.breakdown.title == "Run 3: cpu-parallel"
 
 
 def test_that_the_breakdown_of_a_run_on_the_cpu_has_no_copies(qtbot: QtBot) -> None:
