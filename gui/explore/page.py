@@ -1,5 +1,6 @@
 """Explore, the main job: pictures in the middle, mask left, kernel right, plots and results below."""
 
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import QByteArray, QSize, Qt
@@ -99,10 +100,19 @@ class ExplorePage(Page):
         )
 
     def run(self) -> None:
-        self.runs.run()
+        self._with_what_is_typed(self.runs.run)
 
     def run_all(self) -> None:
-        self.runs.run_every_variant()
+        self._with_what_is_typed(self.runs.run_every_variant)
+
+    def _with_what_is_typed(self, run: Callable[[], None]) -> None:
+        # Neither Ctrl+R nor a click on Run takes the focus, and a number that is being typed belongs to the run.
+        editor = self.window().focusWidget()
+        if editor is not None:
+            editor.clearFocus()
+        run()
+        if editor is not None and editor.isVisible():
+            editor.setFocus()
 
     def cancel(self) -> None:
         self.previews.cancel()

@@ -76,8 +76,8 @@ class Haloscope:
 
     def _connect(self) -> None:
         for name, slot in (
-            ("run", self.window.run),
-            ("run_all", lambda: self.window.run(everything=True)),
+            ("run", lambda: self.window.page.run()),
+            ("run_all", lambda: self.window.page.run_all()),
             ("cancel", self.window.cancel),
             ("retry_gpu", self.engine_messages.try_gpu_again),
             ("reset_layout", self.window.restore_default_layout),

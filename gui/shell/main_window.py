@@ -115,19 +115,6 @@ class MainWindow(QMainWindow):
                 return True
         return False
 
-    def run(self, *, everything: bool = False) -> None:
-        """Do what the page that is shown runs."""
-        # Neither Ctrl+R nor a click on Run takes the focus, and a number that is being typed belongs to the run.
-        editor = self.focusWidget()
-        if editor is not None:
-            editor.clearFocus()
-        if everything:
-            self.page.run_all()
-        else:
-            self.page.run()
-        if editor is not None and editor.isVisible():
-            editor.setFocus()
-
     def cancel(self) -> None:
         """Stop what goes on, on whatever page."""
         self._services.jobs.cancel()

@@ -91,7 +91,7 @@ class _Shot(QObject):
             self._settle()
         elif not self._has_begun_run:
             self._has_begun_run = True
-            self._haloscope.window.run(everything=True)
+            self._haloscope.window.page.run_all()
 
     def _settle(self) -> None:
         QTimer.singleShot(SETTLE_MS, self._grab)

@@ -14,32 +14,31 @@ class TopBar(QFrame):
 
     def __init__(self, actions: Actions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._actions = actions
         self._caption = _Elided()
-        self._buttons: list[QToolButton] = []
+        # Made once for each page: Qt for Python ends an action with the button that it is the action of.
+        self._tools: dict[Page, list[QToolButton]] = {}
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self._row.setSpacing(HALF_GRID)
         self._row.addWidget(self._caption, 1)
+        # They are there on every page, so that they keep their places.
+        run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
+        run.setObjectName("primary")
+        # On the accent colour, an icon in the colour of text would hardly be seen.
+        run.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        for button in (run, self._run_all, cancel):
+            self._row.addWidget(button)
 
     def show_page(self, page: Page) -> None:
         """Show the tools of a page."""
-        for button in self._buttons:
-            button.hide()
-            button.deleteLater()
-        status = page.status
-        # Run is there on every page, so that it keeps its place.
-        names = ["run", *(["run_all"] if status.run_all_does else []), "cancel"]
-        left = [_button(tool) for tool in page.tools]
-        right = [_button(Tool(self._actions[name])) for name in names]
-        right[0].setObjectName("primary")
-        # On the accent colour, an icon in the colour of text would hardly be seen.
-        right[0].setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        for position, button in enumerate(left):
-            self._row.insertWidget(position, button)
-        for button in right:
-            self._row.addWidget(button)
-        self._buttons = left + right
+        if page not in self._tools:
+            self._tools[page] = [_button(tool) for tool in page.tools]
+            for position, button in enumerate(self._tools[page]):
+                self._row.insertWidget(position, button)
+        for other, buttons in self._tools.items():
+            for button in buttons:
+                button.setVisible(other is page)
+        self._run_all.setVisible(bool(page.status.run_all_does))
 
     def show_caption(self, text: str, tip: str) -> None:
         """Say what is worked on."""

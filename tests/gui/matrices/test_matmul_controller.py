@@ -84,6 +84,8 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(make, qtbot)
     bench.fake.answer_all(CountMatmul)
     bench.settle()
     bench.products.run()
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
     assert bench.matmul.running
     bench.fake.tell("verifying against the float64 oracle", 0.3)
     bench.settle()
@@ -106,6 +108,8 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(m
     bench.fake.answer_all(CountMatmul)
     bench.settle()
     bench.products.run()
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
     bench.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
     bench.settle()
     first = bench.matmul.rows[0]
@@ -150,7 +154,8 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(make, qtbo
         if end == "cancel":
             bench.jobs.cancel()
         elif end == "fail":
-            bench.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
+            error = EngineError("The product", "the memory is full", "Choose a smaller size.")
+            bench.fake.fail(error, bench.fake.waiting(CountMatmul)[-1])
         else:
             bench.fake.lose()
     bench.fake.answer_all(CountMatmul)
