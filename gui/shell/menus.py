@@ -1,52 +1,71 @@
 """The menus, made from the actions that there are. Nothing is done here."""
 
-from itertools import groupby
+from bisect import bisect_right
 
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui.page.actions import Actions
 
 _TITLES = ("&File", "&Edit", "&View", "&Run", "&Help")
-_PANELS_MENU = "&View"
+_PANELS = "&View", 90
 
 
 class Menus:
-    """Fills the menu bar, and again when there are more actions.
+    """Puts actions into the menu bar, by their sections; those that come later too.
 
     Parameters
     ----------
     panels : QMenu
-        Stands at the end of View; its entries follow the page that is shown.
+        Stands in View; its entries follow the page that is shown.
     """
 
     def __init__(self, bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
-        self._bar = bar
         self._actions = actions
-        self._panels = panels
-        self._menus: dict[str, QMenu] = {}
-        for title in _TITLES:
-            self._menu(title)
+        self._menus = {title: _with_tips(bar.addMenu(title)) for title in _TITLES}
+        self._sections: dict[str, list[tuple[int, QAction]]] = {title: [] for title in _TITLES}
+        self._submenus: dict[str, QMenu] = {}
+        self._placed: set[str] = set()
+        self._insert(*_PANELS, panels.menuAction())
         actions.added.connect(self.fill)
         self.fill()
 
     def fill(self) -> None:
-        """Put every action into its menu."""
-        for title, menu in self._menus.items():
-            menu.clear()
-            for section, entries in groupby(self._actions.entries(title), key=lambda entry: entry.section):
-                menu.addSeparator()
-                submenus: dict[str, QMenu] = {}
-                for entry in entries:
-                    place = menu
-                    if entry.submenu:
-                        place = submenus.get(entry.submenu) or _with_tips(menu.addMenu(entry.submenu))
-                        submenus[entry.submenu] = place
-                    place.addAction(self._actions[entry.name])
-                if (title, section) == (_PANELS_MENU, 90):
-                    menu.addMenu(self._panels)
+        """Put every action that is not there yet into its menu."""
+        for title in _TITLES:
+            for entry in self._actions.entries(title):
+                if entry.name in self._placed:
+                    continue
+                self._placed.add(entry.name)
+                action = self._actions[entry.name]
+                if not entry.submenu:
+                    self._insert(title, entry.section, action)
+                    continue
+                if entry.submenu not in self._submenus:
+                    submenu = self._submenus[entry.submenu] = _with_tips(
+                        QMenu(entry.submenu, self._menus[title])
+                    )
+                    self._insert(title, entry.section, submenu.menuAction())
+                self._submenus[entry.submenu].addAction(action)
 
-    def _menu(self, title: str) -> QMenu:
-        return self._menus.setdefault(title, _with_tips(self._bar.addMenu(title)))
+    def _insert(self, title: str, section: int, action: QAction) -> None:
+        """Put an action at the end of its section; a line parts it from the sections beside."""
+        menu, placed = self._menus[title], self._sections[title]
+        at = bisect_right(placed, section, key=lambda other: other[0])
+        is_new = all(section != other for other, _ in placed)
+        after = placed[at][1] if at < len(placed) else None
+        if after is None:
+            if is_new and placed:
+                menu.addSeparator()
+            menu.addAction(action)
+        elif is_new:
+            # The line before the next section is now the line before this one.
+            menu.insertAction(after, action)
+            menu.insertSeparator(after)
+        else:
+            line = menu.actions()[menu.actions().index(after) - 1]
+            menu.insertAction(line, action)
+        placed.insert(at, (section, action))
 
 
 def _with_tips(menu: QMenu) -> QMenu:
