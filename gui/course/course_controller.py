@@ -1,7 +1,6 @@
 """The course material: has tables counted and measured, and loads a paper's kernel with one click."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -10,9 +9,9 @@ from engine.course.paper import CourseKernel, CourseTable
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.protocol import Progress, Saved
+from engine.host.protocol import Saved
 from gui.course.course_loading import why_not_loadable
-from gui.course.course_model import CourseModel, Measuring
+from gui.course.course_model import CourseModel
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import EngineState
 from gui.page.intents import Intent, LoadKernel
@@ -52,7 +51,6 @@ class CourseController(QObject):
         self._counting: set[str] = set()
         course.count_wanted.connect(self.count)
         course.measure_wanted.connect(self.measure)
-        course.cancel_wanted.connect(self.cancel)
         course.load_wanted.connect(self.load)
         # A host that was lost took the question along; its successor is asked again.
         link.ready.connect(course.ask_for_counts)
@@ -86,26 +84,12 @@ class CourseController(QObject):
 
     def measure(self, paper: str) -> None:
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""
-
-        def progressed(step: Progress) -> None:
-            if not self._state.cancelling:
-                self._course.set_measuring(Measuring(paper, step.stage, step.fraction))
-
         job = Job(
-            "Course material",
+            f"Tables of {paper}",
             MeasureCourse(paper, self._device()),
             lambda tables: self._course.set_measured(paper, tables),
-            progressed=progressed,
         )
-        if not self._state.running:
-            self._course.set_measuring(Measuring(paper, "waiting for the engine"))
-            self._jobs.begin(SOURCE, [job], self._messages, lambda: self._course.set_measuring(None))
-
-    def cancel(self) -> None:
-        """Stop the measurement that goes on."""
-        if self._course.measuring is not None:
-            self._course.set_measuring(replace(self._course.measuring, cancelling=True))
-            self._jobs.cancel()
+        self._jobs.begin(SOURCE, [job], self._messages)
 
     def save(self, paper: str, around: Path) -> None:
         """Write the tables of a paper, as they are now, into a folder of their own in the folder `around`."""

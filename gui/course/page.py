@@ -47,7 +47,6 @@ class CoursePage(Page):
         self._sides = QSplitter(Qt.Orientation.Horizontal)
         self._halves = QSplitter(Qt.Orientation.Vertical)
         self._build()
-        self._is_arranged = False
         self._is_moved = False
         self._halves.installEventFilter(self)
         self._halves.splitterMoved.connect(self._note_moved)
@@ -70,10 +69,7 @@ class CoursePage(Page):
     def run(self) -> None:
         self.course.ask_to_measure()
 
-    def cancel(self) -> None:
-        self.courses.cancel()
-
-    def restore_default(self) -> None:
+    def arrange(self) -> None:
         self._sides.setSizes([_PAPERS_WIDTH, max(1, self.width() - _PAPERS_WIDTH)])
         self._is_moved = False
         self._share_height()
@@ -98,9 +94,6 @@ class CoursePage(Page):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if not self._is_arranged:
-            self._is_arranged = True
-            self.restore_default()
         self.papers.setFocus()
 
     def _build(self) -> None:

@@ -23,7 +23,7 @@ from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
 from gui.course.course_text import to_markdown, to_tabs
-from gui.course.measure_bar import MeasureBar
+from gui.course.measure_button import MeasureButton
 from gui.course.notes import Notes
 from gui.engine_link.engine_state import EngineState
 from gui.style.icons import icon
@@ -52,7 +52,7 @@ class TablesPanel(QWidget):
         self.choice = QComboBox()
         self.copy_button = QToolButton()
         self.save_button = QToolButton()
-        self.measure = MeasureBar(course, state)
+        self.measure = MeasureButton(course, state)
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QWidget
 
 from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
@@ -31,6 +30,7 @@ from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
+from gui.widgets.place import Place
 from gui.widgets.quantities import ratio_text
 
 # Its result can be told from the original and is a picture that one would want.
@@ -44,6 +44,7 @@ _LEFT_WIDTH = 35 * GRID
 _RIGHT_WIDTH = 40 * GRID
 _LOWER_HEIGHT = 28 * GRID
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
+_LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
 
 class ExplorePage(Page):
@@ -58,7 +59,7 @@ class ExplorePage(Page):
         self.mask_panel = MaskPanel(workspace)
         self.results_panel = ResultsPanel(results, workspace)
         self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
-        self.time_place, self.speed_up_place = _Place(), _Place()
+        self.time_place, self.speed_up_place = (Place(_LOWER_SIZE) for _ in range(2))
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
@@ -71,8 +72,6 @@ class ExplorePage(Page):
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
-        self._default = self.saveState()
-        self._is_arranged = False
 
     @property
     def surface(self) -> QWidget:
@@ -152,21 +151,7 @@ class ExplorePage(Page):
         self.time_place.fill(TimePlot(results, workspace))
         self.speed_up_place.fill(SpeedupPlot(results, workspace))
 
-    def restore_default(self) -> None:
-        self.restoreState(self._default)
-        self._arrange()
-
-    def take_layout(self, layout: QByteArray, version: int) -> None:
-        self._is_arranged = self.restoreState(layout, version)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        # Only now has the page its size; docks shrink alike where there is too little of it.
-        if not self._is_arranged:
-            self._arrange()
-
-    def _arrange(self) -> None:
-        self._is_arranged = True
+    def arrange(self) -> None:
         mask, kernel, *lower = self.docks
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
@@ -225,21 +210,6 @@ class ExplorePage(Page):
         actions["zoom_actual"].triggered.connect(self.picture_view.zoom_to_actual)
         actions["zoom_in"].triggered.connect(self.picture_view.zoom_in)
         actions["zoom_out"].triggered.connect(self.picture_view.zoom_out)
-
-
-class _Place(QWidget):
-    """Where a plot will stand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-
-    def fill(self, widget: QWidget) -> None:
-        self._column.addWidget(widget)
-
-    def sizeHint(self) -> QSize:
-        return QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
 
 def build(services: Services) -> ExplorePage:

@@ -1,5 +1,7 @@
 """A preview follows each change of the job: one in flight, the newest wins, what is no longer wanted is dropped."""
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
@@ -17,7 +19,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
-from gui.page.messages import Speaker, error_message
+from gui.page.messages import Severity, Speaker, error_message
 
 SOURCE = "preview"
 USE_SIMULATOR = "Use the simulator with a small picture"
@@ -180,7 +182,9 @@ class PreviewController(QObject):
         if is_newest and self._wanted is None and not told:
             can_simulate = self._lacks_a_gpu(ask.request.job)
             way_out = (USE_SIMULATOR, self.simulator_wanted.emit) if can_simulate else ("", None)
-            self._messages.show(error_message(SOURCE, error, *way_out))
+            message = error_message(SOURCE, error, *way_out)
+            # With a way out nothing has gone wrong.
+            self._messages.show(replace(message, severity=Severity.WARNING) if can_simulate else message)
             self.failed.emit(error)
         self._send()
 

@@ -1,8 +1,7 @@
 """Matrices: C = A B; the product left, the effect of the tile in the middle, the lecture right, the results below."""
 
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from gui.matrices.last_product_text import status_sentence
 from gui.matrices.lecture_panel import LecturePanel
@@ -13,6 +12,7 @@ from gui.matrices.results_panel import MatmulResultsPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
 from gui.style.metrics import GRID
+from gui.widgets.place import Place
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
@@ -35,9 +35,7 @@ class MatricesPage(Page):
         self.results_panel.try_small.clicked.connect(self._try_small)
         for signal in (matmul.rows_changed, matmul.settings_changed, state.ready_changed):
             signal.connect(self.status_changed)
-        self._plot_place = QWidget()
-        self._plot_column = QVBoxLayout(self._plot_place)
-        self._plot_column.setContentsMargins(0, GRID, 0, 0)
+        self._plot_place = Place(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("product", "Product", self.product_panel, _AREA.LeftDockWidgetArea)
@@ -45,8 +43,6 @@ class MatricesPage(Page):
         self.setCentralWidget(self._plot_place)
         self.add_dock("lecture", "What the lecture says", self.lecture_panel, _AREA.RightDockWidgetArea)
         self.add_dock("products", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
-        self._default = self.saveState()
-        self._is_arranged = False
 
     @property
     def status(self) -> PageStatus:
@@ -73,29 +69,17 @@ class MatricesPage(Page):
         # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.matrices.tile_plot import TilePlot
 
-        if not self._plot_column.count():
-            self._plot_column.addWidget(TilePlot(self.matmul))
-
-    def restore_default(self) -> None:
-        self.restoreState(self._default)
-        self._arrange()
-
-    def take_layout(self, layout: QByteArray, version: int) -> None:
-        self._is_arranged = self.restoreState(layout, version)
+        self._plot_place.fill(TilePlot(self.matmul))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Only now has the page its size.
-        if not self._is_arranged:
-            self._arrange()
         self.matmul.count_wanted.emit()
 
     def _try_small(self) -> None:
         self.matmul.try_small()
         self.products.run()
 
-    def _arrange(self) -> None:
-        self._is_arranged = True
+    def arrange(self) -> None:
         product, lecture, results = self.docks
         self.resizeDocks([product, lecture], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks([results], [_LOWER_HEIGHT], Qt.Orientation.Vertical)

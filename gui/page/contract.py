@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import NamedTuple
 
 from PySide6.QtCore import QByteArray, Qt, Signal
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
 from engine.device_info import AUTO
@@ -105,6 +105,8 @@ class Page(QMainWindow):
         self.docks: list[QDockWidget] = []
         # Buttons of the top bar while the page is shown, left of the caption.
         self.tools: tuple[Tool, ...] = ()
+        self._first_layout = QByteArray()
+        self._is_arranged = False
 
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
@@ -143,12 +145,28 @@ class Page(QMainWindow):
     def finish(self) -> None:
         """Add what the first paint does not wait for."""
 
+    def keep_first_layout(self) -> None:
+        """Take note of where the docks are at first."""
+        self._first_layout = self.saveState()
+
     def restore_default(self) -> None:
         """Put every dock back to where it was at first."""
+        self.restoreState(self._first_layout)
+        self.arrange()
 
     def take_layout(self, layout: QByteArray, version: int) -> None:
         """Arrange the docks as they were kept."""
-        self.restoreState(layout, version)
+        self._is_arranged = self.restoreState(layout, version) and bool(self.docks)
+
+    def arrange(self) -> None:
+        """Give docks and splitters the sizes that they have at first."""
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        # Only now has the page its size; docks shrink alike where there is too little of it.
+        if not self._is_arranged:
+            self._is_arranged = True
+            self.arrange()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError, HostLost
-from engine.host.protocol import Progress, Request, wants_simulator
+from engine.host.protocol import Request, wants_simulator
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.messages import Speaker
@@ -27,8 +27,6 @@ class Job:
         Called with the reply; it may add further jobs to the queue.
     failed : callable, optional
         Called with the error of a job that was not stopped; the error is shown besides.
-    progressed : callable, optional
-        Called with each Progress.
     is_counted : bool
         Whether it is one of those that a person asked for, and not the question of what these are.
     """
@@ -37,7 +35,6 @@ class Job:
     request: Request
     replied: Callable[[Any], None]
     failed: Callable[[EngineError], None] = lambda error: None
-    progressed: Callable[[Progress], None] = lambda progress: None
     is_counted: bool = True
 
 
@@ -113,17 +110,13 @@ class JobQueue(QObject):
         def tell(stage: str, fraction: float = 0.0) -> None:
             self._state.set_task(self._source, prefix + stage, max(number - 1 + fraction, 0.0) / planned)
 
-        def progressed(progress: Progress) -> None:
-            tell(progress.stage, progress.fraction)
-            job.progressed(progress)
-
         tell("waiting for the engine")
         self._current = self._link.ask(
             Ask(
                 job.request,
                 lambda reply: self._replied(job, reply),
                 lambda error: self._failed(job, error),
-                progressed,
+                lambda step: tell(step.stage, step.fraction),
             )
         )
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QByteArray, QSize, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
 
 from engine.errors import UnknownName
 from gui.page.contract import Page, Services
@@ -17,6 +17,7 @@ from gui.shell.preferences import Preferences
 from gui.shell.shell_actions import RunActions, page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
+from gui.widgets.place import Place
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
@@ -68,7 +69,7 @@ class MainWindow(QMainWindow):
         self._build()
         self.message_bar = MessageBar(services.messages, self.pages)
         for _ in PAGES:
-            self.pages.addWidget(_PagePlace())
+            self.pages.addWidget(Place())
         self._panels_menu = QMenu("&Panels", self)
         self._panels_menu.setToolTipsVisible(True)
         self._shows = actions.add_choice(page_entries(PAGES))
@@ -174,9 +175,10 @@ class MainWindow(QMainWindow):
         if entry.key not in self._entered:
             page = self._entered[entry.key] = entry.build(self._services)
             page.setObjectName(entry.key)
+            page.keep_first_layout()
             page.status_changed.connect(lambda: self._show_status(page))
             place = self.pages.widget(number)
-            assert isinstance(place, _PagePlace)
+            assert isinstance(place, Place)
             place.fill(page)
             self._arrange(page)
             if self._is_finished:
@@ -236,19 +238,6 @@ class MainWindow(QMainWindow):
         self.close_wanted.emit(event)
         if event.isAccepted():
             self.closing.emit()
-
-
-class _PagePlace(QWidget):
-    """Where a page will stand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-
-    def fill(self, page: Page) -> None:
-        """Put the page here."""
-        self._column.addWidget(page)
 
 
 def _number(key: str) -> int:

@@ -101,12 +101,10 @@ def test_that_measuring_tells_its_progress_and_ends_with_tables(slow_course):
     (asked,) = bench.fake.waiting(MeasureCourse)
     bench.fake.tell("512 x 512, naive", 0.25, asked)
     bench.settle()
-    assert (model.measuring.stage, model.measuring.fraction) == ("512 x 512, naive", 0.25)
-    assert "512 x 512, naive" in bench.state.stage
+    assert (bench.state.stage, bench.state.fraction) == ("Tables of report: 512 x 512, naive", 0.25)
     bench.fake.answer(asked)
     bench.settle()
     assert model.known(PAPER.key).tables == made_tables(measured=True)
-    assert model.measuring is None
     assert not bench.state.running
     assert not bench.state.busy
 
@@ -117,12 +115,11 @@ def test_that_cancelling_keeps_the_tables_that_were_there(slow_course):
     bench.fake.answer_all(CountCourse)
     bench.settle()
     model.ask_to_measure()
-    model.ask_to_cancel()
+    bench.jobs.cancel()
     assert bench.state.cancelling
     bench.settle()
     assert isinstance(bench.fake.cancelled[0], MeasureCourse)
     assert model.known(PAPER.key).tables == made_tables(measured=False)
-    assert model.measuring is None
     assert not bench.state.running
     assert bench.messages.of(SOURCE) is None
 

@@ -67,19 +67,18 @@ def test_that_one_click_loads_a_kernel_into_explore(open_course):
 
 def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
     _, page = open_course()
-    page.tables.measure.button.click()
-    qtbot.waitUntil(lambda: page.tables.measure.button.text() == "Measure again")
+    page.tables.measure.click()
+    qtbot.waitUntil(lambda: page.tables.measure.text() == "Measure again")
     assert page.tables.table.cells.index(0, 3).data() == "0.0121"
 
 
 def test_that_escape_stops_a_measurement(open_course, qtbot):
     haloscope, page = open_course()
     haloscope.link._client.automatic = False
-    page.tables.measure.button.click()
+    page.tables.measure.click()
     assert haloscope.actions["cancel"].isEnabled()
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert haloscope.course.measuring is None
 
 
 def test_that_panels_of_another_page_are_not_in_the_menu(open_course):
@@ -126,7 +125,7 @@ def test_that_run_measures_the_paper_that_is_shown(open_course, qtbot):
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
     assert page.isVisible()
-    qtbot.waitUntil(lambda: page.tables.measure.button.text() == "Measure again")
+    qtbot.waitUntil(lambda: page.tables.measure.text() == "Measure again")
     assert haloscope.results.rowCount() == 0
 
 
