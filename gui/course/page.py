@@ -16,7 +16,7 @@ from gui.style.metrics import GRID
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
 _MOST_OF_KERNELS = 0.45
-_STATUS = "Load copies a paper's kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."
+_STATUS = "Load copies a kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."
 
 
 class CoursePage(Page):

@@ -48,7 +48,7 @@ _LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
 
 class ExplorePage(Page):
-    """The state, the controllers and the panels of the page. Plots come with `finish`, after the first paint."""
+    """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
 
     def __init__(self, services: Services) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class ExplorePage(Page):
             ),
             figure="" if speed_up is None else f"{ratio_text(speed_up)} {self.results.baseline}",
             device=self.workspace.settings.device,
-            run_does="Verifies the chosen kernel against the float64 oracle, warms up, then measures its time.",
+            run_does="Verifies the chosen kernel against the float64 oracle, then measures its time.",
             run_all_does="Verifies and times every variant that can run these settings, to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             document=picture.title if picture else "",
@@ -105,7 +105,7 @@ class ExplorePage(Page):
         self._with_what_is_typed(self.runs.run_every_variant)
 
     def _with_what_is_typed(self, run: Callable[[], None]) -> None:
-        # Neither Ctrl+R nor a click on Run takes the focus, and a number that is being typed belongs to the run.
+        # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
         editor = self.window().focusWidget()
         if editor is not None:
             editor.clearFocus()

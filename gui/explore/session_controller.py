@@ -51,7 +51,7 @@ class SessionController(QObject):
             self._messages.show(Message(SOURCE, Severity.INFO, f"Session saved as {path}"))
 
     def open(self, path: Path) -> None:
-        """Read a session and show it; a picture that is gone is told, and mask and settings are shown alone."""
+        """Read a session and show it; without its picture, which is told, mask and settings alone."""
         try:
             session = load_session(path)
         except EngineError as error:

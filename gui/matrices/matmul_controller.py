@@ -54,7 +54,7 @@ class MatmulController(QObject):
             self._matmul.set_running(True)
 
     def load(self, here: Configuration) -> None:
-        """Show a course paper's kernel: its tile alone, its rows marked. A product that is being run stays."""
+        """Show a paper's kernel: its tile alone, its rows marked. A product that is being run stays."""
         if self._matmul.running:
             self._messages.show(
                 Message(

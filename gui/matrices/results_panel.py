@@ -115,8 +115,8 @@ class MatmulResultsPanel(QWidget):
         self._stack.addWidget(empty)
         self._stack.addWidget(self.table)
         self.try_small.setToolTip(
-            "Run them at once in the simulator, which runs the same kernels in Python, to check them without a GPU. It "
-            "takes sides up to 64, and no times are shown."
+            "Run them in the simulator, which runs the same kernels in Python, to check them without a GPU. "
+            "It takes sides up to 64, and no times are shown."
         )
         self.copy_button.setText("Copy")
         self.copy_button.setIcon(icon("copy"))

@@ -1,4 +1,4 @@
-"""The actions of the window, by name: shell and pages bring their own; menus and bars are made from what is here."""
+"""The actions of the window, by name. Shell and pages bring their own; menus and bars are made of them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -128,7 +128,7 @@ class JobQueue(QObject):
         if isinstance(error, Cancelled):
             self._waiting.clear()
         else:
-            # That the host was lost is told once, by the link's message; of the simulator's the link says nothing.
+            # The loss of the host is told once, by the link; of the simulator's the link says nothing.
             if self._messages and (not isinstance(error, HostLost) or wants_simulator(job.request)):
                 self._messages.show_error(self._source, error)
             job.failed(error)

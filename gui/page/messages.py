@@ -49,7 +49,7 @@ def error_message(
 
 
 class Speaker(Protocol):
-    """Who takes messages: `Messages` for an answer to the person, `PageMessages` for what goes on behind a page."""
+    """Takes messages: `Messages` answers to the person, `PageMessages` what goes on behind a page."""
 
     def show(self, message: Message) -> None:
         """Show a message in place of the last one of its source."""
@@ -64,8 +64,8 @@ class Speaker(Protocol):
 class Messages(QObject):
     """The messages that have not been dismissed, each on the page that it is about.
 
-    What is said here answers the person, and belongs to the page that is shown then. `on` and `everywhere` say
-    something of one page, or of the whole program.
+    What is said here answers the person, and belongs to the page that is shown then. `on` and `everywhere`
+    say something of one page, or of the whole program.
 
     Signals
     -------

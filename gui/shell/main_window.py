@@ -211,7 +211,7 @@ class MainWindow(QMainWindow):
             self.painted.emit()
 
     def _leave_room_for_the_frame(self) -> None:
-        """Shrink a window of the first size, whose frame is known only now, until all of it is on the screen."""
+        """Shrink a window of the first size, whose frame is known only now, to the screen."""
         if self.size() != _first_size() or self.isMaximized():
             return
         room, frame = self.screen().availableGeometry(), self.frameGeometry()

@@ -18,7 +18,7 @@ _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "E
 
 
 class MessageBar(QFrame):
-    """Shows the newest message at the lower edge of its parent; hidden while there is none. Information expires."""
+    """Shows the newest message at its parent's lower edge; hidden without one. Information expires."""
 
     def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""What a page costs: a folder with `build`, and a line in `PAGES`. The frame finds all the rest by the contract."""
+"""What a page costs: a folder with `build`, and a line in `PAGES`. The contract tells the frame the rest."""
 
 import ast
 import sys

@@ -11,7 +11,7 @@ _PAGE_OF = {name: key for key, names in _PARTS.items() for name in names.split()
 
 
 class OpenedWindow(Haloscope):
-    """`haloscope.workspace` is that of the page Explore, and so on; a page is built when it is first asked for."""
+    """`haloscope.workspace` is that of the page Explore, and so on; pages are built when first asked for."""
 
     def __getattr__(self, name):
         if name not in _PAGE_OF:

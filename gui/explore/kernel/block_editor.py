@@ -73,7 +73,7 @@ class BlockEditor(QWidget):
         default = self._default_block()
         why_not = self._why_no_block()
         shown = block or default
-        nothing = "own" if why_not and self._is_cuda() else "–" if why_not else "default"
+        nothing = "own" if why_not and self._is_cuda() else "–" if why_not else "auto"
         for box, side in (
             (self.width_box, shown.x if shown else _DEFAULT),
             (self.height_box, shown.y if shown else _DEFAULT),
@@ -107,11 +107,12 @@ class BlockEditor(QWidget):
 
         sides = QHBoxLayout()
         sides.setSpacing(HALF_GRID)
-        for text, box in (("Width", self.width_box), ("Height", self.height_box)):
-            label = QLabel(text)
-            label.setBuddy(box)
-            sides.addWidget(label)
-            sides.addWidget(box, 1)
+        # The label of the width stands before the editor.
+        height = QLabel("height")
+        height.setBuddy(self.height_box)
+        sides.addWidget(self.width_box, 1)
+        sides.addWidget(height)
+        sides.addWidget(self.height_box, 1)
         sides.addWidget(self.menu_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -137,7 +138,7 @@ class BlockEditor(QWidget):
 
     def _take(self) -> None:
         x, y = self.width_box.value(), self.height_box.value()
-        # A side still at "default" while the other was typed.
+        # A side still at "auto" while the other was typed.
         known = self._default_block() or _FIRST_STEP
         self._workspace.change(block=Block(known.x if x == _DEFAULT else x, known.y if y == _DEFAULT else y))
 
@@ -225,8 +226,8 @@ class _SideBox(WholeNumberBox):
         super().__init__(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16")
         self.setAccessibleName(f"{name}, threads")
         self.teaches = f"{name}: {teaches} The arrow keys double and halve it."
-        self.setSpecialValueText("default")
-        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("default") + 6 * HALF_GRID)
+        self.setSpecialValueText("auto")
+        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)
 
     def stepBy(self, steps: int) -> None:
         value = self.value()

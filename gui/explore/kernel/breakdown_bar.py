@@ -45,7 +45,7 @@ def parts_each_time(timing: Timing) -> tuple[Part, ...]:
 
 
 class BreakdownBar(QWidget):
-    """The run that is selected, by name, and its compile | allocate and host to device | kernel | device to host.
+    """The selected run by name, with compile | allocate and host to device | kernel | device to host.
 
     Hidden while there is no run; a run without a time has its name and its reason alone.
     """

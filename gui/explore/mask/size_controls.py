@@ -51,7 +51,6 @@ class SizeControls(QWidget):
             label.setBuddy(box)
             row.addWidget(label)
             row.addWidget(box)
-            row.addSpacing(HALF_GRID)
         row.addWidget(self.square_button)
         row.addStretch(1)
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
@@ -106,6 +105,6 @@ def _side_box(name: str) -> WholeNumberBox:
     box = WholeNumberBox(name, -_LARGEST_TYPED, _LARGEST_TYPED, f"a whole number from 1 to {MAX_LINE}")
     box.setSingleStep(2)
     box.setAlignment(Qt.AlignmentFlag.AlignRight)
-    box.setFixedWidth(8 * GRID)
+    box.setFixedWidth(7 * GRID)
     box.setToolTip(_TOOLTIP.format(name))
     return box

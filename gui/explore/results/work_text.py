@@ -34,7 +34,8 @@ def work_table(result: RunResult) -> str:
         f"<tr><td>{escape(name)}&nbsp;&nbsp;</td><td align='right'>{text}</td></tr>"
         for name, text in _rows(result, work)
     )
-    return f"{escape(WHAT_IT_IS)}; loads and stores per output value (one channel of one pixel)<table>{cells}</table>"
+    unit = "loads and stores per output value (one channel of one pixel)"
+    return f"{escape(WHAT_IT_IS)}; {unit}<table>{cells}</table>"
 
 
 def _rows(result: RunResult, work: Work) -> list[tuple[str, str]]:
@@ -56,7 +57,7 @@ def _rows(result: RunResult, work: Work) -> list[tuple[str, str]]:
 
 
 def _others(result: RunResult, work: Work) -> str:
-    """Return what the global loads are of that do not read the image: a kernel of two passes reads its first one's results."""
+    """Return what global loads read beside the image: the mask, or results of a first pass."""
     return "intermediate" if work.global_stores > result.problem.samples else "mask"
 
 

@@ -63,6 +63,7 @@ def width_of_words(widget: QWidget) -> int:
 def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
     window = open_window(size, theme).window
     assert (window.width(), window.height()) == size
+    assert window.page.minimumSizeHint().width() <= window.page.width(), "cut at the right"
     assert current_theme().name == theme
     for kind in (QAbstractButton, QComboBox, QLabel):
         for widget in shown(window, kind):

@@ -199,10 +199,9 @@ def test_that_each_setting_has_a_label_with_a_letter_of_its_own(qtbot: QtBot) ->
     labels = [label for label in panel.findChildren(QLabel) if label.buddy() is not None]
     named = {label.text().replace("&", ""): label.buddy() for label in labels}
     assert named == {
-        "Block": panel.block.width_box,
+        "Block width": panel.block.width_box,
         "Output type": panel.result_type,
-        "Width": panel.block.width_box,
-        "Height": panel.block.height_box,
+        "height": panel.block.height_box,
         "Device": panel.device,
         "Baseline": panel.baseline,
     }
