@@ -28,6 +28,11 @@ class Configuration:
     border: str = "zero"
     layout: str = "pitched"
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a product of matrices, and not a filter."""
+        return self.variant.startswith("matmul-")
+
 
 @dataclass(frozen=True, slots=True)
 class CourseKernel:

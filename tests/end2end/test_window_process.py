@@ -76,13 +76,13 @@ def test_that_ctrl_c_ends_a_screenshot_with_130_and_writes_nothing(tmp_path):
     code = f"""
 import os, signal, sys
 if __name__ == "__main__":
-    from gui import screenshot
+    from gui.shell import screenshot
     from gui.shell.launch import main
-    previewed = screenshot._Shot._previewed
-    def interrupted(shot):
-        previewed(shot)
+    shown = screenshot._Shot._shown
+    def interrupted(shot, error):
+        shown(shot, error)
         os.kill(os.getpid(), signal.SIGINT)
-    screenshot._Shot._previewed = interrupted
+    screenshot._Shot._shown = interrupted
     sys.exit(main(["screenshot", {str(tmp_path / "out.png")!r}, "--run"]))
 """
     answer = start(code=code)
@@ -97,19 +97,19 @@ def test_that_a_file_that_is_being_saved_is_whole_when_the_window_has_closed(tmp
 import os, signal, sys
 from pathlib import Path
 if __name__ == "__main__":
-    from gui import app
+    from gui.shell import app
     from gui.shell.launch import main
-    begin = app.Haloscope.begin
-    def save_and_close(haloscope, first):
+    make = app.Haloscope.__init__
+    def save_and_close(haloscope, *arguments):
+        make(haloscope, *arguments)
         def shown():
-            haloscope.pictures.save_result(Path({str(out)!r}))
+            haloscope.window.first_page.pictures.save_result(Path({str(out)!r}))
             if {how!r} == "close":
                 haloscope.window.close()
             else:
                 os.kill(os.getpid(), signal.SIGINT)
-        haloscope.previews.shown.connect(shown)
-        begin(haloscope, first)
-    app.Haloscope.begin = save_and_close
+        haloscope.window.first_page.previews.shown.connect(shown)
+    app.Haloscope.__init__ = save_and_close
     sys.exit(main([]))
 """
     answer = start(code=code)
