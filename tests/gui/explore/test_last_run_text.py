@@ -1,7 +1,7 @@
 import pytest
 
 from gui.explore.last_run_text import no_run_sentence, run_sentence
-from tests.gui.made_results import make_result, make_simulated
+from tests.made_runs import make_result, make_simulated
 
 
 def failed(variant, failure):

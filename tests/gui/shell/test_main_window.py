@@ -28,6 +28,7 @@ from gui.style.theme import apply_theme, current_theme
 from gui.widgets.elided_label import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow
+from tests.made_runs import make_failure, make_result
 
 
 @pytest.fixture(autouse=True)
@@ -430,3 +431,14 @@ def test_that_the_selected_row_is_the_run_of_breakdown_and_work_model(open_windo
     page.results_panel.table.selectRow(0)
     assert page.kernel_panel.breakdown.title == "Run 1: cpu-serial"
     assert "cpu-serial" in page.kernel_panel.work.toolTip()
+
+
+def test_that_the_status_line_names_the_run_that_the_speed_up_is_against(open_window):
+    haloscope = open_window()
+    line = haloscope.window.status_line
+    haloscope.results.add(make_result("cpu-serial", 20.0))
+    haloscope.results.add(make_result("tiled", 0.04))
+    assert line._figure.text() == "500× vs cpu-serial"
+    assert line._figure.toolTip() == "Against run 1 (cpu-serial), same problem."
+    haloscope.results.add(make_failure("tiled"))
+    assert (line._figure.text(), line._figure.toolTip()) == ("", "")
