@@ -21,8 +21,7 @@ def work_sentence(result: RunResult) -> str:
         (work.constant_loads, "constant loads"),
     ]
     parts = ", ".join(f"{_each(result, count)} {name}" for count, name in loads if count)
-    each = f"{_each(result, work.flops)} operations, {parts}"
-    return f"CGMA: {_digits(work.cgma)} operations per global load. Per output value: {each}"
+    return f"CGMA: {_digits(work.cgma)} operations per global load. Per output value: {parts}"
 
 
 def work_table(result: RunResult) -> str:
