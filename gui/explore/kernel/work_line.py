@@ -43,10 +43,9 @@ def work_sentence(run: Compared) -> str:
         (work.constant_loads, "constant loads"),
     ]
     values = run.result.problem.values
-    parts = [f"{metric('model_flops_per_value').text(run)} operations"]
-    parts += [f"{rate_text(count / values)} {name}" for count, name in loads if count]
+    parts = ", ".join(f"{rate_text(count / values)} {name}" for count, name in loads if count)
     cgma = metric("model_cgma_flop_per_load").text(run)
-    return f"Model: {cgma} operations per global load (CGMA). Per output value: {', '.join(parts)}"
+    return f"Model: {cgma} operations per global load (CGMA). Per output value: {parts}"
 
 
 def _others(run: Compared) -> str:
