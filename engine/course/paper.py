@@ -30,8 +30,8 @@ class Configuration:
 
     @property
     def is_product(self) -> bool:
-        """Whether it is a product of matrices, and not a filter."""
-        return self.variant.startswith("matmul-")
+        """Whether it is a product of matrices, which has no mask, and not a filter."""
+        return not self.mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
     assert shown.picture_path == "photo.png"
     assert shown.mask == Mask([[3]])
     assert shown.settings == Settings(
-        Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
+        border=Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
     )
     assert with_options(session, begin_of(parse(["screenshot", "out.png"]))) == session
 
