@@ -99,6 +99,7 @@ def measure(folder: Path) -> dict[str, object]:
     from engine.host.protocol import OpenPicture
     from engine.mask.mask import Mask
     from gui.engine_link.engine_start import FirstPicture, StartedEngine
+    from gui.page.intents import Begin
     from gui.shell.app import Haloscope, make_application
 
     picture = folder / "picture.png"
@@ -107,7 +108,7 @@ def measure(folder: Path) -> dict[str, object]:
     engine = StartedEngine(EngineClient)
     haloscope = Haloscope(app, engine)
     request = OpenPicture(path=str(picture))
-    haloscope.begin(FirstPicture(request, engine.client.submit(request)))
+    haloscope.window.offer(Begin(FirstPicture(request, engine.client.submit(request))))
     haloscope.window.resize(1600, 1000)
     haloscope.window.show()
 
@@ -126,19 +127,19 @@ def measure(folder: Path) -> dict[str, object]:
         weights[0, 0] = edit / EDITS
         painted_before = watch.painted
         begin = time.perf_counter()
-        haloscope.workspace.set_mask(Mask(weights))
+        haloscope.window.first_page.workspace.set_mask(Mask(weights))
         wait_until(lambda before=painted_before: watch.painted > before)
         shown.append((time.perf_counter() - begin) * 1e3)
         settle(0.05)
 
     ticks.enter("a run of cpu-serial (compiles, verifies, samples)")
-    haloscope.workspace.change(variant="cpu-serial")
+    haloscope.window.first_page.workspace.change(variant="cpu-serial")
     settle(0.3)
-    haloscope.runs.run()
+    haloscope.window.first_page.runs.run()
     wait_until(lambda: not haloscope.state.busy)
 
     ticks.enter("every variant that can run here")
-    haloscope.runs.run_every_variant()
+    haloscope.window.first_page.runs.run_every_variant()
     wait_until(lambda: not haloscope.state.busy)
     ticks.enter("end")
 

@@ -81,16 +81,18 @@ class BenchWindow:
         """Whether the result that is shown is that of the settings as they are."""
         haloscope = self.haloscope
         return (
-            self.is_at_rest and haloscope.state.last_result is not None and not haloscope.display.is_earlier
+            self.is_at_rest
+            and haloscope.state.last_result is not None
+            and not haloscope.window.first_page.display.is_earlier
         )
 
     def show_mask(self, mask: Mask) -> None:
         """Edit the mask, which asks for a preview."""
-        self.haloscope.workspace.set_mask(mask)
+        self.haloscope.window.first_page.workspace.set_mask(mask)
 
     def result_is_right(self) -> bool:
         """Whether what is shown equals the float64 oracle: weights and samples are whole numbers, so it is exact."""
-        job, result = self.haloscope.workspace.job(), self.haloscope.state.last_result
+        job, result = self.haloscope.window.first_page.workspace.job(), self.haloscope.state.last_result
         if job is None or result is None or result.values is None:
             return False
         expected = correlate(shared.attach(job.picture.pixels), job.mask, job.border, job.cval)

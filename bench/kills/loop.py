@@ -37,7 +37,7 @@ class Kills:
         self.in_the_work = self.at_an_empty_block = self.while_starting = 0
         self.gpu_given_up = 0
         self.pictures = self._save_pictures()
-        self.papers = [paper.key for paper in window.haloscope.course.papers]
+        self.papers = [paper.key for paper in window.haloscope.window.page_of("course").course.papers]
 
     def _save_pictures(self) -> list[Path]:
         generator = np.random.default_rng(0)
@@ -49,8 +49,8 @@ class Kills:
 
     def prepare(self) -> None:
         """Open a picture and have a paper's tables counted."""
-        self.window.haloscope.pictures.open_path(self.pictures[0])
-        self.window.haloscope.course.choose(self.papers[0])
+        self.window.haloscope.window.first_page.pictures.open_path(self.pictures[0])
+        self.window.haloscope.window.page_of("course").course.choose(self.papers[0])
         assert self.window.wait(lambda: self.window.shows_the_job, PATIENCE_S), self.window.describe()
 
     def new_mask(self) -> Mask:
@@ -67,17 +67,19 @@ class Kills:
         if work == "preview":
             self.window.show_mask(self.new_mask())
         elif work == "run":
-            haloscope.runs.run()
+            haloscope.window.first_page.runs.run()
         elif work == "run all":
-            haloscope.runs.run_every_variant()
+            haloscope.window.first_page.runs.run_every_variant()
         elif work == "save":
-            haloscope.pictures.save_result(self.folder / self.random.choice(("a.png", "b.tif", "c.webp")))
+            haloscope.window.first_page.pictures.save_result(
+                self.folder / self.random.choice(("a.png", "b.tif", "c.webp"))
+            )
         elif work == "course":
-            haloscope.courses.measure(self.papers[0])
+            haloscope.window.page_of("course").courses.measure(self.papers[0])
         elif work == "course save":
-            haloscope.courses.save(self.papers[0], self.folder)
+            haloscope.window.page_of("course").courses.save(self.papers[0], self.folder)
         else:
-            haloscope.pictures.open_path(self.random.choice(self.pictures))
+            haloscope.window.first_page.pictures.open_path(self.random.choice(self.pictures))
         return work
 
     def kill_once(self) -> None:
@@ -146,18 +148,20 @@ class Kills:
             # Its successor has it too: a preview ends two hosts, and is not tried again; or the third fault gave the GPU up.
             window.wait(lambda: len(window.lost) >= lost + 2 or window.shows_the_job, PATIENCE_S)
         else:
-            haloscope.runs.run()
+            haloscope.window.first_page.runs.run()
             window.wait(lambda: len(window.lost) > lost, PATIENCE_S)
         if not any("GPU failed" in reason for reason in window.lost[lost:]):
             self._failed(f"no fault of the device was met: {window.lost[lost:]}")
         window.show_mask(self.new_mask())
         self.check("a fault of the device")
-        rows = haloscope.results.rowCount()
-        haloscope.runs.run()
-        if not window.wait(lambda: window.is_at_rest and haloscope.results.rowCount() > rows, PATIENCE_S):
+        rows = haloscope.window.first_page.results.rowCount()
+        haloscope.window.first_page.runs.run()
+        if not window.wait(
+            lambda: window.is_at_rest and haloscope.window.first_page.results.rowCount() > rows, PATIENCE_S
+        ):
             self._failed("no run after a fault of the device")
             return
-        result = haloscope.results.results()[-1]
+        result = haloscope.window.first_page.results.results()[-1]
         verified = result.verification is not None and result.verification.passed
         if not verified or not window.result_is_right() or not result.device.startswith("cuda"):
             self._failed(
@@ -173,8 +177,8 @@ class Kills:
         """Save once more where killed saves have left their parts, close the window, and say what is left."""
         window = self.window
         if not window.client.unanswered():
-            window.haloscope.pictures.save_result(self.folder / "last.png")
-            window.haloscope.courses.save(self.papers[0], self.folder)
+            window.haloscope.window.first_page.pictures.save_result(self.folder / "last.png")
+            window.haloscope.window.page_of("course").courses.save(self.papers[0], self.folder)
             window.wait(lambda: window.is_at_rest, PATIENCE_S)
         window.close()
         return {

@@ -28,6 +28,11 @@ class Configuration:
     border: str = "zero"
     layout: str = "pitched"
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it is a product of matrices, which has no mask, and not a filter."""
+        return not self.mask
+
 
 @dataclass(frozen=True, slots=True)
 class CourseKernel:

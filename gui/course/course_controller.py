@@ -1,92 +1,69 @@
 """The course material: has tables counted and measured, and loads a paper's kernel with one click."""
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from engine.course.paper import CourseKernel, CourseTable
-from engine.errors import Cancelled, EngineError, HostLost
-from engine.geometry.border import Border
-from engine.geometry.layout import Layout
+from engine.device_info import AUTO
+from engine.errors import Cancelled, EngineError
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
 from engine.host.protocol import Saved
-from engine.mask.resolve import resolve_mask
-from gui.course.course_loading import EXPLORE, page_of, why_not_loadable
-from gui.course.course_model import CourseModel, Measuring
+from gui.course.course_loading import why_not_loadable
+from gui.course.course_model import CourseModel
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import EngineState
-from gui.explore.workspace import Workspace
-from gui.page.messages import Message, Messages, Severity
+from gui.page.intents import Intent, LoadKernel
+from gui.page.jobs import Job, JobQueue
+from gui.page.messages import Message, Severity, Speaker
 
-SOURCE = "course"
+SOURCE = "course material"
 SAVE_SOURCE = "course tables"
 
 
 class CourseController(QObject):
     """Does what the page Course asks for.
 
-    Signals
-    -------
-    page_wanted(str)
-        The page of this key is to be shown: what was loaded is there.
-    product_wanted(object)
-        The Configuration of a matrix product was loaded.
+    Parameters
+    ----------
+    offer : callable
+        Gives an intent to the page that takes it.
     """
-
-    page_wanted = Signal(str)
-    product_wanted = Signal(object)
 
     def __init__(
         self,
         course: CourseModel,
-        workspace: Workspace,
         state: EngineState,
         link: EngineLink,
-        messages: Messages,
+        jobs: JobQueue,
+        messages: Speaker,
+        offer: Callable[[Intent], bool],
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._course = course
-        self._workspace = workspace
         self._state = state
         self._link = link
+        self._jobs = jobs
         self._messages = messages
+        self._offer = offer
         self._counting: set[str] = set()
-        self._measure: Ask | None = None
         course.count_wanted.connect(self.count)
         course.measure_wanted.connect(self.measure)
-        course.cancel_wanted.connect(self.cancel)
         course.load_wanted.connect(self.load)
         # A host that was lost took the question along; its successor is asked again.
         link.ready.connect(course.ask_for_counts)
 
     def load(self, kernel: CourseKernel) -> None:
-        """Take a kernel's configuration over and show its page."""
-        here = kernel.here
-        variants = [variant.key for variant in self._state.variants]
-        reason = why_not_loadable(here, variants, self._course.pages)
+        """Have a kernel's configuration shown by the page that runs it."""
+        reason = why_not_loadable(kernel.here, [variant.key for variant in self._state.variants])
+        if not reason and not self._offer(LoadKernel(kernel.name, kernel.here)):
+            reason = f"This version of Haloscope has no page for {kernel.here.variant}."
         if reason:
             self._messages.show(Message(SOURCE, Severity.WARNING, f"{kernel.name} cannot be loaded", reason))
-            return
-        self._messages.clear(SOURCE)
-        page = page_of(here)
-        if page == EXPLORE:
-            self._workspace.load(
-                resolve_mask(here.mask),
-                f"Load {kernel.name}",
-                variant=here.variant,
-                block=here.block,
-                border=Border(here.border),
-                layout=Layout(here.layout),
-                result_type="float32",
-                # The papers neither turn the mask nor divide it by its sum.
-                flip=False,
-                normalise=False,
-            )
         else:
-            self.product_wanted.emit(here)
-        self.page_wanted.emit(page)
+            self._messages.clear(SOURCE)
 
     def count(self, paper: str) -> None:
         """Have the tables of a paper counted."""
@@ -107,27 +84,12 @@ class CourseController(QObject):
 
     def measure(self, paper: str) -> None:
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""
-        if self._state.running:
-            return
-        self._messages.clear(SOURCE)
-        self._state.set_running(True)
-        self._tell(Measuring(paper, "waiting for the engine"))
-        self._measure = self._link.ask(
-            Ask(
-                MeasureCourse(paper, self._device()),
-                lambda tables: self._measured(paper, tables),
-                self._failed,
-                lambda step: self._progressed(paper, step.stage, step.fraction),
-            )
+        job = Job(
+            f"Tables of {paper}",
+            MeasureCourse(paper, self._device()),
+            lambda tables: self._course.set_measured(paper, tables),
         )
-
-    def cancel(self) -> None:
-        """Stop the measurement that goes on."""
-        measuring = self._course.measuring
-        if self._measure is not None and measuring is not None:
-            self._state.set_running(True, cancelling=True)
-            self._course.set_measuring(replace(measuring, cancelling=True))
-            self._link.cancel(self._measure)
+        self._jobs.begin(SOURCE, [job], self._messages)
 
     def save(self, paper: str, around: Path) -> None:
         """Write the tables of a paper, as they are now, into a folder of their own in the folder `around`."""
@@ -148,29 +110,5 @@ class CourseController(QObject):
 
     def _device(self) -> str:
         """Return the device that is measured: never the simulator, which has no times."""
-        chosen = self._workspace.settings.device
-        return chosen if chosen.startswith("cuda") else "auto"
-
-    def _progressed(self, paper: str, stage: str, fraction: float) -> None:
-        if not self._state.cancelling:
-            self._tell(Measuring(paper, stage, fraction))
-
-    def _tell(self, measuring: Measuring) -> None:
-        self._course.set_measuring(measuring)
-        self._state.set_task(SOURCE, f"Course material: {measuring.stage}", measuring.fraction)
-
-    def _measured(self, paper: str, tables: tuple[CourseTable, ...]) -> None:
-        self._course.set_measured(paper, tables)
-        self._finish()
-
-    def _failed(self, error: EngineError) -> None:
-        # That the host was lost is told once, by the link's message.
-        if not isinstance(error, Cancelled | HostLost):
-            self._messages.show_error(SOURCE, error)
-        self._finish()
-
-    def _finish(self) -> None:
-        self._measure = None
-        self._course.set_measuring(None)
-        self._state.end_task(SOURCE)
-        self._state.set_running(False)
+        chosen = self._state.chosen_device
+        return chosen if chosen.startswith("cuda") else AUTO

@@ -57,7 +57,7 @@ class CourseKernelsModel(QAbstractTableModel):
         paper = self._course.paper
         kernels = paper.kernels if paper else ()
         variants = [variant.key for variant in self._state.variants]
-        reasons = tuple(why_not_loadable(kernel.here, variants, self._course.pages) for kernel in kernels)
+        reasons = tuple(why_not_loadable(kernel.here, variants) for kernel in kernels)
         if (kernels, reasons) != (self._kernels, self._reasons):
             self.beginResetModel()
             self._kernels, self._reasons = kernels, reasons

@@ -1,4 +1,4 @@
-"""What it means to load a paper's kernel: where it goes, what it sets, and why it may not be possible."""
+"""Why a paper's kernel cannot be loaded, and what is loaded, in words."""
 
 from collections.abc import Iterable
 
@@ -8,25 +8,13 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.resolve import resolve_mask
 
-EXPLORE = "explore"
-MATRICES = "matrices"
-_PRODUCTS = "matmul-"
 
-
-def page_of(here: Configuration) -> str:
-    """Return the key of the page that runs a configuration."""
-    return MATRICES if here.variant.startswith(_PRODUCTS) else EXPLORE
-
-
-def why_not_loadable(here: Configuration, variants: Iterable[str], pages: Iterable[str]) -> str:
+def why_not_loadable(here: Configuration, variants: Iterable[str]) -> str:
     """Return why a configuration cannot be loaded, in words; empty if it can.
 
     Whether this machine can run it is told where it is loaded, with what would do.
     """
-    page = page_of(here)
-    if page not in pages:
-        return f"This version of Haloscope has no page for {here.variant}."
-    if page != EXPLORE:
+    if here.is_product:
         return ""
     known = tuple(variants)
     if not known:
@@ -47,7 +35,7 @@ def why_not_loadable(here: Configuration, variants: Iterable[str], pages: Iterab
 def configuration_text(here: Configuration) -> str:
     """Return a configuration but for its variant, in a line."""
     block = f"{here.block.x} x {here.block.y}" if here.block else ""
-    if page_of(here) != EXPLORE:
+    if here.is_product:
         return f"tile {block}" if block else ""
     layout = "" if here.layout == "pitched" else f"rows {here.layout}"
     return ", ".join(filter(None, (here.mask, block, f"border {here.border}", layout)))

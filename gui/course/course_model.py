@@ -27,16 +27,6 @@ class PaperTables:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Measuring:
-    """A measurement that goes on: of which paper, at which cell, how much of it is done (0 to 1)."""
-
-    paper: str
-    stage: str = ""
-    fraction: float = 0.0
-    cancelling: bool = False
-
-
 def _every_paper() -> tuple[Paper, ...]:
     # Nobody needs the papers before the page is shown.
     from engine.course.papers import PAPERS
@@ -49,8 +39,6 @@ class CourseModel(QObject):
 
     Parameters
     ----------
-    pages : frozenset of str
-        Keys of the pages that there are: a kernel may belong to another one than Explore.
     read_papers : callable
         Called when the papers are first needed.
 
@@ -60,9 +48,7 @@ class CourseModel(QObject):
         Another paper is shown.
     tables_changed(str)
         The tables of this paper are others now.
-    measuring_changed()
-        A measurement began, is further, or is over.
-    count_wanted(str), measure_wanted(str), save_wanted(str), cancel_wanted()
+    count_wanted(str), measure_wanted(str), save_wanted(str)
         What the person asks for, by the key of a paper; a controller does it.
     load_wanted(object)
         The person wants the configuration of this CourseKernel.
@@ -70,26 +56,21 @@ class CourseModel(QObject):
 
     paper_changed = Signal()
     tables_changed = Signal(str)
-    measuring_changed = Signal()
     count_wanted = Signal(str)
     measure_wanted = Signal(str)
     save_wanted = Signal(str)
-    cancel_wanted = Signal()
     load_wanted = Signal(object)
 
     def __init__(
         self,
-        pages: frozenset[str] = frozenset({"explore"}),
         read_papers: Callable[[], tuple[Paper, ...]] = _every_paper,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self.pages = pages
         self._read_papers = read_papers
         self._papers: tuple[Paper, ...] | None = None
         self._shown = ""
         self._known: dict[str, PaperTables] = {}
-        self._measuring: Measuring | None = None
 
     @property
     def papers(self) -> tuple[Paper, ...]:
@@ -104,11 +85,6 @@ class CourseModel(QObject):
         return (
             next((paper for paper in self.papers if paper.key == self._shown), None) if self._shown else None
         )
-
-    @property
-    def measuring(self) -> Measuring | None:
-        """The measurement that goes on."""
-        return self._measuring
 
     def choose(self, key: str) -> None:
         """Show a paper, and have its tables counted if they have not been."""
@@ -139,20 +115,10 @@ class CourseModel(QObject):
         """Say why a paper's tables could not be had; tables that are there stay."""
         self._know(key, replace(self.known(key), problem=problem))
 
-    def set_measuring(self, measuring: Measuring | None) -> None:
-        """Say that a measurement begins, how far it is, or that it is over."""
-        if measuring != self._measuring:
-            self._measuring = measuring
-            self.measuring_changed.emit()
-
     def ask_to_measure(self) -> None:
         """Have the paper that is shown measured on this machine."""
         if self._shown:
             self.measure_wanted.emit(self._shown)
-
-    def ask_to_cancel(self) -> None:
-        """Have the measurement stopped."""
-        self.cancel_wanted.emit()
 
     def ask_to_load(self, kernel: CourseKernel) -> None:
         """Have the configuration of a kernel loaded."""

@@ -4,43 +4,72 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 
+from gui.course.course_controller import CourseController
+from gui.course.course_model import CourseModel
 from gui.course.kernels_table import KernelsTable
 from gui.course.paper_header import PaperHeader
 from gui.course.papers_list import PapersList
 from gui.course.tables_panel import TablesPanel
-from gui.page.contract import Page, PageContext
+from gui.page.contract import Page, PageStatus, Services
 from gui.style.metrics import GRID
 
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
 _MOST_OF_KERNELS = 0.45
+_STATUS = "Load copies a kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."
 
 
 class CoursePage(Page):
     """The papers of the course. Built when it is first shown, so nothing of it delays the window."""
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, services: Services) -> None:
         super().__init__()
-        self._course = context.course
-        self.papers = PapersList(self._course)
-        self.header = PaperHeader(self._course)
-        self.kernels = KernelsTable(self._course, context.state)
-        self.tables = TablesPanel(self._course, context.state)
-        self.tables.copied.connect(context.messages.tell_copied)
+        self.course = course = CourseModel()
+        self.courses = CourseController(
+            course,
+            services.state,
+            services.link,
+            services.jobs,
+            services.messages.on(self),
+            services.offer,
+        )
+        course.save_wanted.connect(
+            lambda paper: services.files.ask_for_folder(
+                "Folder for the paper's tables", lambda folder: self.courses.save(paper, folder)
+            )
+        )
+        course.paper_changed.connect(self.status_changed)
+        self.papers = PapersList(self.course)
+        self.header = PaperHeader(self.course)
+        self.kernels = KernelsTable(self.course, services.state)
+        self.tables = TablesPanel(self.course, services.state)
+        self.tables.copied.connect(services.messages.tell_copied)
         self._sides = QSplitter(Qt.Orientation.Horizontal)
         self._halves = QSplitter(Qt.Orientation.Vertical)
         self._build()
-        self._is_arranged = False
         self._is_moved = False
         self._halves.installEventFilter(self)
         self._halves.splitterMoved.connect(self._note_moved)
         # Later than header and table, which take the paper at the same signals.
-        self._course.paper_changed.connect(self._share_height)
+        self.course.paper_changed.connect(self._share_height)
         self.kernels.kernels.modelReset.connect(self._share_height)
-        if self._course.paper is None and self._course.papers:
-            self._course.choose(self._course.papers[0].key)
+        if self.course.paper is None and self.course.papers:
+            self.course.choose(self.course.papers[0].key)
 
-    def restore_default(self) -> None:
+    @property
+    def status(self) -> PageStatus:
+        paper = self.course.paper
+        return PageStatus(
+            sentence=_STATUS,
+            run_does="Measures the tables of this paper on this machine.",
+            why_no_run="" if paper else "Choose a paper first.",
+            caption=paper.title if paper else "",
+        )
+
+    def run(self) -> None:
+        self.course.ask_to_measure()
+
+    def arrange(self) -> None:
         self._sides.setSizes([_PAPERS_WIDTH, max(1, self.width() - _PAPERS_WIDTH)])
         self._is_moved = False
         self._share_height()
@@ -65,9 +94,6 @@ class CoursePage(Page):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if not self._is_arranged:
-            self._is_arranged = True
-            self.restore_default()
         self.papers.setFocus()
 
     def _build(self) -> None:
@@ -97,6 +123,6 @@ class CoursePage(Page):
         self.setCentralWidget(self._sides)
 
 
-def build(context: PageContext) -> CoursePage:
+def build(services: Services) -> CoursePage:
     """Make the page."""
-    return CoursePage(context)
+    return CoursePage(services)

@@ -23,7 +23,7 @@ from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
 from gui.course.course_text import to_markdown, to_tabs
-from gui.course.measure_bar import MeasureBar
+from gui.course.measure_button import MeasureButton
 from gui.course.notes import Notes
 from gui.engine_link.engine_state import EngineState
 from gui.style.icons import icon
@@ -31,7 +31,7 @@ from gui.style.metrics import GRID, HALF_GRID
 
 _NO_PAPER = "Choose a paper on the left: its tables appear here, with the figures of this machine beside the printed ones."
 _COUNTING = "The paper's tables are being counted."
-_MEASURE_FIRST = "Press Measure on this machine to fill them; what it cannot do then says why."
+_MEASURE_FIRST = "Press Measure to fill these cells; any that cannot be measured say why."
 _TABLE, _WORDS = 0, 1
 
 
@@ -52,7 +52,7 @@ class TablesPanel(QWidget):
         self.choice = QComboBox()
         self.copy_button = QToolButton()
         self.save_button = QToolButton()
-        self.measure = MeasureBar(course, state)
+        self.measure = MeasureButton(course, state)
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from gui.engine_link.engine_state import EngineState
 
-SIMULATOR_NOTE = "Pictures up to 64 x 64; its times mean nothing."
+SIMULATOR_NOTE = "Images up to 64 x 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
     "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to 64 x 64, "
     "such as the sample Impulse. Its times mean nothing and are never shown as speed."
@@ -67,6 +67,7 @@ class DeviceBox(QComboBox):
         return self._simulator_note if key == SIMULATOR else ""
 
     def _choose(self, position: int) -> None:
+        self._engine_state.chosen_device = self.itemData(position)
         self._workspace.change(device=self.itemData(position))
 
     def _fill(self) -> None:

@@ -5,7 +5,7 @@ Panels read this and connect to its signals; only controllers call the methods t
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.host.protocol import Availability, Filtered, Progress, Ready, VariantInfo
 
 STARTING = "starting"
@@ -51,6 +51,8 @@ class EngineState(QObject):
         self.availability: dict[str, Availability] = {}
         self.running = False
         self.cancelling = False
+        # The device that the person chose last, on whatever page.
+        self.chosen_device = AUTO
         self.stage = ""
         self.fraction = 0.0
         self.last_result: Filtered | None = None
@@ -75,6 +77,13 @@ class EngineState(QObject):
         """Whether a host is up."""
         return self.status == READY
 
+    @property
+    def why_no_run(self) -> str:
+        """Why nothing can be run now, whatever it is; empty if something can."""
+        if not self.is_ready:
+            return f"Not now: the engine is {self.status}."
+        return "Not now: a run goes on; Esc cancels it." if self.running else ""
+
     def variant(self, key: str) -> VariantInfo | None:
         """Return what is known of a variant."""
         return next((variant for variant in self.variants if variant.key == key), None)
@@ -85,7 +94,7 @@ class EngineState(QObject):
 
     def used_device(self, wanted: str) -> DeviceInfo | None:
         """Return what is known of the device that a CUDA kernel, or auto, runs on when `wanted` is chosen."""
-        if wanted != "auto":
+        if wanted != AUTO:
             return self.device(wanted)
         return next((d for d in self.devices if d.is_usable_gpu), None) or self.device("cpu")
 

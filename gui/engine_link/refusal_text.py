@@ -22,6 +22,6 @@ def reasons_in_list(reasons: Sequence[str]) -> list[str]:
     told: list[str] = []
     for short, group in groupby(reasons, key=short_reason):
         count = len(list(group))
-        words = f"{short} (these {count})" if short and count > 1 else short
+        words = f"{short} ({count} kernels)" if short and count > 1 else short
         told += [words] + [""] * (count - 1)
     return told

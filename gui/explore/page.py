@@ -1,17 +1,45 @@
 """Explore, the main job: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from collections.abc import Callable
+from functools import partial
 
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import QWidget
+
+from engine.device_info import SIMULATOR
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.presets import preset
+from engine.mask.resolve import resolve_mask
 from engine.results.columns import KERNEL, SPEED_UP
+from engine.results.metrics import metric
+from gui.explore.display import Display
+from gui.explore.explore_actions import ExploreActions
+from gui.explore.file_commands import FileCommands
 from gui.explore.kernel.kernel_panel import KernelPanel
+from gui.explore.last_run_text import no_run_sentence, run_sentence
+from gui.explore.mask.mask_controller import MaskController
 from gui.explore.mask.mask_panel import MaskPanel
+from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
+from gui.explore.preview_controller import PreviewController
+from gui.explore.results.results_controller import ResultsController
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from gui.page.contract import Page, PageContext
+from gui.explore.run_controller import RunController
+from gui.explore.session_controller import SessionController
+from gui.explore.workspace import Workspace
+from gui.page.contract import Page, PageStatus, Services, Tool
+from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
+from gui.widgets.place import Place
+from gui.widgets.runs_model import baseline_name
 
+# Its result can be told from the original and is a picture that one would want.
+FIRST_MASK = "sharpen"
+# The simulator takes pictures up to 64 x 64.
+_SMALL_SAMPLE = "impulse"
+_TOOLS = ("save", "undo", "redo")
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 35 * GRID
 # The longest title of a kernel, its time and a scroll bar.
@@ -26,20 +54,22 @@ _NO_SPEED_UPS = (
     "Press Run all to measure every kernel on the same problem."
 )
 _LOWER_WIDTHS = (41 * GRID, 35 * GRID, 76 * GRID)
+_LOWER_SIZE = QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
 
 
 class ExplorePage(Page):
-    """The panels of the page. Plots come with `finish`, after the first paint."""
+    """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, services: Services) -> None:
         super().__init__()
-        self._context = context
-        workspace, state, results = context.workspace, context.state, context.results
+        self._services = services
+        self._make_controllers(services)
+        workspace, state, results = self.workspace, services.state, self.results
         self.picture_view = PictureView(workspace, state)
         self.mask_panel = MaskPanel(workspace)
-        self.kernel_panel = KernelPanel(workspace, state, results)
         self.results_panel = ResultsPanel(results, workspace)
-        self.time_place, self.speed_up_place = _Place(), _Place()
+        self.kernel_panel = KernelPanel(workspace, state, results, self.results_panel.selected)
+        self.time_place, self.speed_up_place = (Place(_LOWER_SIZE) for _ in range(2))
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("mask", "Mask", self.mask_panel, _AREA.LeftDockWidgetArea)
@@ -49,75 +79,151 @@ class ExplorePage(Page):
         self.add_dock("time", "Execution time", self.time_place, _AREA.BottomDockWidgetArea)
         self.add_dock("speed-up", "Speed-up", self.speed_up_place, _AREA.BottomDockWidgetArea)
         self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
+        actions = services.actions
+        self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
-        self._default = self.saveState()
-        self._is_arranged = False
 
     @property
     def surface(self) -> QWidget:
         return self.picture_view.canvas
 
+    @property
+    def status(self) -> PageStatus:
+        rows, picture = self.results.rows(), self.workspace.picture
+        newest = rows[-1] if rows else None
+        compared = newest if newest and newest.speed_up is not None else None
+        return PageStatus(
+            sentence=run_sentence(newest.result)
+            if newest
+            else no_run_sentence(
+                engine_is_ready=self._services.state.is_ready, has_picture=picture is not None
+            ),
+            figure=f"{metric(SPEED_UP).text(compared)} vs {self.results.baseline}" if compared else "",
+            figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
+            device=self.workspace.settings.device,
+            run_does="Verifies the chosen kernel against the float64 oracle, then measures its time.",
+            run_all_does="Verifies and times every variant that can run these settings, to compare them.",
+            why_no_run="" if picture else "Open a picture first (Ctrl+O).",
+            document=picture.title if picture else "",
+            caption=picture.description if picture else "",
+            caption_tip=picture.path if picture else "",
+        )
+
+    def run(self) -> None:
+        self._with_what_is_typed(self.runs.run)
+
+    def run_all(self) -> None:
+        self._with_what_is_typed(self.runs.run_every_variant)
+
+    def _with_what_is_typed(self, run: Callable[[], None]) -> None:
+        # Ctrl+R and a click on Run take no focus, and a number that is being typed belongs to the run.
+        editor = self.window().focusWidget()
+        if editor is not None:
+            editor.clearFocus()
+        run()
+        if editor is not None and editor.isVisible():
+            editor.setFocus()
+
+    def cancel(self) -> None:
+        self.previews.cancel()
+
+    def take(self, intent: Intent) -> bool:
+        if isinstance(intent, OpenFiles):
+            self.file_commands.take(intent.paths)
+        elif isinstance(intent, Begin):
+            self.sessions.begin(intent)
+            if intent.first is not None:
+                ask = self.pictures.asked(intent.first.request)
+                self._services.link.follow(ask, intent.first.future)
+        elif isinstance(intent, LoadKernel) and self._services.state.variant(intent.here.variant):
+            here = intent.here
+            self.workspace.load(
+                resolve_mask(here.mask),
+                f"Load {intent.name}",
+                variant=here.variant,
+                block=here.block,
+                border=Border(here.border),
+                layout=Layout(here.layout),
+                result_type="float32",
+                # The papers neither turn the mask nor divide it by its sum.
+                flip=False,
+                normalise=False,
+            )
+        else:
+            return False
+        return True
+
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.explore.results.metric_plot import MetricPlot
 
-        results = self._context.results
+        results = self.results
         self.time_place.fill(MetricPlot(results, KERNEL, "Execution time by variant", _NO_TIMES))
         self.speed_up_place.fill(
             MetricPlot(results, SPEED_UP, "Speed-up against the baseline", _NO_SPEED_UPS)
         )
 
-    def restore_default(self) -> None:
-        self.restoreState(self._default)
-        self._arrange()
-
-    def take_layout(self, layout: QByteArray, version: int) -> None:
-        self._is_arranged = self.restoreState(layout, version)
-
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        # Only now has the page its size; docks shrink alike where there is too little of it.
-        if not self._is_arranged:
-            self._arrange()
-
-    def _arrange(self) -> None:
-        self._is_arranged = True
+    def arrange(self) -> None:
         mask, kernel, *lower = self.docks
         self.resizeDocks([mask, kernel], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
         self.resizeDocks(lower, [_LOWER_HEIGHT] * len(lower), Qt.Orientation.Vertical)
 
+    def _make_controllers(self, services: Services) -> None:
+        state, link, actions, answers = services.state, services.link, services.actions, services.messages
+        behind = answers.on(self)
+        self.workspace = workspace = Workspace(preset(FIRST_MASK))
+        self.results = results = ResultsModel()
+        self.commands = ExploreActions(actions, workspace, state, results)
+        self.display = display = Display(workspace, state, link.keeper)
+        self.pictures = PictureController(workspace, state, link, answers, display)
+        self.previews = PreviewController(workspace, state, link, behind, display)
+        self.runs = RunController(workspace, state, services.jobs, link.keeper, behind, display, results)
+        self.sessions = SessionController(workspace, self.pictures, answers)
+        self.masks = MaskController(workspace, answers)
+        self.exports = ResultsController(results, state, answers)
+        self.file_commands = FileCommands(
+            workspace, actions, services.files, self.pictures, self.sessions, self.masks, self.exports
+        )
+
+    def _open_sample(self, key: str) -> None:
+        self.pictures.open_sample(key)
+
     def _connect(self) -> None:
-        actions = self._context.actions
-        self.picture_view.files_dropped.connect(self.files_dropped)
+        actions, workspace, results = self._services.actions, self.workspace, self.results
+        self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
         self.picture_view.open_requested.connect(actions["open"].trigger)
-        self.picture_view.sample_requested.connect(actions.samples[0].trigger)
+        self.picture_view.sample_requested.connect(self.commands.samples[0].trigger)
         self.mask_panel.load_requested.connect(actions["load_mask"].trigger)
         self.mask_panel.save_requested.connect(actions["save_mask"].trigger)
-        self.results_panel.copied.connect(self._context.messages.tell_copied)
+        self.results_panel.copied.connect(self._services.messages.tell_copied)
         self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
+        for action in self.commands.samples:
+            action.triggered.connect(partial(self._open_sample, action.data()))
+        actions["copy_results"].triggered.connect(self.exports.copy)
+        actions["clear_results"].triggered.connect(results.clear)
+        self.previews.simulator_wanted.connect(
+            lambda: self.pictures.open_sample(_SMALL_SAMPLE, lambda _: workspace.change(device=SIMULATOR))
+        )
+        self.previews.shown.connect(lambda: self.settled.emit(None))
+        self.previews.failed.connect(self.settled)
+        self.pictures.open_failed.connect(self.settled)
+        for signal in (
+            workspace.picture_changed,
+            workspace.settings_changed,
+            self._services.state.ready_changed,
+            results.rowsInserted,
+            results.modelReset,
+            results.dataChanged,
+        ):
+            signal.connect(self.status_changed)
         actions["zoom_fit"].triggered.connect(self.picture_view.fit_to_window)
         actions["zoom_actual"].triggered.connect(self.picture_view.zoom_to_actual)
         actions["zoom_in"].triggered.connect(self.picture_view.zoom_in)
         actions["zoom_out"].triggered.connect(self.picture_view.zoom_out)
 
 
-class _Place(QWidget):
-    """Where a plot will stand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-
-    def fill(self, widget: QWidget) -> None:
-        self._column.addWidget(widget)
-
-    def sizeHint(self) -> QSize:
-        return QSize(_LOWER_WIDTHS[0], _LOWER_HEIGHT)
-
-
-def build(context: PageContext) -> ExplorePage:
+def build(services: Services) -> ExplorePage:
     """Make the page."""
-    return ExplorePage(context)
+    return ExplorePage(services)

@@ -1,5 +1,7 @@
 """A preview follows each change of the job: one in flight, the newest wins, what is no longer wanted is dropped."""
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
@@ -10,9 +12,10 @@ from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
-from gui.page.messages import Messages
+from gui.page.messages import Severity, Speaker, error_message
 
 SOURCE = "preview"
+USE_SIMULATOR = "Use the simulator with a small picture"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.
 PATIENCE_MS = 500
 # Stopping may cost a new host (2 s of grace, 1 to 2 s of start), so each one in a row that brought nothing to the
@@ -32,17 +35,20 @@ class PreviewController(QObject):
         The preview of the job as it is now is shown.
     failed(object)
         The EngineError of the preview of the job as it is now.
+    simulator_wanted()
+        The person wants to see in the simulator what needs a GPU that is not there.
     """
 
     shown = Signal()
     failed = Signal(object)
+    simulator_wanted = Signal()
 
     def __init__(
         self,
         workspace: Workspace,
         state: EngineState,
         link: EngineLink,
-        messages: Messages,
+        messages: Speaker,
         display: Display,
         parent: QObject | None = None,
     ) -> None:
@@ -158,6 +164,7 @@ class PreviewController(QObject):
 
     def _failed(self, ask: Ask, error: EngineError) -> None:
         is_newest = self._in_flight is ask
+        assert isinstance(ask.request, Preview)
         self._landed(ask)
         # The simulator's end is told to its requests alone.
         told = isinstance(error, Cancelled) or (
@@ -166,9 +173,19 @@ class PreviewController(QObject):
         if is_newest and self._wanted is None:
             self._tell_age()
         if is_newest and self._wanted is None and not told:
-            self._messages.show_error(SOURCE, error)
+            can_simulate = self._lacks_a_gpu(ask.request.job)
+            way_out = (USE_SIMULATOR, self.simulator_wanted.emit) if can_simulate else ("", None)
+            message = error_message(SOURCE, error, *way_out)
+            # With a way out nothing has gone wrong.
+            self._messages.show(replace(message, severity=Severity.WARNING) if can_simulate else message)
             self.failed.emit(error)
         self._send()
+
+    def _lacks_a_gpu(self, job: FilterJob) -> bool:
+        """Whether the job needs a GPU and there is none: the simulator can do it for a small picture."""
+        variant = self._state.variant(job.variant)
+        has_gpu = any(device.is_usable_gpu for device in self._state.devices)
+        return variant is not None and variant.kind == "cuda" and not has_gpu and job.device != SIMULATOR
 
     def _tell_age(self) -> None:
         """Say whether what is shown is still the result of the job, of which no preview is awaited any more or yet."""

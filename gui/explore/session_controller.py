@@ -1,14 +1,19 @@
 """Sessions: save what the workspace says, and take it up again."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
+from engine.files.output_checks import check_other_file
+from engine.geometry.border import Border
+from engine.mask.resolve import resolve_mask
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.session_file import Session, load_session, save_session
 from gui.explore.workspace import Workspace
+from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
 
 SOURCE = "session"
@@ -45,21 +50,36 @@ class SessionController(QObject):
         else:
             self._messages.show(Message(SOURCE, Severity.INFO, f"Session saved as {path}"))
 
-    def open(self, path: Path, keep_picture: bool = False) -> None:
-        """Read a session and take it up; a picture that is gone is told, and mask and settings are taken up alone.
-
-        With `keep_picture` the picture that is there stays, and only mask and settings are taken up.
-        """
+    def open(self, path: Path) -> None:
+        """Read a session and show it; without its picture, which is told, mask and settings alone."""
         try:
             session = load_session(path)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
             return
         self._messages.clear(SOURCE)
-        if keep_picture:
+        self.take_up(session)
+
+    def begin(self, begin: Begin) -> None:
+        """Show what the window is opened with: a session, with the settings that override its own.
+
+        Raises
+        ------
+        EngineError
+            The session, the mask or the border is not as it should be, or its picture would be overwritten.
+        """
+        workspace = self._workspace
+        if not begin.session:
+            self.apply(with_options(Session("", "", workspace.mask, workspace.settings), begin))
+            return
+        # The settings are put into the session, because it is shown only when its picture is there.
+        session = with_options(load_session(Path(begin.session)), begin)
+        if begin.first is not None:
             self.apply(session)
-        else:
-            self.take_up(session)
+            return
+        if begin.output:
+            check_other_file(begin.output, session.picture_path)
+        self.take_up(session)
 
     def take_up(self, session: Session) -> None:
         """Show a session: its picture, then its mask and settings."""
@@ -75,3 +95,15 @@ class SessionController(QObject):
         settings = session.settings
         self._workspace.set_mask(session.mask, "Open session")
         self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
+
+
+def with_options(session: Session, begin: Begin) -> Session:
+    """Return a session with the settings that override its own."""
+    named = {"variant": begin.variant, "device": begin.device}
+    changes: dict[str, Any] = {name: value for name, value in named.items() if value}
+    if begin.border:
+        changes["border"] = Border.named(begin.border)
+    if begin.flip:
+        changes["flip"] = True
+    mask = resolve_mask(begin.mask) if begin.mask else session.mask
+    return replace(session, mask=mask, settings=replace(session.settings, **changes))

@@ -13,6 +13,7 @@ from engine.errors import MaskError
 from engine.host.protocol import FilterJob, PictureHandle
 from engine.mask.mask import Mask
 from engine.tasks.filtering.request import FilterOptions
+from gui.explore.mask.preset_names import title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,41 +38,30 @@ class Settings(FilterOptions):
     baseline: str = "cpu-serial"
 
 
-class _MaskEdit(QUndoCommand):
-    """One edit of the mask; edits of the same cell in a row become one step."""
+class _Edit(QUndoCommand):
+    """A mask, the name that it goes by, and settings that belong to it, as one step.
 
-    def __init__(self, workspace: "Workspace", before: Mask, after: Mask, text: str, merge_key: int) -> None:
+    Edits with the same merge key in a row become one step.
+    """
+
+    def __init__(
+        self, workspace: "Workspace", mask: Mask, settings: dict[str, object], text: str, merge_key: int = -1
+    ) -> None:
         super().__init__(text)
         self._workspace = workspace
-        self._before = before
-        self._after = after
+        before = {name: getattr(workspace.settings, name) for name in settings}
+        self._before = workspace.mask, workspace.mask_title, before
+        self._after = mask, title_of(mask) or workspace.mask_title, settings
         self._merge_key = merge_key
 
     def id(self) -> int:
         return self._merge_key
 
     def mergeWith(self, other: QUndoCommand) -> bool:
-        if not isinstance(other, _MaskEdit):
+        if not isinstance(other, _Edit):
             return False
         self._after = other._after
         return True
-
-    def redo(self) -> None:
-        self._workspace._show_mask(self._after)
-
-    def undo(self) -> None:
-        self._workspace._show_mask(self._before)
-
-
-class _Loading(QUndoCommand):
-    """A mask with the settings that belong to it, as one step."""
-
-    def __init__(self, workspace: "Workspace", mask: Mask, settings: dict[str, object], text: str) -> None:
-        super().__init__(text)
-        self._workspace = workspace
-        before = {name: getattr(workspace.settings, name) for name in settings}
-        self._before = workspace.mask, before
-        self._after = mask, settings
 
     def redo(self) -> None:
         self._show(*self._after)
@@ -79,9 +69,9 @@ class _Loading(QUndoCommand):
     def undo(self) -> None:
         self._show(*self._before)
 
-    def _show(self, mask: Mask, settings: dict[str, object]) -> None:
-        if mask != self._workspace.mask:
-            self._workspace._show_mask(mask)
+    def _show(self, mask: Mask, title: str, settings: dict[str, object]) -> None:
+        if (mask, title) != (self._workspace.mask, self._workspace.mask_title):
+            self._workspace._show_mask(mask, title)
         self._workspace.change(**settings)
 
 
@@ -110,6 +100,7 @@ class Workspace(QObject):
         self.undo_stack = QUndoStack(self)
         self._picture: PictureHandle | None = None
         self._mask = mask
+        self._mask_title = title_of(mask)
         self._settings = settings or Settings()
 
     @property
@@ -120,6 +111,11 @@ class Workspace(QObject):
     def mask(self) -> Mask:
         """The mask as typed."""
         return self._mask
+
+    @property
+    def mask_title(self) -> str:
+        """Name of the mask, or of the one that it was edited from; empty where there was none."""
+        return self._mask_title
 
     @property
     def settings(self) -> Settings:
@@ -137,12 +133,12 @@ class Workspace(QObject):
         Edits with the same `merge_key` (not -1) in a row become one step.
         """
         if mask != self._mask:
-            self.undo_stack.push(_MaskEdit(self, self._mask, mask, text, merge_key))
+            self.undo_stack.push(_Edit(self, mask, {}, text, merge_key))
 
     def load(self, mask: Mask, text: str, **fields: object) -> None:
         """Change the mask and fields of the settings together, as one step that can be undone."""
         if mask != self._mask or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
-            self.undo_stack.push(_Loading(self, mask, fields, text))
+            self.undo_stack.push(_Edit(self, mask, fields, text))
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `workspace.change(border=Border.WRAP)`."""
@@ -191,7 +187,7 @@ class Workspace(QObject):
             **self._settings.options,
         )
 
-    def _show_mask(self, mask: Mask) -> None:
-        self._mask = mask
+    def _show_mask(self, mask: Mask, title: str) -> None:
+        self._mask, self._mask_title = mask, title
         self.mask_changed.emit(mask)
         self.job_changed.emit()

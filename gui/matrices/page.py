@@ -1,14 +1,18 @@
 """Matrices: C = A B; the product left, the effect of the tile in the middle, the lecture right, the results below."""
 
-from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from gui.matrices.last_product_text import status_sentence
 from gui.matrices.lecture_panel import LecturePanel
+from gui.matrices.matmul_controller import MatmulController
+from gui.matrices.matmul_state import MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.results_panel import MatmulResultsPanel
-from gui.page.contract import Page, PageContext
+from gui.page.contract import Page, PageStatus, Services
+from gui.page.intents import Intent, LoadKernel
 from gui.style.metrics import GRID
+from gui.widgets.place import Place
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
@@ -17,18 +21,21 @@ _LOWER_HEIGHT = 41 * GRID
 
 
 class MatricesPage(Page):
-    """The panels of the page. Built when it is first shown; the plot comes with `finish`."""
+    """Its state, controller and panels. Built when it is first shown; the plot comes with `finish`."""
 
-    def __init__(self, context: PageContext) -> None:
+    def __init__(self, services: Services) -> None:
         super().__init__()
-        self._matmul = context.matmul
-        self.product_panel = ProductPanel(context.matmul, context.state, context.actions)
-        self.lecture_panel = LecturePanel(context.matmul, context.state)
-        self.results_panel = MatmulResultsPanel(context.matmul)
-        self.results_panel.copied.connect(context.messages.tell_copied)
-        self._plot_place = QWidget()
-        self._plot_column = QVBoxLayout(self._plot_place)
-        self._plot_column.setContentsMargins(0, GRID, 0, 0)
+        self._state = state = services.state
+        self.matmul = matmul = MatmulState()
+        self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
+        self.product_panel = ProductPanel(matmul, state)
+        self.lecture_panel = LecturePanel(matmul, state)
+        self.results_panel = MatmulResultsPanel(matmul)
+        self.results_panel.copied.connect(services.messages.tell_copied)
+        self.results_panel.try_small.clicked.connect(self._try_small)
+        for signal in (matmul.rows_changed, matmul.settings_changed, state.ready_changed):
+            signal.connect(self.status_changed)
+        self._plot_place = Place(above=GRID)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
         self.add_dock("product", "Product", self.product_panel, _AREA.LeftDockWidgetArea)
@@ -36,37 +43,48 @@ class MatricesPage(Page):
         self.setCentralWidget(self._plot_place)
         self.add_dock("lecture", "What the lecture says", self.lecture_panel, _AREA.RightDockWidgetArea)
         self.add_dock("products", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
-        self._default = self.saveState()
-        self._is_arranged = False
+
+    @property
+    def status(self) -> PageStatus:
+        nothing_runs = "Nothing can run here; the table says why."
+        is_hopeless = bool(self.matmul.rows) and not self.matmul.runnable
+        return PageStatus(
+            sentence=status_sentence(self.matmul, engine_is_ready=self._state.is_ready),
+            caption=f"C = A B, {self.matmul.settings.product.size_text}",
+            device=self.matmul.settings.device,
+            run_does="Verifies and times every matrix kernel at each selected tile size.",
+            why_no_run=nothing_runs if is_hopeless else "",
+        )
+
+    def run(self) -> None:
+        self.products.run()
+
+    def take(self, intent: Intent) -> bool:
+        if not (isinstance(intent, LoadKernel) and intent.here.is_product):
+            return False
+        self.products.load(intent.here)
+        return True
 
     def finish(self) -> None:
         # pyqtgraph takes 0.2 to 0.5 s to import.
         from gui.matrices.tile_plot import TilePlot
 
-        if not self._plot_column.count():
-            self._plot_column.addWidget(TilePlot(self._matmul))
-
-    def restore_default(self) -> None:
-        self.restoreState(self._default)
-        self._arrange()
-
-    def take_layout(self, layout: QByteArray, version: int) -> None:
-        self._is_arranged = self.restoreState(layout, version)
+        self._plot_place.fill(TilePlot(self.matmul))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Only now has the page its size.
-        if not self._is_arranged:
-            self._arrange()
-        self._matmul.count_wanted.emit()
+        self.matmul.count_wanted.emit()
 
-    def _arrange(self) -> None:
-        self._is_arranged = True
+    def _try_small(self) -> None:
+        self.matmul.try_small()
+        self.products.run()
+
+    def arrange(self) -> None:
         product, lecture, results = self.docks
         self.resizeDocks([product, lecture], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks([results], [_LOWER_HEIGHT], Qt.Orientation.Vertical)
 
 
-def build(context: PageContext) -> MatricesPage:
+def build(services: Services) -> MatricesPage:
     """Make the page."""
-    return MatricesPage(context)
+    return MatricesPage(services)

@@ -1,14 +1,12 @@
-"""What is multiplied: the sizes of A and B, the tiles, the device; and the button that runs it."""
+"""What is multiplied: the sizes of A and B, the tiles, the device."""
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtWidgets import (
     QCheckBox,
     QFormLayout,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QScrollArea,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
@@ -19,13 +17,12 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
 from gui.matrices.tiles_field import TilesField
-from gui.page.actions import Actions
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.whole_number_box import WholeNumberBox
 
-_SIMULATOR_NOTE = "Matrices up to 64 x 64; its times mean nothing."
+_SIMULATOR_NOTE = "Matrices up to 64 x 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
     "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to 64 x 64; small "
     "tiles are slow there. Its times mean nothing and are never shown as speed."
@@ -40,7 +37,6 @@ class ProductPanel(QWidget):
         self,
         matmul: MatmulState,
         engine_state: EngineState,
-        actions: Actions,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -56,10 +52,6 @@ class ProductPanel(QWidget):
             matmul, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
         )
         self.device_note = ElidedLabel(most=_NOTE_LINES, small=True)
-        self.run_button = _button(actions, "multiply")
-        self.run_button.setObjectName("primary")
-        self.run_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
-        self.cancel_button = _button(actions, "cancel")
         self._build()
         for box in (self.rows, self.inner, self.columns):
             box.valueChanged.connect(self._take)
@@ -98,17 +90,11 @@ class ProductPanel(QWidget):
         form.addRow("Tiles", self.tiles)
         form.addRow("Device", self.device)
         form.addRow(self.device_note)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(GRID)
-        buttons.addWidget(self.run_button, 1)
-        buttons.addWidget(self.cancel_button)
-
         content = QWidget()
         column = QVBoxLayout(content)
         column.setContentsMargins(GRID, GRID, GRID, GRID)
         column.setSpacing(2 * GRID)
         column.addLayout(form)
-        column.addLayout(buttons)
         column.addStretch(1)
         # A low window scrolls the panel instead of growing.
         scroll = QScrollArea()
@@ -180,16 +166,3 @@ class _SideBox(WholeNumberBox):
 def _facts(product: MatrixProduct) -> str:
     a, b = f"A {product.rows} x {product.inner}", f"B {product.inner} x {product.columns}"
     return f"{a} · {b}\n{product.flops:,} operations · {bytes_text(product.bytes)}"
-
-
-def _button(actions: Actions, name: str) -> QToolButton:
-    button = QToolButton(autoRaise=name != "multiply")
-    button.setDefaultAction(actions[name])
-    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    button.setAccessibleName(actions[name].iconText())
-    policy = button.sizePolicy()
-    policy.setHorizontalPolicy(policy.Policy.Expanding if name == "multiply" else policy.Policy.Preferred)
-    button.setSizePolicy(policy)
-    button.setMinimumHeight(3 * GRID + HALF_GRID)
-    return button

@@ -56,7 +56,6 @@ class MatmulResultsPanel(QWidget):
         self.copy_button.clicked.connect(self.table.copy)
         self.table.copied.connect(self.copied)
         self.table.baseline_asked.connect(self.model.use_as_baseline)
-        self.try_small.clicked.connect(matmul.try_small)
         matmul.rows_changed.connect(self._refresh)
         matmul.running_changed.connect(self._refresh)
         matmul.loaded_changed.connect(self._select_loaded)
@@ -106,8 +105,8 @@ class MatmulResultsPanel(QWidget):
         self._stack.addWidget(empty)
         self._stack.addWidget(self.table)
         self.try_small.setToolTip(
-            "The simulator runs the very kernels in Python, to check them without a GPU. It takes sides up to 64; its "
-            "times mean nothing."
+            "Run them in the simulator, which runs the same kernels in Python, to check them without a GPU. "
+            "It takes sides up to 64, and no times are shown."
         )
         self.copy_button.setText("Copy")
         self.copy_button.setIcon(icon("copy"))

@@ -1,35 +1,90 @@
-"""What a page is: a window inside the window, with docks of its own."""
+"""What a page is: a window inside the window with its state, controllers and actions; what the shell gives it.
 
-from collections.abc import Callable
+The shell knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page, and speaks to
+them by `gui.page.intents`.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
+from engine.device_info import AUTO
+from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
+from gui.page.files import FileDialogs
+from gui.page.intents import Intent
+from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 
-if TYPE_CHECKING:
-    from gui.course.course_model import CourseModel
-    from gui.explore.results.results_model import ResultsModel
-    from gui.explore.workspace import Workspace
-    from gui.matrices.matmul_state import MatmulState
+
+def _nobody(intent: Intent) -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
-class PageContext:
-    """What a page is given."""
+class Services:
+    """What the shell gives to a page.
 
-    workspace: "Workspace"
-    state: EngineState
-    results: "ResultsModel"
+    Parameters
+    ----------
+    offer : callable
+        Gives an intent to the page that takes it, and shows that page; False where none does.
+    """
+
     actions: Actions
-    course: "CourseModel"
-    matmul: "MatmulState"
     messages: Messages
+    link: EngineLink
+    state: EngineState
+    files: FileDialogs
+    jobs: JobQueue
+    offer: Callable[[Intent], bool] = _nobody
+
+
+@dataclass(frozen=True, slots=True)
+class PageStatus:
+    """What the frame of the window says of a page.
+
+    Parameters
+    ----------
+    sentence : str
+        The last run of the page, or what to press while there is none; for the status line.
+    figure : str
+        A short number beside it, such as a speed-up.
+    figure_tip : str
+        What the number is against.
+    device : str
+        Key of the device that is chosen on the page.
+    run_does, run_all_does : str
+        What Run and Run all do here; empty where there is nothing of that kind.
+    why_no_run : str
+        What the page lacks before they can be chosen; empty if nothing.
+    document, caption, caption_tip : str
+        What is worked on: for the title of the window, and for the top bar.
+    """
+
+    sentence: str = ""
+    figure: str = ""
+    figure_tip: str = ""
+    device: str = AUTO
+    run_does: str = ""
+    run_all_does: str = ""
+    why_no_run: str = ""
+    document: str = ""
+    caption: str = ""
+    caption_tip: str = ""
+
+
+class Tool(NamedTuple):
+    """A button of the top bar, and what the arrow beside it offers."""
+
+    action: QAction
+    choices: Sequence[QAction] = ()
 
 
 class Page(QMainWindow):
@@ -37,17 +92,24 @@ class Page(QMainWindow):
 
     Signals
     -------
-    files_dropped(list)
-        Local paths, as str, that were dropped on the page.
+    status_changed()
+        `status` says something else.
+    settled(object)
+        What the page was asked to show is shown (None), or cannot be (the EngineError).
     """
 
-    files_dropped = Signal(list)
+    status_changed = Signal()
+    settled = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
         self.setWindowFlags(Qt.WindowType.Widget)
         self.setDockNestingEnabled(True)
         self.docks: list[QDockWidget] = []
+        # Buttons of the top bar while the page is shown, left of the caption.
+        self.tools: tuple[Tool, ...] = ()
+        self._first_layout = QByteArray()
+        self._is_arranged = False
 
     def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
         """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
@@ -64,15 +126,50 @@ class Page(QMainWindow):
         """Where results are painted."""
         return self
 
+    @property
+    def status(self) -> PageStatus:
+        """What the frame of the window says of the page."""
+        return PageStatus()
+
+    def run(self) -> None:
+        """Do what Run does here; called only while `status.why_no_run` is empty."""
+
+    def run_all(self) -> None:
+        """Run everything that can be run here."""
+        self.run()
+
+    def cancel(self) -> None:
+        """Stop what the page does beside the jobs of the queue."""
+
+    def take(self, intent: Intent) -> bool:
+        """Do what is wanted, if this is the page for it."""
+        return False
+
     def finish(self) -> None:
         """Add what the first paint does not wait for."""
 
+    def keep_first_layout(self) -> None:
+        """Take note of where the docks are at first."""
+        self._first_layout = self.saveState()
+
     def restore_default(self) -> None:
         """Put every dock back to where it was at first."""
+        self.restoreState(self._first_layout)
+        self.arrange()
 
     def take_layout(self, layout: QByteArray, version: int) -> None:
         """Arrange the docks as they were kept."""
-        self.restoreState(layout, version)
+        self._is_arranged = self.restoreState(layout, version) and bool(self.docks)
+
+    def arrange(self) -> None:
+        """Give docks and splitters the sizes that they have at first."""
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        # Only now has the page its size; docks shrink alike where there is too little of it.
+        if not self._is_arranged:
+            self._is_arranged = True
+            self.arrange()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +182,9 @@ class PageEntry:
         Stable: the layout is kept under it.
     title, tip, icon : str
     module : str
-        Has `build(context: PageContext) -> Page`.
+        Has `build(services: Services) -> Page`.
+    keys : str
+        Further keys that show it, beside Alt and its number.
     """
 
     key: str
@@ -93,8 +192,9 @@ class PageEntry:
     tip: str
     icon: str
     module: str
+    keys: str = ""
 
-    def build(self, context: PageContext) -> Page:
+    def build(self, services: Services) -> Page:
         """Make the page."""
-        make: Callable[[PageContext], Page] = import_module(self.module).build
-        return make(context)
+        make: Callable[[Services], Page] = import_module(self.module).build
+        return make(services)

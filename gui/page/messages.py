@@ -1,27 +1,13 @@
-"""What the window has to say to the person: one message a source, the newest on top. No widgets in here."""
+"""What the window has to say to the person: one message per source, the newest on top. No widgets in here."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
-
-EVERYWHERE = ""
-# The page of what goes on while another one is looked at. What else is said answers the person, and belongs to the
-# page that is shown then.
-_PAGE_OF = {
-    "preview": "explore",
-    "availability": "explore",
-    "run": "explore",
-    "course": "course",
-    "course tables": "course",
-    "matrices": "matrices",
-    "engine": EVERYWHERE,
-    "compiled code": EVERYWHERE,
-    "preferences": EVERYWHERE,
-    "unexpected": EVERYWHERE,
-}
 
 
 class Severity(StrEnum):
@@ -42,6 +28,8 @@ class Message:
         Who says it: a newer message of the same source takes its place.
     action : str
         Text of a button that does something about it; empty for none.
+    act : callable, optional
+        What the button does.
     """
 
     source: str
@@ -50,27 +38,49 @@ class Message:
     why: str = ""
     remedy: str = ""
     action: str = ""
+    act: Callable[[], None] | None = field(default=None, compare=False)
+
+
+def error_message(
+    source: str, error: EngineError, action: str = "", act: Callable[[], None] | None = None
+) -> Message:
+    """Return an error of the engine in its own words."""
+    return Message(source, Severity.ERROR, error.what, error.why, error.remedy, action, act)
+
+
+class Speaker(Protocol):
+    """Takes messages: `Messages` answers to the person, `PageMessages` what goes on behind a page."""
+
+    def show(self, message: Message) -> None:
+        """Show a message in place of the last one of its source."""
+
+    def show_error(self, source: str, error: EngineError) -> None:
+        """Show an error of the engine in its own words."""
+
+    def clear(self, *sources: str) -> None:
+        """Remove what these sources said: it holds no longer."""
 
 
 class Messages(QObject):
     """The messages that have not been dismissed, each on the page that it is about.
 
+    What is said here answers the person, and belongs to the page that is shown then. `on` and `everywhere`
+    say something of one page, or of the whole program.
+
     Signals
     -------
     changed()
         The newest message of the page that is shown is another one, or there is none.
-    action_chosen(str)
-        The button of the message of this source was pressed.
     """
 
     changed = Signal()
-    action_chosen = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._messages: dict[str, Message] = {}
-        self._pages: dict[str, str] = {}
-        self._page = EVERYWHERE
+        self._pages: dict[str, object] = {}
+        self._page: object = None
+        self.everywhere = PageMessages(self, None)
 
     @property
     def newest(self) -> Message | None:
@@ -86,28 +96,36 @@ class Messages(QObject):
         """Return the message of a source."""
         return self._messages.get(source)
 
+    def on(self, page: object) -> "PageMessages":
+        """Return who speaks for one page, also while another one is shown."""
+        return PageMessages(self, page)
+
     def show(self, message: Message) -> None:
         """Show a message in place of the last one of its source."""
+        self.show_on(self._page, message)
+
+    def show_on(self, page: object, message: Message) -> None:
+        """Show a message on a page; on every page for None."""
         if self._messages.get(message.source) == message and self.newest == message:
             return
         self._messages.pop(message.source, None)
         self._messages[message.source] = message
-        self._pages[message.source] = _PAGE_OF.get(message.source, self._page)
+        self._pages[message.source] = page
         self.changed.emit()
 
-    def show_page(self, key: str) -> None:
+    def show_page(self, page: object) -> None:
         """Say which page is looked at; what belongs to another one waits there."""
-        if key != self._page:
-            self._page = key
+        if page is not self._page:
+            self._page = page
             self.changed.emit()
 
     def tell_copied(self, count: int) -> None:
         """Say that so many rows lie on the clipboard."""
         self.show(Message("copy", Severity.INFO, f"{count} row{'s' if count != 1 else ''} copied"))
 
-    def show_error(self, source: str, error: EngineError, action: str = "") -> None:
+    def show_error(self, source: str, error: EngineError) -> None:
         """Show an error of the engine in its own words."""
-        self.show(Message(source, Severity.ERROR, error.what, error.why, error.remedy, action))
+        self.show(error_message(source, error))
 
     def clear(self, *sources: str) -> None:
         """Remove what these sources said: it holds no longer."""
@@ -119,5 +137,25 @@ class Messages(QObject):
         return [
             message
             for source, message in self._messages.items()
-            if EVERYWHERE in (self._page, self._pages[source]) or self._pages[source] == self._page
+            if self._page is None or self._pages[source] in (None, self._page)
         ]
+
+
+class PageMessages:
+    """Speaks for one page; for every page with None."""
+
+    def __init__(self, messages: Messages, page: object) -> None:
+        self._messages = messages
+        self._page = page
+
+    def show(self, message: Message) -> None:
+        """Show a message there in place of the last one of its source."""
+        self._messages.show_on(self._page, message)
+
+    def show_error(self, source: str, error: EngineError) -> None:
+        """Show an error of the engine in its own words."""
+        self.show(error_message(source, error))
+
+    def clear(self, *sources: str) -> None:
+        """Remove what these sources said: it holds no longer."""
+        self._messages.clear(*sources)

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject
 
 from engine.errors import CodeNotKept, HostLost
 from gui.engine_link.engine_link import EngineLink
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Message, Messages, Severity, error_message
 
 SOURCE = "engine"
 CODE_SOURCE = "compiled code"
@@ -22,7 +22,6 @@ class EngineMessages(QObject):
         link.noticed.connect(self._noticed)
         link.lost.connect(self._lost)
         link.ready.connect(self._ready)
-        messages.action_chosen.connect(lambda source: self.try_gpu_again() if source == SOURCE else None)
 
     def try_gpu_again(self) -> None:
         """Use the GPU again."""
@@ -30,13 +29,14 @@ class EngineMessages(QObject):
         self._link.try_cuda_again()
 
     def _lost(self, error: HostLost) -> None:
-        self._messages.show_error(SOURCE, error, "" if self._link.uses_cuda else RETRY)
+        retry = ("", None) if self._link.uses_cuda else (RETRY, self.try_gpu_again)
+        self._messages.everywhere.show(error_message(SOURCE, error, *retry))
 
     def _noticed(self, warning: CodeNotKept) -> None:
         # Each successor of a host notices it anew.
         if str(warning) not in self._told:
             self._told.add(str(warning))
-            self._messages.show(
+            self._messages.everywhere.show(
                 Message(CODE_SOURCE, Severity.INFO, warning.what, warning.why, warning.remedy)
             )
 
@@ -49,6 +49,6 @@ class EngineMessages(QObject):
             remedy = (
                 "A new one is running on the CPU alone, after three faults in ten minutes; your work is kept."
             )
-        self._messages.show(
-            Message(SOURCE, Severity.WARNING, message.what, message.why, remedy, message.action)
+        self._messages.everywhere.show(
+            Message(SOURCE, Severity.WARNING, message.what, message.why, remedy, message.action, message.act)
         )

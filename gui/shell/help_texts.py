@@ -21,14 +21,15 @@ The picture follows each edit.</li>
 unflipped is correlation, flipped is convolution proper.</li>
 <li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is grey,
 with the reason under its name; its tooltip says what would do.</li>
-<li><b>Run</b> (Ctrl+R): the result is compared with a float64 oracle first, then warmed up, then measured. What is not
-verified has no speed. <b>Run all</b> (Ctrl+Shift+R) does so for every variant that can.</li>
+<li><b>Run</b> (Ctrl+R or F5) does what the page shows. Here it compares the result with a float64 oracle first,
+then warms up, then measures. Unverified results get no time. <b>Run all</b> (Ctrl+Shift+R) tests every compatible
+kernel.</li>
 <li>Read the plots and the table, and <b>save</b> the picture (Ctrl+S) or the results (Ctrl+E).</li>
 </ol>
-<p><b>Course material</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
+<p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
 and their tables with the figures of this machine beside the printed ones.</p>
 <p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles, then
-<b>Multiply</b> (F5). Loads and CGMA are counted at once, also without a GPU.</p>
+<b>Run</b>. Loads and CGMA are counted at once, also without a GPU.</p>
 <h3>Words</h3>
 <p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the mask that lies on
 the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart. <b>Block</b>: the threads that share
@@ -46,7 +47,6 @@ def shortcuts_html(actions: list[QAction]) -> str:
         for action in actions
         if not action.shortcut().isEmpty()
     ]
-    rows.append("<tr><td>Alt+1 …</td><td style='padding-left: 24px'>Switch pages</td></tr>")
     return f"<table cellspacing='6'>{''.join(rows)}</table>"
 
 

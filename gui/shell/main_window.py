@@ -4,17 +4,20 @@ from dataclasses import replace
 
 from PySide6.QtCore import QByteArray, QSize, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
 
-from gui.page.contract import Page, PageContext
-from gui.page.messages import Messages
-from gui.shell.menus import fill_menu_bar
+from engine.errors import UnknownName
+from gui.page.contract import Page, Services
+from gui.page.intents import Intent, OpenFiles
+from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_bar import PageBar
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
+from gui.shell.shell_actions import RunActions, page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
+from gui.widgets.place import Place
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
@@ -30,14 +33,12 @@ def _first_size() -> QSize:
 
 
 class MainWindow(QMainWindow):
-    """Top bar, page bar, message bar, pages, status line.
+    """Top bar, page bar, pages with the messages over them, status line.
 
     Signals
     -------
     painted()
         The first paint is done.
-    files_dropped(list)
-        Local paths, as str, that were dropped anywhere on the window.
     close_wanted(object)
         The QCloseEvent, which whoever cannot let the window close ignores.
     closing()
@@ -45,11 +46,10 @@ class MainWindow(QMainWindow):
     """
 
     painted = Signal()
-    files_dropped = Signal(list)
     close_wanted = Signal(object)
     closing = Signal()
 
-    def __init__(self, context: PageContext, messages: Messages) -> None:
+    def __init__(self, services: Services) -> None:
         super().__init__()
         self.setWindowTitle("Haloscope")
         self.setMinimumSize(SMALLEST_SIZE)
@@ -57,40 +57,70 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._was_painted = False
         self._is_finished = False
-        self._context = context
-        self._messages = messages
+        self._services = replace(services, offer=self.offer)
         self._entered: dict[str, Page] = {}
         self._kept_layouts: dict[str, str] = {}
+        actions = services.actions
         self.pages = QStackedWidget()
         self.page_bar = PageBar(PAGES)
-        self.top_bar = TopBar(context.workspace, context.actions)
-        self.message_bar = MessageBar(messages)
-        self.status_line = StatusLine(context.workspace, context.state, context.results, context.matmul)
+        self.top_bar = TopBar(actions)
+        self.status_line = StatusLine(services.state)
+        self._run_actions = RunActions(actions, services.state, services.link)
         self._build()
+        self.message_bar = MessageBar(services.messages, self.pages)
         for _ in PAGES:
-            self.pages.addWidget(_PagePlace())
+            self.pages.addWidget(Place())
         self._panels_menu = QMenu("&Panels", self)
         self._panels_menu.setToolTipsVisible(True)
-        fill_menu_bar(self.menuBar(), context.actions, self._panels_menu)
+        self._shows = actions.add_choice(page_entries(PAGES))
+        self._shows.triggered.connect(lambda action: self.show_page(action.data()))
         self._show(0)
+        self._menus = Menus(self.menuBar(), actions, self._panels_menu)
         self.page_bar.chosen.connect(self._show)
-        self.addActions(context.actions.all())
-        context.workspace.picture_changed.connect(
-            lambda picture: self.setWindowTitle(f"{picture.title} – Haloscope")
-        )
+        actions.added.connect(lambda: self.addActions(actions.all()))
+        self.addActions(actions.all())
+
+    @property
+    def page(self) -> Page:
+        """The page that is shown."""
+        return self._page(self.pages.currentIndex())
 
     @property
     def first_page(self) -> Page:
         """The page that the window opens with."""
-        return self._entered[PAGES[0].key]
+        return self._page(0)
 
-    def show_page(self, key: str) -> bool:
-        """Switch to a page; returns False where there is none of that key."""
-        number = next((number for number, entry in enumerate(PAGES) if entry.key == key), None)
-        if number is not None:
-            self.page_bar.show_chosen(number)
-            self._show(number)
-        return number is not None
+    def page_of(self, key: str) -> Page:
+        """Return a page, built if it has not been shown.
+
+        Raises
+        ------
+        UnknownName
+        """
+        return self._page(_number(key))
+
+    def show_page(self, key: str) -> None:
+        """Switch to a page.
+
+        Raises
+        ------
+        UnknownName
+        """
+        self._show(_number(key))
+
+    def offer(self, intent: Intent) -> bool:
+        """Give an intent to the first page that takes it, and show that page; False where none does."""
+        for number in range(len(PAGES)):
+            if self._page(number).take(intent):
+                self._show(number)
+                return True
+        return False
+
+    def cancel(self) -> None:
+        """Stop what goes on, on whatever page."""
+        self._services.jobs.cancel()
+        for page in self._entered.values():
+            page.cancel()
 
     def finish(self) -> None:
         """Add what the first paint does not wait for."""
@@ -116,29 +146,39 @@ class MainWindow(QMainWindow):
 
     def restore_default_layout(self) -> None:
         """Put the docks of the page that is shown back to where they were at first."""
-        self._entered[PAGES[self.pages.currentIndex()].key].restore_default()
+        self.page.restore_default()
 
     def _show(self, number: int) -> None:
         page = self._page(number)
         self.pages.setCurrentIndex(number)
-        key = PAGES[number].key
-        self._messages.show_page(key)
-        self.status_line.show_page(key)
-        # There is one main button a page: elsewhere it is that page's own.
-        self.top_bar.show_run_as_primary(key == PAGES[0].key)
+        self.page_bar.show_chosen(number)
+        self._shows.actions()[number].setChecked(True)
+        self._services.messages.show_page(page)
+        self.top_bar.show_page(page)
+        self._show_status(page)
         self._panels_menu.clear()
         self._panels_menu.addActions([dock.toggleViewAction() for dock in page.docks])
         self._panels_menu.setEnabled(bool(page.docks))
+
+    def _show_status(self, page: Page) -> None:
+        if page is not self._page(self.pages.currentIndex()):
+            return
+        status = page.status
+        self.status_line.show_page(status)
+        self._run_actions.show_page(status)
+        self.top_bar.show_caption(status.caption, status.caption_tip)
+        self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 
     def _page(self, number: int) -> Page:
         """Return a page, built when it is shown for the first time: the first paint waits for the first one only."""
         entry = PAGES[number]
         if entry.key not in self._entered:
-            page = self._entered[entry.key] = entry.build(self._context)
+            page = self._entered[entry.key] = entry.build(self._services)
             page.setObjectName(entry.key)
-            page.files_dropped.connect(self.files_dropped)
+            page.keep_first_layout()
+            page.status_changed.connect(lambda: self._show_status(page))
             place = self.pages.widget(number)
-            assert isinstance(place, _PagePlace)
+            assert isinstance(place, Place)
             place.fill(page)
             self._arrange(page)
             if self._is_finished:
@@ -155,12 +195,11 @@ class MainWindow(QMainWindow):
         grid = QGridLayout(middle)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(0)
-        grid.addWidget(self.page_bar, 0, 0, 3, 1)
+        grid.addWidget(self.page_bar, 0, 0, 2, 1)
         grid.addWidget(self.top_bar, 0, 1)
-        grid.addWidget(self.message_bar, 1, 1)
-        grid.addWidget(self.pages, 2, 1)
-        grid.addWidget(self.status_line, 3, 0, 1, 2)
-        grid.setRowStretch(2, 1)
+        grid.addWidget(self.pages, 1, 1)
+        grid.addWidget(self.status_line, 2, 0, 1, 2)
+        grid.setRowStretch(1, 1)
         grid.setColumnStretch(1, 1)
         self.setCentralWidget(middle)
 
@@ -168,7 +207,21 @@ class MainWindow(QMainWindow):
         super().paintEvent(event)
         if not self._was_painted:
             self._was_painted = True
+            self._leave_room_for_the_frame()
             self.painted.emit()
+
+    def _leave_room_for_the_frame(self) -> None:
+        """Shrink a window of the first size, whose frame is known only now, to the screen."""
+        if self.size() != _first_size() or self.isMaximized():
+            return
+        room, frame = self.screen().availableGeometry(), self.frameGeometry()
+        over = (frame.size() - room.size()).expandedTo(QSize(0, 0))
+        if self.size() - over == (self.size() - over).expandedTo(SMALLEST_SIZE):
+            self.resize(self.size() - over)
+            self.move(
+                min(frame.x(), room.right() + 1 - frame.width() + over.width()),
+                min(frame.y(), room.bottom() + 1 - frame.height() + over.height()),
+            )
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _local_files(event):
@@ -178,7 +231,7 @@ class MainWindow(QMainWindow):
         paths = _local_files(event)
         if paths:
             event.acceptProposedAction()
-            self.files_dropped.emit(paths)
+            self.offer(OpenFiles(tuple(paths)))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)
@@ -187,17 +240,11 @@ class MainWindow(QMainWindow):
             self.closing.emit()
 
 
-class _PagePlace(QWidget):
-    """Where a page will stand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-
-    def fill(self, page: Page) -> None:
-        """Put the page here."""
-        self._column.addWidget(page)
+def _number(key: str) -> int:
+    keys = [entry.key for entry in PAGES]
+    if key not in keys:
+        raise UnknownName(f"page '{key}'", "no page is called that", f"Choose one of {', '.join(keys)}.")
+    return keys.index(key)
 
 
 def _local_files(event: QDropEvent) -> list[str]:

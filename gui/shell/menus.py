@@ -1,70 +1,73 @@
-"""The menus: where each action stands. Nothing is done here."""
+"""The menus, made from the actions that there are. Nothing is done here."""
 
+from bisect import bisect_right
+
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QMenuBar
 
 from gui.page.actions import Actions
 
-_SEPARATOR = ""
-_MENUS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    (
-        "&File",
-        (
-            "open",
-            "samples",
-            "save",
-            _SEPARATOR,
-            "open_session",
-            "save_session",
-            _SEPARATOR,
-            "load_mask",
-            "save_mask",
-            _SEPARATOR,
-            "export_csv",
-            "export_json",
-            _SEPARATOR,
-            "quit",
-        ),
-    ),
-    ("&Edit", ("undo", "redo", _SEPARATOR, "copy_results", "clear_results")),
-    (
-        "&View",
-        (
-            "zoom_fit",
-            "zoom_actual",
-            "zoom_in",
-            "zoom_out",
-            _SEPARATOR,
-            "range_modes",
-            _SEPARATOR,
-            "themes",
-            "panels",
-            "reset_layout",
-        ),
-    ),
-    ("&Run", ("run", "run_all", "multiply", "cancel", _SEPARATOR, "retry_gpu")),
-    ("&Help", ("documentation", "course", "shortcuts", _SEPARATOR, "about")),
-)
+_TITLES = ("&File", "&Edit", "&View", "&Run", "&Help")
+_PANELS = "&View", 90
 
 
-def fill_menu_bar(bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
-    """Put the actions into menus; the entries of the menu `panels` follow the page that is shown."""
-    submenus = {
-        "samples": ("Open sam&ple", actions.samples),
-        "range_modes": ("Values outside the &range", actions.range_modes.actions()),
-        "themes": ("&Theme", actions.themes.actions()),
-    }
-    for title, names in _MENUS:
-        menu = bar.addMenu(title)
-        menu.setToolTipsVisible(True)
-        for name in names:
-            if name == _SEPARATOR:
+class Menus:
+    """Puts actions into the menu bar, by their sections; those that come later too.
+
+    Parameters
+    ----------
+    panels : QMenu
+        Stands in View; its entries follow the page that is shown.
+    """
+
+    def __init__(self, bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
+        self._actions = actions
+        self._menus = {title: _with_tips(bar.addMenu(title)) for title in _TITLES}
+        self._sections: dict[str, list[tuple[int, QAction]]] = {title: [] for title in _TITLES}
+        self._submenus: dict[str, QMenu] = {}
+        self._placed: set[str] = set()
+        self._insert(*_PANELS, panels.menuAction())
+        actions.added.connect(self.fill)
+        self.fill()
+
+    def fill(self) -> None:
+        """Put every action that is not there yet into its menu."""
+        for title in _TITLES:
+            for entry in self._actions.entries(title):
+                if entry.name in self._placed:
+                    continue
+                self._placed.add(entry.name)
+                action = self._actions[entry.name]
+                if not entry.submenu:
+                    self._insert(title, entry.section, action)
+                    continue
+                if entry.submenu not in self._submenus:
+                    submenu = self._submenus[entry.submenu] = _with_tips(
+                        QMenu(entry.submenu, self._menus[title])
+                    )
+                    self._insert(title, entry.section, submenu.menuAction())
+                self._submenus[entry.submenu].addAction(action)
+
+    def _insert(self, title: str, section: int, action: QAction) -> None:
+        """Put an action at the end of its section; a line parts it from the sections beside."""
+        menu, placed = self._menus[title], self._sections[title]
+        at = bisect_right(placed, section, key=lambda other: other[0])
+        is_new = all(section != other for other, _ in placed)
+        after = placed[at][1] if at < len(placed) else None
+        if after is None:
+            if is_new and placed:
                 menu.addSeparator()
-            elif name in submenus:
-                text, entries = submenus[name]
-                submenu = menu.addMenu(text)
-                submenu.setToolTipsVisible(True)
-                submenu.addActions(entries)
-            elif name == "panels":
-                menu.addMenu(panels)
-            else:
-                menu.addAction(actions[name])
+            menu.addAction(action)
+        elif is_new:
+            # The line before the next section is now the line before this one.
+            menu.insertAction(after, action)
+            menu.insertSeparator(after)
+        else:
+            line = menu.actions()[menu.actions().index(after) - 1]
+            menu.insertAction(line, action)
+        placed.insert(at, (section, action))
+
+
+def _with_tips(menu: QMenu) -> QMenu:
+    menu.setToolTipsVisible(True)
+    return menu

@@ -1,8 +1,8 @@
-"""The bar under the top bar: what happened, why, and what would do. Never in the way, never a traceback."""
+"""The message over the page: what happened, why, and what would do. It moves nothing, and is never a traceback."""
 
 from html import escape
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from gui.page.messages import Message, Messages, Severity
@@ -10,16 +10,21 @@ from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 
+# Enough to read two lines; warnings and errors stay.
+EXPIRES_AFTER_MS = 8_000
+WIDTH = 88 * GRID
 _ICONS = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.ERROR: "error"}
 _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "Error"}
 
 
 class MessageBar(QFrame):
-    """Shows the newest message; hidden while there is none."""
+    """Shows the newest message at its parent's lower edge; hidden without one. Information expires."""
 
     def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._messages = messages
+        self._expiry = QTimer(self, singleShot=True, interval=EXPIRES_AFTER_MS)
+        self._expiry.timeout.connect(self._expire)
         self.setObjectName("messageBar")
         self._icon = QLabel()
         self._icon.setFixedSize(18, 18)
@@ -45,6 +50,8 @@ class MessageBar(QFrame):
         row.setSpacing(GRID)
         for widget in (self._icon, self._text, self._more, self._action, self._close):
             row.addWidget(widget)
+        if parent is not None:
+            parent.installEventFilter(self)
         messages.changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         self._show()
@@ -55,16 +62,40 @@ class MessageBar(QFrame):
         message = self._messages.newest
         return sentence(message) if message else ""
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+        return super().eventFilter(watched, event)
+
+    def _place(self) -> None:
+        """Lie over the middle of the parent's lower edge."""
+        parent, layout = self.parentWidget(), self.layout()
+        if parent is None or layout is None:
+            return
+        width = min(WIDTH, parent.width() - 4 * GRID)
+        height = max(layout.totalHeightForWidth(width), layout.totalMinimumSize().height())
+        self.setGeometry((parent.width() - width) // 2, parent.height() - height - 2 * GRID, width, height)
+        self.raise_()
+
+    def _expire(self) -> None:
+        message = self._messages.newest
+        if self.underMouse():
+            # It is being read.
+            self._expiry.start()
+        elif message is not None and message.severity is Severity.INFO:
+            self._messages.clear(message.source)
+
     def _show(self) -> None:
         message = self._messages.newest
+        self._expiry.stop()
         self.setVisible(message is not None)
         if message is None:
             return
         theme = current_theme()
         colour = {"info": theme.accent, "warning": theme.warning, "error": theme.error}[message.severity]
         self.setStyleSheet(
-            f"#messageBar {{ background: {theme.raised}; border: 0; border-left: 4px solid {colour};"
-            f" border-bottom: 1px solid {theme.line}; }}"
+            f"#messageBar {{ background: {theme.raised}; border: 1px solid {theme.line};"
+            f" border-left: 4px solid {colour}; border-radius: 4px; }}"
         )
         self._icon.setPixmap(icon(_ICONS[message.severity]).pixmap(18, 18))
         head, rest = escape(_closed(message.what)), escape(_rest(message))
@@ -74,6 +105,9 @@ class MessageBar(QFrame):
         self._more.setVisible(self._messages.count > 1)
         self._action.setText(message.action)
         self._action.setVisible(bool(message.action))
+        if message.severity is Severity.INFO:
+            self._expiry.start()
+        self._place()
 
     def _dismiss(self) -> None:
         if self._messages.newest is not None:
@@ -83,7 +117,8 @@ class MessageBar(QFrame):
         message = self._messages.newest
         if message is not None:
             self._messages.clear(message.source)
-            self._messages.action_chosen.emit(message.source)
+            if message.act is not None:
+                message.act()
 
 
 def sentence(message: Message) -> str:

@@ -1,7 +1,6 @@
 """The thin bar on the left that switches pages."""
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QButtonGroup, QFrame, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from gui.page.contract import PageEntry
@@ -10,7 +9,7 @@ from gui.style.metrics import GRID, HALF_GRID
 
 
 class PageBar(QFrame):
-    """One button a page, icon over word.
+    """One button per page, icon over word.
 
     Signals
     -------
@@ -20,7 +19,7 @@ class PageBar(QFrame):
 
     chosen = Signal(int)
 
-    def __init__(self, pages: tuple[PageEntry, ...], parent: QWidget | None = None) -> None:
+    def __init__(self, pages: list[PageEntry], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._group = QButtonGroup(self)
         column = QVBoxLayout(self)
@@ -34,10 +33,8 @@ class PageBar(QFrame):
             button.setIconSize(QSize(3 * GRID, 3 * GRID))
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
             button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-            keys = QKeySequence(f"Alt+{number + 1}")
-            button.setToolTip(f"{page.tip} ({keys.toString(QKeySequence.SequenceFormat.NativeText)})")
+            button.setToolTip(f"{page.tip} (Alt+{number + 1})")
             button.setAccessibleName(f"Page {page.title}")
-            button.setShortcut(keys)
             self._group.addButton(button, number)
             column.addWidget(button)
         column.addStretch(1)

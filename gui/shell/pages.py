@@ -1,27 +1,28 @@
-"""The pages that the bar on the left switches: one file and one line in `PAGES` each."""
+"""The pages that the bar on the left switches: one folder and one line each, and no other place names them."""
 
 from gui.page.contract import PageEntry
 
-PAGES: tuple[PageEntry, ...] = (
+PAGES: list[PageEntry] = [
     PageEntry(
         "explore",
         "Explore",
         "Edit the mask, choose a kernel, and see picture, proof and time.",
-        "explore",
+        "image-search-outline",
         "gui.explore.page",
     ),
     PageEntry(
         "course",
         "Course",
-        "The course papers: which kernel of theirs is which here, and their tables for this machine.",
-        "course",
+        "The course papers: load any of their kernels with one click, and see their tables for this machine.",
+        "school-outline",
         "gui.course.page",
+        "F3",
     ),
     PageEntry(
         "matrices",
         "Matrices",
         "Multiply matrices, naively and with tiles: what is loaded, what the bandwidth allows, what is reached.",
-        "matrices",
+        "matrix",
         "gui.matrices.page",
     ),
-)
+]

@@ -12,6 +12,7 @@ from gui.page.actions import Actions
 from gui.page.messages import Message, Messages, Severity
 from gui.shell.crash_log import note_error
 from gui.shell.preferences import Preferences, load_preferences, save_preferences
+from gui.shell.shell_actions import theme_entries
 from gui.style.theme import ThemeName, apply_theme
 
 SOURCE = "preferences"
@@ -38,15 +39,18 @@ class PreferencesController(QObject):
     ) -> None:
         super().__init__(actions)
         self._app = app
+        self.themes = actions.add_choice(theme_entries())
         self._path = path
         self.preferences, notice = load_preferences(path) if path else (Preferences(), "")
         if notice:
-            messages.show(Message(SOURCE, Severity.WARNING, "The layout is the default one", notice))
+            messages.everywhere.show(
+                Message(SOURCE, Severity.WARNING, "The layout is the default one", notice)
+            )
         shown = theme or self.preferences.theme
         apply_theme(app, cast(ThemeName, shown))
-        for action in actions.themes.actions():
+        for action in self.themes.actions():
             action.setChecked(action.data() == shown)
-        actions.themes.triggered.connect(lambda action: self._choose_theme(action.data()))
+        self.themes.triggered.connect(lambda action: self._choose_theme(action.data()))
 
     def keep(self, **fields: object) -> None:
         """Write the preferences with other values."""

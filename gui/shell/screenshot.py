@@ -1,24 +1,16 @@
 """`screenshot`: the real window with the real engine, saved as PNG when everything that was asked for is shown."""
 
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
 from PySide6.QtCore import QBuffer, QIODevice, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
-from engine.errors import EngineError, UnknownName
+from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_other_file
 from engine.files.standard_streams import tell
-from engine.geometry.border import Border
-from engine.mask.resolve import resolve_mask
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.explore.session_file import Session, load_session
+from gui.page.intents import Begin
 from gui.shell.app import Haloscope, make_application
 from gui.shell.command_line import ScreenshotOptions
 from gui.shell.interrupt import Interrupts
-from gui.shell.pages import PAGES
 
 # Layouts, plots and icons settle within a few turns of the event loop.
 SETTLE_MS = 300
@@ -39,21 +31,9 @@ def take_screenshot(
     haloscope = Haloscope(app, engine, theme=options.theme)
     haloscope.window.resize(options.width, options.height)
     shot = _Shot(app, haloscope, options)
-    if options.session:
-        # The options are put into the session, because it is taken up only when its picture is there.
-        session = with_options(load_session(Path(options.session)), options)
-        if options.image:
-            haloscope.sessions.apply(session)
-        else:
-            check_other_file(options.out, session.picture_path)
-            haloscope.sessions.take_up(session)
-    else:
-        workspace = haloscope.workspace
-        haloscope.sessions.apply(with_options(Session("", "", workspace.mask, workspace.settings), options))
-    if options.page and not haloscope.window.show_page(options.page):
-        keys = ", ".join(entry.key for entry in PAGES)
-        raise UnknownName(f"page '{options.page}'", "no page is called that", f"Choose one of {keys}.")
-    haloscope.begin(first)
+    haloscope.window.offer(begin_of(options, first))
+    if options.page:
+        haloscope.window.show_page(options.page)
     with interrupts.calling(shot.stopped.emit):
         haloscope.window.show()
         app.exec()
@@ -66,19 +46,18 @@ def take_screenshot(
     return 0
 
 
-def with_options(session: Session, options: ScreenshotOptions) -> Session:
-    """Return a session with what the options name in place of its own."""
-    changes: dict[str, Any] = {}
-    if options.variant:
-        changes["variant"] = options.variant
-    if options.device:
-        changes["device"] = options.device
-    if options.border:
-        changes["border"] = Border.named(options.border)
-    if options.flip:
-        changes["flip"] = True
-    mask = resolve_mask(options.mask) if options.mask else session.mask
-    return replace(session, mask=mask, settings=replace(session.settings, **changes))
+def begin_of(options: ScreenshotOptions, first: FirstPicture | None = None) -> Begin:
+    """Return what the window of a screenshot is opened with."""
+    return Begin(
+        first,
+        options.session,
+        options.mask,
+        options.variant,
+        options.device,
+        options.border,
+        options.flip,
+        options.out,
+    )
 
 
 class _Shot(QObject):
@@ -101,18 +80,18 @@ class _Shot(QObject):
         self.error: EngineError | None = None
         self.was_stopped = False
         self.png = b""
-        haloscope.pictures.open_failed.connect(self._fail)
-        haloscope.previews.failed.connect(self._fail)
-        haloscope.previews.shown.connect(self._previewed)
-        haloscope.runs.finished.connect(self._settle)
+        haloscope.window.first_page.settled.connect(self._shown)
+        haloscope.jobs.finished.connect(self._settle)
         self.stopped.connect(self._stop, Qt.ConnectionType.QueuedConnection)
 
-    def _previewed(self) -> None:
-        if not self._options.run:
+    def _shown(self, error: EngineError | None) -> None:
+        if error is not None:
+            self._fail(error)
+        elif not self._options.run:
             self._settle()
         elif not self._has_begun_run:
             self._has_begun_run = True
-            self._haloscope.runs.run_every_variant()
+            self._haloscope.window.page.run_all()
 
     def _settle(self) -> None:
         QTimer.singleShot(SETTLE_MS, self._grab)

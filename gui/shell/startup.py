@@ -50,10 +50,8 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
         app.quit()
 
     haloscope.window.painted.connect(lambda: QTimer.singleShot(0, lambda: note("first_paint_ms")))
-    surface = haloscope.window.first_page.surface
-    haloscope.state.filtered.connect(lambda _: _PaintWatch(surface, first_result))
-    haloscope.pictures.open_failed.connect(app.quit)
-    haloscope.previews.failed.connect(app.quit)
+    page = haloscope.window.first_page
+    page.settled.connect(lambda error: app.quit() if error else _PaintWatch(page.surface, first_result))
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     haloscope.window.show()
     app.exec()

@@ -1,55 +1,48 @@
-"""The bar over everything: files and history left, what picture this is, runs right."""
+"""The bar over everything: the page's own tools left, what is worked on, Run and Cancel right."""
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QAction, QFontMetrics, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QWidget
 
-from engine.host.protocol import PictureHandle
-from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
+from gui.page.contract import Page, Tool
 from gui.style.metrics import GRID, HALF_GRID
 
 
 class TopBar(QFrame):
-    """Buttons of the actions that the main job needs."""
+    """Buttons of the actions that the main job of a page needs."""
 
-    def __init__(self, workspace: Workspace, actions: Actions, parent: QWidget | None = None) -> None:
+    def __init__(self, actions: Actions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._description = _Elided()
-        row = QHBoxLayout(self)
-        row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
-        row.setSpacing(HALF_GRID)
-        open_button = _button(actions["open"])
-        samples = QMenu(open_button)
-        samples.addActions(actions.samples)
-        open_button.setMenu(samples)
-        open_button.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
-        row.addWidget(open_button)
-        for name in ("save", "undo", "redo"):
-            row.addWidget(_button(actions[name]))
-        row.addSpacing(GRID)
-        row.addWidget(self._description, 1)
-        for name in ("run", "run_all", "cancel"):
-            button = _button(actions[name])
-            row.addWidget(button)
-            if name == "run":
-                self._run = button
-        self.show_run_as_primary(True)
-        workspace.picture_changed.connect(self._show)
-        self._show(workspace.picture)
-
-    def show_run_as_primary(self, is_primary: bool) -> None:
-        """Make Run the main button, or one like the others."""
-        self._run.setObjectName("primary" if is_primary else "")
+        self._caption = _Elided()
+        # Made once for each page: Qt for Python ends an action with the button that it is the action of.
+        self._tools: dict[Page, list[QToolButton]] = {}
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
+        self._row.setSpacing(HALF_GRID)
+        self._row.addWidget(self._caption, 1)
+        # They are there on every page, so that they keep their places.
+        run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
+        run.setObjectName("primary")
         # On the accent colour, an icon in the colour of text would hardly be seen.
-        beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-        self._run.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly if is_primary else beside)
-        # A style sheet reads the name of an object once.
-        self._run.style().unpolish(self._run)
-        self._run.style().polish(self._run)
+        run.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        for button in (run, self._run_all, cancel):
+            self._row.addWidget(button)
 
-    def _show(self, picture: PictureHandle | None) -> None:
-        self._description.show_text(picture.description if picture else "", picture.path if picture else "")
+    def show_page(self, page: Page) -> None:
+        """Show the tools of a page."""
+        if page not in self._tools:
+            self._tools[page] = [_button(tool) for tool in page.tools]
+            for position, button in enumerate(self._tools[page]):
+                self._row.insertWidget(position, button)
+        for other, buttons in self._tools.items():
+            for button in buttons:
+                button.setVisible(other is page)
+        self._run_all.setVisible(bool(page.status.run_all_does))
+
+    def show_caption(self, text: str, tip: str) -> None:
+        """Say what is worked on."""
+        self._caption.show_text(text, tip)
 
 
 class _Elided(QLabel):
@@ -61,12 +54,12 @@ class _Elided(QLabel):
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.setAccessibleName("Picture")
+        self.setAccessibleName("What is worked on")
 
-    def show_text(self, text: str, path: str) -> None:
+    def show_text(self, text: str, tip: str) -> None:
         """Show another line."""
         self._whole = text
-        self.setToolTip(path or text)
+        self.setToolTip(tip or text)
         self._cut()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -78,9 +71,15 @@ class _Elided(QLabel):
         self.setText(metrics.elidedText(self._whole, Qt.TextElideMode.ElideMiddle, self.width()))
 
 
-def _button(action: QAction) -> QToolButton:
+def _button(tool: Tool) -> QToolButton:
+    action = tool.action
     button = QToolButton(autoRaise=True)
     button.setDefaultAction(action)
+    if tool.choices:
+        menu = QMenu(button)
+        menu.addActions(tool.choices)
+        button.setMenu(menu)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.MenuButtonPopup)
     button.setIconSize(QSize(2 * GRID + 2, 2 * GRID + 2))
     button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

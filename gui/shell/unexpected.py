@@ -47,6 +47,6 @@ class UnexpectedErrors(QObject):
 
     def _show(self, line: str) -> None:
         remedy = f"Your work is kept: go on, or save the session. The details are in {log_path()}"
-        self._messages.show(
+        self._messages.everywhere.show(
             Message(SOURCE, Severity.ERROR, "Something went wrong in the window", line, remedy)
         )

@@ -2,12 +2,13 @@
 
 import re
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QSpinBox, QWidget
 
 from engine.mask.text_cells import quoted
 from gui.style.metrics import number_font
+from gui.widgets.undo_keys import belongs_to_window
 
 
 class WholeNumberBox(QSpinBox):
@@ -46,6 +47,13 @@ class WholeNumberBox(QSpinBox):
         self.setFont(number_font())
         self.setAccessibleName(name)
         self.lineEdit().textEdited.connect(self.typing)
+
+    def event(self, event: QEvent) -> bool:
+        is_typing = self.text() not in (str(self.value()), self.specialValueText())
+        if belongs_to_window(event, is_typing=is_typing):
+            event.ignore()
+            return False
+        return super().event(event)
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
         is_number = re.fullmatch(r"[+-]?[0-9]{1,9}", text.strip()) is not None

@@ -7,7 +7,8 @@ import pytest
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.shell.app import Haloscope
+from gui.page.intents import Begin
+from tests.gui.made_window import OpenedWindow
 
 START_MS = 60_000
 
@@ -19,11 +20,11 @@ def engine() -> StartedEngine:
 
 
 @pytest.fixture(scope="module")
-def haloscope(qapp, engine) -> Iterator[Haloscope]:
+def haloscope(qapp, engine) -> Iterator[OpenedWindow]:
     """Return a window that shows a sample and its first result."""
-    haloscope = Haloscope(qapp, engine)
+    haloscope = OpenedWindow(qapp, engine)
     request = OpenPicture(sample="camera")
-    haloscope.begin(FirstPicture(request, engine.client.submit(request)))
+    haloscope.window.offer(Begin(FirstPicture(request, engine.client.submit(request))))
     haloscope.window.resize(1280, 800)
     haloscope.window.show()
     yield haloscope
@@ -32,7 +33,7 @@ def haloscope(qapp, engine) -> Iterator[Haloscope]:
 
 
 @pytest.fixture
-def window(haloscope, qtbot) -> Haloscope:
+def window(haloscope, qtbot) -> OpenedWindow:
     """Return the window when nothing is going on in it."""
     qtbot.waitUntil(lambda: haloscope.state.last_result is not None, timeout=START_MS)
     qtbot.waitUntil(lambda: not haloscope.state.busy, timeout=START_MS)

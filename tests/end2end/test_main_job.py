@@ -23,7 +23,7 @@ RUN_MS = 60_000
 def run(window, qtbot, **settings):
     window.workspace.change(**settings)
     qtbot.waitUntil(window.actions["run"].isEnabled, timeout=RUN_MS)
-    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+    with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run"].trigger()
 
 
@@ -81,7 +81,7 @@ def test_that_a_run_becomes_a_verified_row_with_its_times(window, qtbot):
 def test_that_run_all_gives_the_speed_up_of_every_variant_that_can_run(window, qtbot):
     show_result_of(window, qtbot, preset("box-9"))
     window.workspace.change(variant="auto", baseline="cpu-serial")
-    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+    with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run_all"].trigger()
     found = {result.variant: result for result in window.results.results()}
     assert {"cpu-serial", "cpu-parallel"} <= set(found)
@@ -112,7 +112,7 @@ def test_that_a_variant_without_its_device_cannot_be_chosen_and_says_why(window,
 
 def test_that_escape_stops_a_run_and_the_window_goes_on(window, qtbot):
     window.workspace.change(variant="cpu-serial")
-    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+    with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run"].trigger()
         qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
         window.actions["cancel"].trigger()
@@ -123,7 +123,7 @@ def test_that_escape_stops_a_run_and_the_window_goes_on(window, qtbot):
 
 def test_that_killing_the_engine_in_a_run_fails_that_run_and_the_next_one_works(window, engine, qtbot):
     window.workspace.change(variant="cpu-serial")
-    with qtbot.waitSignal(window.runs.finished, timeout=RUN_MS):
+    with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run"].trigger()
         qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
         os.kill(engine.client.host_pid, signal.SIGKILL)

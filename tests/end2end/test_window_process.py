@@ -78,11 +78,11 @@ import os, signal, sys
 if __name__ == "__main__":
     from gui.shell import screenshot
     from gui.shell.launch import main
-    previewed = screenshot._Shot._previewed
-    def interrupted(shot):
-        previewed(shot)
+    shown = screenshot._Shot._shown
+    def interrupted(shot, error):
+        shown(shot, error)
         os.kill(os.getpid(), signal.SIGINT)
-    screenshot._Shot._previewed = interrupted
+    screenshot._Shot._shown = interrupted
     sys.exit(main(["screenshot", {str(tmp_path / "out.png")!r}, "--run"]))
 """
     answer = start(code=code)
@@ -99,17 +99,17 @@ from pathlib import Path
 if __name__ == "__main__":
     from gui.shell import app
     from gui.shell.launch import main
-    begin = app.Haloscope.begin
-    def save_and_close(haloscope, first):
+    make = app.Haloscope.__init__
+    def save_and_close(haloscope, *arguments):
+        make(haloscope, *arguments)
         def shown():
-            haloscope.pictures.save_result(Path({str(out)!r}))
+            haloscope.window.first_page.pictures.save_result(Path({str(out)!r}))
             if {how!r} == "close":
                 haloscope.window.close()
             else:
                 os.kill(os.getpid(), signal.SIGINT)
-        haloscope.previews.shown.connect(shown)
-        begin(haloscope, first)
-    app.Haloscope.begin = save_and_close
+        haloscope.window.first_page.previews.shown.connect(shown)
+    app.Haloscope.__init__ = save_and_close
     sys.exit(main([]))
 """
     answer = start(code=code)

@@ -9,10 +9,10 @@ from engine.host.shared import unlink
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
-from gui.shell.app import Haloscope
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_controllers import Bench
 from tests.gui.made_pictures import Share, shared
+from tests.gui.made_window import OpenedWindow
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def open_window(qtbot, qapp):
 
     def make(size=(1280, 800), theme="light", preferences_path=None, **options):
         engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks, **options))
-        haloscope = Haloscope(qapp, engine, preferences_path, theme)
+        haloscope = OpenedWindow(qapp, engine, preferences_path, theme)
         made.append(haloscope)
         qtbot.addWidget(haloscope.window)
         haloscope.window.resize(*size)

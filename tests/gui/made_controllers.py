@@ -14,6 +14,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
 from gui.explore.session_controller import SessionController
 from gui.explore.workspace import Workspace
+from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 from gui.shell.engine_messages import EngineMessages
 from tests.gui.fake_engine import FakeEngineClient
@@ -32,10 +33,19 @@ class Bench:
         self.link = EngineLink(self.engine, self.state)
         self.engine_messages = EngineMessages(self.link, self.messages)
         self.display = Display(self.workspace, self.state, self.link.keeper)
+        self.jobs = JobQueue(self.state, self.link)
         parts = (self.workspace, self.state, self.link, self.messages, self.display)
         self.pictures = PictureController(*parts)
         self.previews = PreviewController(*parts)
-        self.runs = RunController(*parts, self.results)
+        self.runs = RunController(
+            self.workspace,
+            self.state,
+            self.jobs,
+            self.link.keeper,
+            self.messages,
+            self.display,
+            self.results,
+        )
         self.sessions = SessionController(self.workspace, self.pictures, self.messages)
 
     def settle(self):

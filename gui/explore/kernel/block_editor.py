@@ -1,6 +1,6 @@
 """Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
 
-from PySide6.QtCore import QSignalBlocker
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
@@ -73,7 +73,7 @@ class BlockEditor(QWidget):
         default = self._default_block()
         why_not = self._why_no_block()
         shown = block or default
-        nothing = "own" if why_not and self._is_cuda() else "–" if why_not else "default"
+        nothing = "own" if why_not and self._is_cuda() else "–" if why_not else "auto"
         for box, side in (
             (self.width_box, shown.x if shown else _DEFAULT),
             (self.height_box, shown.y if shown else _DEFAULT),
@@ -92,12 +92,11 @@ class BlockEditor(QWidget):
         self._show_refusal()
 
     def _build(self) -> None:
-        self.menu_button.setText("Sizes")
         self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
         self.menu_button.setAccessibleName("Common block sizes")
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        # Fusion draws the arrow over the text without this.
-        self.menu_button.setMinimumWidth(self.menu_button.sizeHint().width() + 3 * HALF_GRID)
+        self.menu_button.setArrowType(Qt.ArrowType.DownArrow)
+        self.menu_button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         menu = QMenu(self.menu_button)
         menu.aboutToShow.connect(lambda: self._fill(menu))
         self.menu_button.setMenu(menu)
@@ -108,8 +107,11 @@ class BlockEditor(QWidget):
 
         sides = QHBoxLayout()
         sides.setSpacing(HALF_GRID)
+        # The label of the width stands before the editor.
+        height = QLabel("height")
+        height.setBuddy(self.height_box)
         sides.addWidget(self.width_box, 1)
-        sides.addWidget(QLabel("x"))
+        sides.addWidget(height)
         sides.addWidget(self.height_box, 1)
         sides.addWidget(self.menu_button)
         layout = QVBoxLayout(self)
@@ -136,7 +138,7 @@ class BlockEditor(QWidget):
 
     def _take(self) -> None:
         x, y = self.width_box.value(), self.height_box.value()
-        # A side still at "default" while the other was typed.
+        # A side still at "auto" while the other was typed.
         known = self._default_block() or _FIRST_STEP
         self._workspace.change(block=Block(known.x if x == _DEFAULT else x, known.y if y == _DEFAULT else y))
 
@@ -199,12 +201,18 @@ class BlockEditor(QWidget):
             if self._is_cuda():
                 return f"{chosen.title} chooses its block itself, by the mask and the picture."
             return f"{chosen.title} has no blocks of threads."
+        settings = self._workspace.settings
+        device = self._engine_state.used_device(settings.device)
+        if settings.variant == AUTO and device is not None and device.kind == "cpu":
+            return (
+                f"Automatic chooses a kernel of the {device.title} here, and those have no blocks of threads."
+            )
         return ""
 
     def _why_no_block_short(self) -> str:
         if not self._why_no_block():
             return ""
-        return "chosen by the kernel" if self._is_cuda() else "no blocks on the CPU"
+        return "chosen by the kernel" if self._is_cuda() else "not used: no blocks on the CPU"
 
     def _is_cuda(self) -> bool:
         chosen = self._chosen()
@@ -218,8 +226,8 @@ class _SideBox(WholeNumberBox):
         super().__init__(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16")
         self.setAccessibleName(f"{name}, threads")
         self.teaches = f"{name}: {teaches} The arrow keys double and halve it."
-        self.setSpecialValueText("default")
-        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("default") + 6 * HALF_GRID)
+        self.setSpecialValueText("auto")
+        self.setMinimumWidth(self.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)
 
     def stepBy(self, steps: int) -> None:
         value = self.value()

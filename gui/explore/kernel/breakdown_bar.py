@@ -1,4 +1,4 @@
-"""Where the time of the last run went: two stacked bars, what is paid once and what each filtering costs.
+"""Where the time of the selected run went: two stacked bars, what is paid once and what each filtering costs.
 
 One bar for both would show compilation only: it takes some 10,000 times as long as a kernel.
 """
@@ -9,11 +9,11 @@ from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from engine.device_info import SIMULATOR
 from engine.results.columns import layout_suffix
-from engine.results.compare import Compared
 from engine.results.measurement import RunResult, Timing
 from engine.results.quantities import digits_text, ms_text
-from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.selected_result import SelectedResult
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.run_tooltip import run_tooltip
@@ -44,44 +44,56 @@ def parts_each_time(timing: Timing) -> tuple[Part, ...]:
 
 
 class BreakdownBar(QWidget):
-    """compile | allocate and host to device | kernel | device to host of the newest timed run; hidden before it."""
+    """The selected run by name, with compile | allocate and host to device | kernel | device to host.
 
-    def __init__(self, results: ResultsModel, parent: QWidget | None = None) -> None:
+    Hidden while there is no run; a run without a time has its name and its reason alone.
+    """
+
+    def __init__(self, selected: SelectedResult, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._results = results
-        self._result: RunResult | None = None
+        self._selected = selected
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Where the time of the last run went")
-        results.rowsInserted.connect(self._refresh)
-        results.modelReset.connect(self._refresh)
+        self.setAccessibleName("Where the time of the selected run went")
+        selected.changed.connect(self._refresh)
         theme_notifier().changed.connect(self.update)
         self._refresh()
 
     def sizeHint(self) -> QSize:
-        return QSize(30 * GRID, _LINE + 2 * _BAR_BLOCK + HALF_GRID)
+        return QSize(30 * GRID, _LINE + (2 * _BAR_BLOCK + HALF_GRID if self._timing else _LINE))
 
     @property
     def title(self) -> str:
         """Which run it is about."""
-        if self._result is None:
+        run = self._selected.run
+        if run is None:
             return ""
-        block = f", {self._result.block}" if self._result.block else ""
-        # A later one may have failed, or was simulated.
-        is_newest = self._result is self._results.results()[-1]
-        which = "Last run" if is_newest else "Last run with a speed"
-        return f"{which}: {self._result.variant}{block}{layout_suffix(self._result)}"
+        result = run.result
+        block = f", {result.block}" if result.block else ""
+        return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}"
+
+    @property
+    def _timing(self) -> Timing | None:
+        run = self._selected.run
+        return run.result.timing if run is not None and run.result.kernel_ms is not None else None
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._result is None or self._result.timing is None:
+        run, timing = self._selected.run, self._timing
+        if run is None:
             return
         theme = current_theme()
-        timing = self._result.timing
         painter = QPainter(self)
         painter.setFont(number_font())
         painter.setPen(QColor(theme.text))
         painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, self.title)
-        self._draw(painter, _LINE, "Once", parts_once(timing))
-        self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
+        if timing is not None:
+            self._draw(painter, _LINE, "Once", parts_once(timing))
+            self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
+        else:
+            painter.setPen(QColor(theme.muted))
+            why = painter.fontMetrics().elidedText(
+                _why_no_bars(run.result), Qt.TextElideMode.ElideRight, self.width()
+            )
+            painter.drawText(QRect(0, _LINE, self.width(), _LINE), _VCENTER, why)
         painter.end()
 
     def _draw(self, painter: QPainter, top: int, title: str, parts: tuple[Part, ...]) -> None:
@@ -106,15 +118,21 @@ class BreakdownBar(QWidget):
             legend_left = place.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
 
     def _refresh(self) -> None:
-        timed = (r for r in reversed(self._results.results()) if r.kernel_ms is not None)
-        self._result = next(timed, None)
-        self.setVisible(self._result is not None)
-        if self._result is not None and self._result.timing is not None:
-            parts = (*parts_once(self._result.timing), *parts_each_time(self._result.timing))
+        run, timing = self._selected.run, self._timing
+        self.setVisible(run is not None)
+        if run is not None:
+            parts = (*parts_once(timing), *parts_each_time(timing)) if timing is not None else ()
             words = ", ".join(f"{part.name} {ms_text(part.duration_ms)}" for part in parts)
-            self.setAccessibleDescription(f"{self._result.variant}: {words}")
-            self.setToolTip(run_tooltip(Compared(self._result)))
+            self.setAccessibleDescription(f"{self.title}: {words or _why_no_bars(run.result)}")
+            self.setToolTip(run_tooltip(run))
+        self.updateGeometry()
         self.update()
+
+
+def _why_no_bars(result: RunResult) -> str:
+    """Return why a run has no times, in a few words."""
+    is_simulated = result.device == SIMULATOR and not result.failure
+    return "Simulated: no times" if is_simulated else result.reason
 
 
 def _colour(part: str, theme: Theme) -> str:

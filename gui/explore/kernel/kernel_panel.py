@@ -23,6 +23,7 @@ from gui.explore.kernel.result_type_box import ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.kernel.work_line import WorkLine
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.selected_result import SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -37,13 +38,14 @@ _DEVICE_NOTE_LINES = 2
 
 
 class KernelPanel(QWidget):
-    """The kernel and launch settings of the workspace, and where the time of the last run went."""
+    """The kernel and launch settings of the workspace, and where the time of the selected run went."""
 
     def __init__(
         self,
         workspace: Workspace,
         engine_state: EngineState,
         results: ResultsModel,
+        selected: SelectedResult,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -59,8 +61,8 @@ class KernelPanel(QWidget):
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
         self.baseline = QComboBox()
-        self.breakdown = BreakdownBar(results)
-        self.work = WorkLine(results)
+        self.breakdown = BreakdownBar(selected)
+        self.work = WorkLine(selected)
         self._scroll = QScrollArea()
         self._column = QVBoxLayout()
         self._build()
@@ -81,16 +83,16 @@ class KernelPanel(QWidget):
         self.baseline.setToolTip(_BASELINE_TEACHES)
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
-        form.setHorizontalSpacing(GRID)
+        form.setHorizontalSpacing(HALF_GRID)
         form.setVerticalSpacing(HALF_GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow(_label("&Block", self.block.width_box), self.block)
+        form.addRow(_label("&Block width", self.block.width_box), self.block)
         # Side by side: in a low window each line is a kernel less in the list.
         memory = QHBoxLayout()
-        memory.setSpacing(GRID)
+        memory.setSpacing(HALF_GRID)
         memory.addWidget(self.result_type, 1)
         memory.addWidget(self.layout_switch)
-        form.addRow(_label("Resul&ts", self.result_type), memory)
+        form.addRow(_label("Outpu&t type", self.result_type), memory)
         form.addRow(_label("&Device", self.device), self.device)
         form.addRow(self.device_note)
         form.addRow(_label("Base&line", self.baseline), self.baseline)

@@ -46,7 +46,8 @@ class LayoutSwitch(QCheckBox):
         device = self._engine_state.used_device(settings.device)
         on_cpu = device is not None and device.kind == "cpu"
         with QSignalBlocker(self):
-            self.setChecked(settings.layout is Layout.PITCHED and not on_cpu)
+            # Greyed, it says what is true of the CPU: its rows are packed.
+            self.setChecked(on_cpu or settings.layout is Layout.PITCHED)
         self.setEnabled(not on_cpu)
         self.setText(_TEXT_ON_CPU if on_cpu else _TEXT)
         picture = self._workspace.picture
@@ -62,5 +63,5 @@ def _of_picture(picture: PictureHandle) -> str:
     row_bytes = picture.width * pixel_bytes
     pitch_bytes = Layout.PITCHED.row_pixels(picture.width, picture.channels, itemsize) * pixel_bytes
     if pitch_bytes == row_bytes:
-        return f"This picture: {row_bytes:,} bytes a row, which is a boundary already."
-    return f"This picture: {row_bytes:,} bytes a row packed, {pitch_bytes:,} pitched."
+        return f"This picture: {row_bytes:,} bytes per row, which is a boundary already."
+    return f"This picture: {row_bytes:,} bytes per row packed, {pitch_bytes:,} pitched."

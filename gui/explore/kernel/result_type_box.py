@@ -24,7 +24,7 @@ class ResultTypeBox(QComboBox):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self.setAccessibleName("Results, sample type")
+        self.setAccessibleName("Output type")
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(5)
         for word in RESULT_TYPES:

@@ -1,52 +1,54 @@
-"""What the last run asked of the machine, by its model of work."""
+"""What the selected run asked of the machine, by its model of work."""
 
 from PySide6.QtWidgets import QWidget
 
 from engine.results.compare import Compared
 from engine.results.metrics import metric
-from gui.explore.results.results_model import ResultsModel
+from engine.results.quantities import rate_text
+from gui.explore.results.selected_result import SelectedResult
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.run_tooltip import run_tooltip
 
-# With three kinds of loads.
+# With four kinds of loads.
 _MOST_LINES = 3
-_ON_CHIP = (
-    ("model_shared_loads_per_value", "shared loads"),
-    ("model_constant_loads_per_value", "constant loads"),
-)
 
 
 class WorkLine(ElidedLabel):
-    """The model of work of the newest run that has one, all its counts in the tooltip; hidden before such a run."""
+    """The model of work of the selected run, all its counts in the tooltip; hidden where it has none."""
 
-    def __init__(self, results: ResultsModel, parent: QWidget | None = None) -> None:
+    def __init__(self, selected: SelectedResult, parent: QWidget | None = None) -> None:
         super().__init__(most=_MOST_LINES, small=True)
         self.setParent(parent)
-        self._results = results
-        self.setAccessibleName("Model of the work of the last run")
-        results.rowsInserted.connect(self._refresh)
-        results.modelReset.connect(self._refresh)
+        self._selected = selected
+        self.setAccessibleName("Model of the work of the selected run")
+        selected.changed.connect(self._refresh)
         self._refresh()
 
     def _refresh(self) -> None:
-        newest = next((run for run in reversed(self._results.rows()) if run.result.work), None)
-        self.setText(work_sentence(newest) if newest else "")
-        self.setToolTip(run_tooltip(newest) if newest else "")
-        self.setVisible(newest is not None)
+        run = self._selected.run
+        has_work = run is not None and run.result.work is not None
+        self.setText(work_sentence(run) if run and has_work else "")
+        self.setToolTip(run_tooltip(run) if run and has_work else "")
+        self.setVisible(has_work)
 
 
 def work_sentence(run: Compared) -> str:
-    """Return the model of a run in one line."""
-    told = (
-        f"{_text(run, 'model_global_loads_per_value')} global loads "
-        f"({_text(run, 'model_picture_loads_per_value')} of the image)"
-    )
-    for key, name in _ON_CHIP:
-        if metric(key).value(run):
-            told += f", {_text(run, key)} {name}"
-    cgma = _text(run, "model_cgma_flop_per_load")
-    return f"Model: {cgma} operations per global load (CGMA). Per output value: {told}"
+    """Return the model of a run in one line; every kind of load is named, so that the numbers add up."""
+    work = run.result.work
+    assert work is not None
+    loads = [
+        (work.picture_loads, "image loads"),
+        (work.global_loads - work.picture_loads, f"{_others(run)} loads"),
+        (work.shared_loads, "shared loads"),
+        (work.constant_loads, "constant loads"),
+    ]
+    values = run.result.problem.values
+    parts = ", ".join(f"{rate_text(count / values)} {name}" for count, name in loads if count)
+    cgma = metric("model_cgma_flop_per_load").text(run)
+    return f"Model: {cgma} operations per global load (CGMA). Per output value: {parts}"
 
 
-def _text(run: Compared, key: str) -> str:
-    return metric(key).text(run)
+def _others(run: Compared) -> str:
+    """Return what global loads read beside the image: the mask, or results of a first pass."""
+    work = run.result.work
+    return "intermediate" if work is not None and work.global_stores > run.result.problem.values else "mask"

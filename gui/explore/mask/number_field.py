@@ -1,12 +1,13 @@
 """A field for one number, as cells take it: 2, -0.5, 1e-3 or 1/9."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from engine.errors import MaskError
 from gui.explore.mask.weight_text import read_number, typed_text
 from gui.style.metrics import GRID, number_font
+from gui.widgets.undo_keys import belongs_to_window
 
 
 class NumberField(QLineEdit):
@@ -49,6 +50,12 @@ class NumberField(QLineEdit):
         self._shown = "" if number is None else typed_text(number)
         self.setText(self._shown)
         self.setCursorPosition(0)
+
+    def event(self, event: QEvent) -> bool:
+        if belongs_to_window(event, is_typing=self.text() != self._shown):
+            event.ignore()
+            return False
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.text() != self._shown:

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
 from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.mask.presets import Preset, presets
+from gui.explore.mask.preset_names import is_title, preset_of
 from gui.explore.workspace import Workspace
 
 _TOOLTIP = (
@@ -19,7 +20,6 @@ class PresetButton(QPushButton):
     def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._workspace = workspace
-        self._base = ""
         self._menu = QMenu(self)
         self._menu.setToolTipsVisible(True)
         self._menu.aboutToShow.connect(self.fill_menu)
@@ -54,27 +54,11 @@ class PresetButton(QPushButton):
         return action
 
     def _show_mask(self, mask: Mask) -> None:
-        preset = _preset_of(mask)
+        preset, title = preset_of(mask), self._workspace.mask_title
         # A preset with another anchor, offset or divisor keeps its name, but is not what the name promises.
-        self._base = preset.title if preset is not None else mask.name or self._base
-        is_own = bool(mask.name) and not _is_title(mask.name)
+        is_own = bool(mask.name) and not is_title(mask.name)
         if preset is not None or is_own:
-            self.setText(self._base)
+            self.setText(title)
         else:
-            self.setText(f"{self._base}, edited" if self._base else "Own mask")
+            self.setText(f"{title}, edited" if title else "Own mask")
         self.setToolTip(f"{preset.teaches}\n\n{_TOOLTIP}" if preset is not None else _TOOLTIP)
-
-
-def _preset_of(mask: Mask) -> Preset | None:
-    """Return the preset that has these very weights."""
-    try:
-        return next((preset for preset in presets() if preset.mask == mask), None)
-    except EngineError:
-        return None
-
-
-def _is_title(name: str) -> bool:
-    try:
-        return any(preset.title == name for preset in presets())
-    except EngineError:
-        return False

@@ -43,16 +43,15 @@ class SizeControls(QWidget):
             "lock-outline", "Keep square", "Keep square: rows and columns change together."
         )
         self.square_button.setCheckable(True)
-        label = QLabel("Size")
-        label.setBuddy(self.rows_box)
-        times = QLabel("x")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(HALF_GRID)
-        row.addWidget(label)
-        row.addSpacing(GRID)
-        for widget in (self.rows_box, times, self.columns_box, self.square_button):
-            row.addWidget(widget)
+        for text, box in (("Rows", self.rows_box), ("Columns", self.columns_box)):
+            label = QLabel(text)
+            label.setBuddy(box)
+            row.addWidget(label)
+            row.addWidget(box)
+        row.addWidget(self.square_button)
         row.addStretch(1)
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
         self.rows_box.valueChanged.connect(self._rows_changed)
@@ -106,6 +105,6 @@ def _side_box(name: str) -> WholeNumberBox:
     box = WholeNumberBox(name, -_LARGEST_TYPED, _LARGEST_TYPED, f"a whole number from 1 to {MAX_LINE}")
     box.setSingleStep(2)
     box.setAlignment(Qt.AlignmentFlag.AlignRight)
-    box.setFixedWidth(8 * GRID)
+    box.setFixedWidth(7 * GRID)
     box.setToolTip(_TOOLTIP.format(name))
     return box

@@ -73,6 +73,9 @@ class MaskTextDialog(QDialog):
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         self._write()
+        # A paste takes the place of the mask at once.
+        self.editor.selectAll()
+        self.editor.setFocus()
         self.resize(60 * GRID, 48 * GRID)
 
     def accept(self) -> None:

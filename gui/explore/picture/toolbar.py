@@ -12,7 +12,7 @@ from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
 
 _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
-    "For the other ways, choose float32 for the results in the panel Kernel."
+    "For the other ways, choose float32 as output type in the panel Kernel."
 )
 _BUTTON = 28
 _ICON = 18
@@ -40,7 +40,7 @@ class PictureToolbar(QWidget):
         self.mode_buttons = QButtonGroup(self)
         self.zoom_text = QLabel()
         self.range_box = QComboBox()
-        self._range_label = QLabel("Show results")
+        self._range_label = QLabel("Display range")
         self._zoom_buttons: list[QToolButton] = []
         self._step_buttons: tuple[QToolButton, ...] = ()
         self._line = row = QHBoxLayout(self)
@@ -146,7 +146,7 @@ class PictureToolbar(QWidget):
 
     def _add_range(self, row: QHBoxLayout) -> None:
         self._range_label.setBuddy(self.range_box)
-        self.range_box.setAccessibleName("Show results as")
+        self.range_box.setAccessibleName("Display range")
         for key, sentence in RANGE_MODES.items():
             self.range_box.addItem(key.capitalize(), key)
             self.range_box.setItemData(self.range_box.count() - 1, sentence, Qt.ItemDataRole.ToolTipRole)

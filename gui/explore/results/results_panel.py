@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QToolButton, 
 
 from engine.results.measurement import Measurement
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.selected_result import SelectedResult
 from gui.explore.workspace import Settings, Workspace
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
@@ -39,6 +40,7 @@ class ResultsPanel(QWidget):
         super().__init__(parent)
         self._results = results
         self._workspace = workspace
+        self.selected = SelectedResult(results, self)
         self.table = RunsTable(results, "Results of the runs")
         # As high as the buttons.
         self.summary = ElidedLabel(most=2, small=True)
@@ -61,6 +63,7 @@ class ResultsPanel(QWidget):
         self.table.copied.connect(self.copied)
         self.table.caption_changed.connect(self._refresh)
         self.table.baseline_asked.connect(self._use_as_baseline)
+        self.table.selectionModel().selectionChanged.connect(self._select)
         results.rowsInserted.connect(self._show_newest)
         results.modelReset.connect(self._refresh)
         workspace.settings_changed.connect(self._follow_baseline)
@@ -74,6 +77,10 @@ class ResultsPanel(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(70 * GRID, 28 * GRID)
 
+    def _select(self) -> None:
+        chosen = self.table.selectionModel().selectedRows()
+        self.selected.select(self.table.runs([chosen[-1].row()])[0].result if chosen else None)
+
     def _follow_baseline(self, settings: Settings) -> None:
         self._results.set_baseline(settings.baseline)
 
@@ -84,6 +91,7 @@ class ResultsPanel(QWidget):
 
     def _show_newest(self, _parent: QModelIndex, _first: int, last: int) -> None:
         self._refresh()
+        self.table.clearSelection()
         self.table.scrollTo(self.table.order.mapFromSource(self._results.index(last, 0)))
 
     def _refresh(self) -> None:

@@ -3,28 +3,30 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import EngineError
-from engine.geometry.block import Block
-from engine.geometry.border import Border
 from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.mask.resolve import resolve_mask
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
+from gui.page.intents import LoadKernel
 from tests.gui.made_course import OTHER_PAPER, PAPER, PAPERS, made_tables
 
 KERNEL = PAPER.kernels[1]
 
 
 class Course:
-    """A course controller on a bench."""
+    """A course controller on a bench, whose intents are all taken."""
 
-    def __init__(self, bench, pages=frozenset({"explore"})):
+    def __init__(self, bench):
         self.bench = bench
-        self.model = CourseModel(pages, lambda: PAPERS)
+        self.model = CourseModel(lambda: PAPERS)
+        self.offered = []
+        self.is_taken = True
         self.controller = CourseController(
-            self.model, bench.workspace, bench.state, bench.link, bench.messages
+            self.model, bench.state, bench.link, bench.jobs, bench.messages, self.offer
         )
-        self.pages = []
-        self.controller.page_wanted.connect(self.pages.append)
+
+    def offer(self, intent):
+        self.offered.append(intent)
+        return self.is_taken
 
 
 @pytest.fixture
@@ -37,55 +39,24 @@ def slow_course(slow_bench):
     return Course(slow_bench)
 
 
-def test_that_loading_sets_everything_and_shows_the_page(course):
-    workspace = course.bench.workspace
-    workspace.change(flip=True, normalise=True)
-    course.model.ask_to_load(KERNEL)
-    settings = workspace.settings
-    assert (settings.variant, settings.block, settings.border) == ("naive", Block(32, 8), Border.REPLICATE)
-    assert workspace.applied_mask() == resolve_mask("gaussian:5:1")
-    assert course.pages == ["explore"]
-
-
-def test_that_loading_is_one_step_that_can_be_undone_and_done_again(course):
-    workspace = course.bench.workspace
-    workspace.change(flip=True, block=Block(8, 8), device="cpu")
-    before = workspace.mask, workspace.settings
-    course.model.ask_to_load(KERNEL)
-    after = workspace.mask, workspace.settings
-    assert workspace.undo_stack.count() == 1
-    assert workspace.undo_stack.undoText() == "Load ConvolutionKernel"
-    workspace.undo_stack.undo()
-    assert (workspace.mask, workspace.settings) == before
-    workspace.undo_stack.redo()
-    assert (workspace.mask, workspace.settings) == after
-
-
-def test_that_loading_what_is_there_already_is_no_step(course):
-    course.model.ask_to_load(KERNEL)
-    course.model.ask_to_load(KERNEL)
-    assert course.bench.workspace.undo_stack.count() == 1
-    assert course.pages == ["explore", "explore"]
-
-
-@pytest.mark.parametrize("kernel", [*PAPER.kernels[2:], OTHER_PAPER.kernels[0]], ids=lambda k: k.name)
-def test_that_what_cannot_be_loaded_is_told_and_nothing_changes(course, kernel):
-    workspace = course.bench.workspace
-    before = workspace.mask, workspace.settings
+@pytest.mark.parametrize("kernel", [KERNEL, OTHER_PAPER.kernels[0]], ids=lambda k: k.name)
+def test_that_loading_offers_the_kernel_to_the_pages(course, kernel):
     course.model.ask_to_load(kernel)
-    assert (workspace.mask, workspace.settings) == before
-    assert course.pages == []
+    assert course.offered == [LoadKernel(kernel.name, kernel.here)]
+    assert course.bench.messages.of(SOURCE) is None
+
+
+@pytest.mark.parametrize("kernel", PAPER.kernels[2:], ids=lambda k: k.name)
+def test_that_what_cannot_be_loaded_is_told_and_offered_to_nobody(course, kernel):
+    course.model.ask_to_load(kernel)
+    assert course.offered == []
     assert kernel.name in course.bench.messages.of(SOURCE).what
 
 
-def test_that_a_matrix_product_goes_to_its_own_page(bench):
-    course = Course(bench, frozenset({"explore", "matrices"}))
-    products = []
-    course.controller.product_wanted.connect(products.append)
+def test_that_a_kernel_that_no_page_takes_is_told(course):
+    course.is_taken = False
     course.model.ask_to_load(OTHER_PAPER.kernels[0])
-    assert products == [OTHER_PAPER.kernels[0].here]
-    assert course.pages == ["matrices"]
-    assert bench.workspace.undo_stack.count() == 0
+    assert "no page for matmul" in course.bench.messages.of(SOURCE).why
 
 
 def test_that_a_paper_is_counted_when_it_is_chosen(course):
@@ -130,12 +101,10 @@ def test_that_measuring_tells_its_progress_and_ends_with_tables(slow_course):
     (asked,) = bench.fake.waiting(MeasureCourse)
     bench.fake.tell("512 x 512, naive", 0.25, asked)
     bench.settle()
-    assert (model.measuring.stage, model.measuring.fraction) == ("512 x 512, naive", 0.25)
-    assert "512 x 512, naive" in bench.state.stage
+    assert (bench.state.stage, bench.state.fraction) == ("Tables of report: 512 x 512, naive", 0.25)
     bench.fake.answer(asked)
     bench.settle()
     assert model.known(PAPER.key).tables == made_tables(measured=True)
-    assert model.measuring is None
     assert not bench.state.running
     assert not bench.state.busy
 
@@ -146,12 +115,11 @@ def test_that_cancelling_keeps_the_tables_that_were_there(slow_course):
     bench.fake.answer_all(CountCourse)
     bench.settle()
     model.ask_to_measure()
-    model.ask_to_cancel()
+    bench.jobs.cancel()
     assert bench.state.cancelling
     bench.settle()
     assert isinstance(bench.fake.cancelled[0], MeasureCourse)
     assert model.known(PAPER.key).tables == made_tables(measured=False)
-    assert model.measuring is None
     assert not bench.state.running
     assert bench.messages.of(SOURCE) is None
 
@@ -180,7 +148,7 @@ def test_that_a_measurement_waits_for_no_run_and_a_run_for_no_measurement(slow_c
     ("chosen", "asked"), [("auto", "auto"), ("simulator", "auto"), ("cpu", "auto"), ("cuda:1", "cuda:1")]
 )
 def test_that_the_simulator_is_never_measured(slow_course, chosen, asked):
-    slow_course.bench.workspace.change(device=chosen)
+    slow_course.bench.state.chosen_device = chosen
     slow_course.model.choose(PAPER.key)
     slow_course.model.ask_to_measure()
     (measure,) = slow_course.bench.fake.waiting(MeasureCourse)

@@ -3,14 +3,13 @@ import pytest
 from engine.course.paper import Configuration
 from engine.course.papers import PAPERS
 from engine.geometry.block import Block
-from gui.course.course_loading import configuration_text, page_of, why_not_loadable
+from gui.course.course_loading import configuration_text, why_not_loadable
 
 VARIANTS = ("cpu-serial", "naive")
-PAGES = ("explore", "matrices")
 
 
 def test_that_a_known_variant_with_its_mask_can_be_loaded():
-    assert why_not_loadable(Configuration("naive", "gaussian:5:1"), VARIANTS, PAGES) == ""
+    assert why_not_loadable(Configuration("naive", "gaussian:5:1"), VARIANTS) == ""
 
 
 @pytest.mark.parametrize(
@@ -23,25 +22,22 @@ def test_that_a_known_variant_with_its_mask_can_be_loaded():
     ],
 )
 def test_that_what_cannot_be_loaded_has_a_reason(here, named):
-    assert named in why_not_loadable(here, VARIANTS, PAGES)
+    assert named in why_not_loadable(here, VARIANTS)
 
 
 def test_that_before_the_engine_is_up_the_reason_is_that_it_starts():
-    assert "starting" in why_not_loadable(Configuration("naive", "box-3"), (), PAGES)
+    assert "starting" in why_not_loadable(Configuration("naive", "box-3"), ())
 
 
-def test_that_a_matrix_product_needs_the_page_of_matrices():
-    product = Configuration("matmul-tiled", block=Block(16, 16))
-    assert page_of(product) == "matrices"
-    assert why_not_loadable(product, VARIANTS, PAGES) == ""
-    assert "no page for matmul-tiled" in why_not_loadable(product, VARIANTS, ("explore",))
+def test_that_a_matrix_product_can_be_loaded():
+    assert why_not_loadable(Configuration("matmul-tiled", block=Block(16, 16)), VARIANTS) == ""
 
 
 def test_that_every_kernel_of_every_paper_has_a_mask_and_a_border_that_there_are():
     kernels = [kernel.here for paper in PAPERS for kernel in paper.kernels]
     assert len(kernels) > 10
     for here in kernels:
-        assert why_not_loadable(here, [here.variant], PAGES) == "", here
+        assert why_not_loadable(here, [here.variant]) == "", here
 
 
 def test_that_a_configuration_is_told_in_a_line():

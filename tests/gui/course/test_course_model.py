@@ -1,4 +1,4 @@
-from gui.course.course_model import CourseModel, Measuring
+from gui.course.course_model import CourseModel
 from tests.gui.made_course import OTHER_PAPER, PAPER, PAPERS, made_tables
 
 
@@ -51,12 +51,3 @@ def test_that_a_problem_leaves_the_tables_that_are_there(qtbot):
     course.set_problem(PAPER.key, "The disk is full")
     assert course.known(PAPER.key).tables == made_tables(measured=False)
     assert course.known(PAPER.key).problem == "The disk is full"
-
-
-def test_that_the_same_progress_is_told_once(qtbot):
-    course = make_course(qtbot)
-    course.set_measuring(Measuring("report", "512", 0.5))
-    with qtbot.assertNotEmitted(course.measuring_changed):
-        course.set_measuring(Measuring("report", "512", 0.5))
-    with qtbot.waitSignal(course.measuring_changed):
-        course.set_measuring(None)

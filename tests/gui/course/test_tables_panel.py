@@ -4,7 +4,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
 from engine.course.paper import Cell, CourseTable
-from gui.course.course_model import CourseModel, Measuring
+from gui.course.course_model import CourseModel
 from gui.course.tables_panel import TablesPanel
 from gui.engine_link.engine_state import STARTING
 from gui.plots.figure_plot import FigurePlot
@@ -33,7 +33,7 @@ def panel(qtbot, course, state):
 
 def test_that_the_empty_panel_says_what_will_be_there_and_how_to_fill_it(panel, course):
     assert "Choose a paper" in panel.words
-    assert not panel.measure.button.isEnabled()
+    assert not panel.measure.isEnabled()
     course.choose(PAPER.key)
     assert "counted" in panel.words
     course.set_problem(PAPER.key, "The engine cannot count.")
@@ -60,7 +60,7 @@ def test_that_measured_figures_come_into_the_table_that_is_shown(panel, course):
     panel.choice.setCurrentIndex(0)
     assert panel.table.cells.index(0, 3).data() == "0.0121"
     assert NO_GPU in panel.notes.text
-    assert panel.measure.button.text() == "Measure again"
+    assert panel.measure.text() == "Measure again"
 
 
 def test_that_tables_of_another_paper_leave_the_one_that_is_shown(panel, course):
@@ -94,30 +94,15 @@ def test_that_a_table_is_copied_for_a_document_and_for_a_spreadsheet(panel, cour
     assert told == [len(panel.shown.rows)] * 2
 
 
-def test_that_the_progress_takes_the_place_of_the_button(panel, course, qtbot):
-    course.choose(PAPER.key)
-    with qtbot.waitSignal(course.measure_wanted):
-        panel.measure.button.click()
-    course.set_measuring(Measuring(PAPER.key, "512, naive", 0.5))
-    assert not panel.measure.button.isVisible()
-    assert (panel.measure.stage.text(), panel.measure.progress.value()) == ("512, naive", 50)
-    with qtbot.waitSignal(course.cancel_wanted):
-        panel.measure.cancel.click()
-    course.set_measuring(Measuring(PAPER.key, "512, naive", 0.5, cancelling=True))
-    assert not panel.measure.cancel.isEnabled()
-    course.set_measuring(None)
-    assert panel.measure.button.isVisible()
-
-
 def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
     course.choose(PAPER.key)
-    assert panel.measure.button.isEnabled()
+    assert panel.measure.isEnabled()
     state.set_running(True)
-    assert not panel.measure.button.isEnabled()
-    assert "a run goes on" in panel.measure.button.toolTip()
+    assert not panel.measure.isEnabled()
+    assert "a run goes on" in panel.measure.toolTip()
     state.set_running(False)
     state.set_status(STARTING)
-    assert "starting" in panel.measure.button.toolTip()
+    assert "starting" in panel.measure.toolTip()
 
 
 def test_that_saving_asks_for_the_paper_that_is_shown(panel, course, qtbot):

@@ -22,7 +22,7 @@ def start_window(qapp):
         window = BenchWindow(qapp)
         started.append(window)
         window.show_mask(NOTHING)
-        window.haloscope.pictures.open_sample("camera")
+        window.haloscope.window.first_page.pictures.open_sample("camera")
         assert window.wait(lambda: window.shows_the_job, PATIENCE_S), window.describe()
         return window
 
@@ -53,16 +53,16 @@ def test_that_the_window_goes_on_after_kills_before_a_block_has_a_size(start_win
     for number, start in enumerate(
         (
             lambda: window.show_mask(Mask([[3, 4]])),
-            lambda: haloscope.pictures.open_sample("camera"),
-            haloscope.runs.run,
-            haloscope.runs.run_every_variant,
+            lambda: haloscope.window.first_page.pictures.open_sample("camera"),
+            haloscope.window.first_page.runs.run,
+            haloscope.window.first_page.runs.run_every_variant,
         )
     ):
         last_block.touch()
         start()
         assert window.wait(lambda: not last_block.exists(), PATIENCE_S)
         assert goes_on(window, number), (number, window.describe())
-    haloscope.pictures.save_result(tmp_path / "saved.png")
+    haloscope.window.first_page.pictures.save_result(tmp_path / "saved.png")
     os.kill(window.client.host_pid, signal.SIGKILL)
     assert goes_on(window, 99), window.describe()
     assert len(window.lost) == 5

@@ -20,4 +20,4 @@ def test_that_a_reason_is_told_up_to_its_first_stop(reason: str, short: str) -> 
 def test_that_neighbours_share_a_reason_and_others_tell_it_again() -> None:
     driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
     given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
-    assert reasons_in_list(given) == ["", "No driver (these 3)", "", "", "", "Rank 2", "No driver"]
+    assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]

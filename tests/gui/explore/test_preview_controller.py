@@ -1,6 +1,6 @@
 import pytest
 
-from engine.errors import BadValue
+from engine.errors import BadValue, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.host.protocol import CheckVariants, OpenPicture, Preview
 from gui.explore import preview_controller
@@ -322,3 +322,21 @@ def test_that_another_picture_has_no_earlier_result(slow_bench):
     slow_bench.settle()
     assert slow_bench.state.last_result is None
     assert not slow_bench.state.result_is_earlier
+
+
+def test_that_a_kernel_that_needs_a_gpu_that_is_not_there_offers_the_simulator(slow_bench):
+    wanted = []
+    slow_bench.previews.simulator_wanted.connect(lambda: wanted.append(True))
+    slow_bench.workspace.change(variant="naive")
+    slow_bench.settle()
+    slow_bench.fake.fail(DeviceUnavailable("naive", "there is no GPU"), previews(slow_bench)[0])
+    slow_bench.settle()
+    message = slow_bench.messages.newest
+    assert message.action == "Use the simulator with a small picture"
+    message.act()
+    assert wanted
+    slow_bench.workspace.change(variant="cpu-serial")
+    slow_bench.settle()
+    slow_bench.fake.fail(BadValue("cpu-serial", "the mask is too large"), previews(slow_bench)[0])
+    slow_bench.settle()
+    assert slow_bench.messages.newest.action == ""

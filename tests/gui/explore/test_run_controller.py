@@ -83,7 +83,7 @@ def test_that_cancel_stops_the_run_and_those_that_wait(slow_bench):
     slow_bench.settle()
     slow_bench.fake.answer(runs(slow_bench)[0])
     slow_bench.settle()
-    slow_bench.runs.cancel()
+    slow_bench.jobs.cancel()
     assert slow_bench.state.cancelling
     slow_bench.settle()
     assert [request.job.variant for request in slow_bench.fake.cancelled] == ["cpu-parallel"]
@@ -95,7 +95,7 @@ def test_that_cancel_stops_the_run_and_those_that_wait(slow_bench):
 
 def test_that_cancel_before_the_first_run_of_every_variant_stops_it(slow_bench):
     slow_bench.runs.run_every_variant()
-    slow_bench.runs.cancel()
+    slow_bench.jobs.cancel()
     slow_bench.settle()
     assert not slow_bench.state.running
     assert not runs(slow_bench)
@@ -150,7 +150,7 @@ def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
     slow_bench.fake.lose()
     slow_bench.settle()
     assert slow_bench.messages.newest.action == "Try the GPU again"
-    slow_bench.messages.action_chosen.emit("engine")
+    slow_bench.messages.newest.act()
     slow_bench.settle()
     assert slow_bench.fake.use_cuda
     assert slow_bench.messages.of("engine") is None

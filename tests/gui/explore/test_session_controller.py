@@ -3,6 +3,8 @@ import pytest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from gui.engine_link.engine_start import FirstPicture
+from gui.page.intents import Begin
 
 
 def test_that_a_session_brings_picture_mask_and_settings_back(bench, tmp_path):
@@ -39,7 +41,7 @@ def test_that_a_picture_given_beside_a_session_stays(bench, tmp_path):
     bench.sessions.save(tmp_path / "work.json")
     bench.workspace.change(border=Border.ZERO)
     bench.open("other.png")
-    bench.sessions.open(tmp_path / "work.json", keep_picture=True)
+    bench.sessions.begin(Begin(FirstPicture(None, None), str(tmp_path / "work.json")))
     bench.settle()
     assert bench.workspace.picture.title == "other.png"
     assert bench.workspace.settings.border is Border.WRAP

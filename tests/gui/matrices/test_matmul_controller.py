@@ -18,7 +18,7 @@ def make(make_bench):
     def build(**options):
         bench = make_bench(**options)
         bench.matmul = MatmulState()
-        bench.products = MatmulController(bench.matmul, bench.state, bench.link, bench.messages)
+        bench.products = MatmulController(bench.matmul, bench.link, bench.jobs, bench.messages)
         return bench
 
     return build
@@ -57,7 +57,7 @@ def test_that_without_a_gpu_numpy_alone_runs(make, qtbot):
     bench = make()
     bench.matmul.count_wanted.emit()
     bench.settle()
-    with qtbot.waitSignal(bench.products.finished):
+    with qtbot.waitSignal(bench.jobs.finished):
         bench.products.run()
     assert [(r.variant, r.tile, r.device) for r in asked(bench, RunMatmul)] == [("numpy", None, "auto")]
     assert [row.is_proven for row in bench.matmul.rows] == [False] * 8 + [True]
@@ -70,7 +70,7 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(make, qtbot)
     bench.matmul.count_wanted.emit()
     bench.matmul.try_small()
     bench.settle()
-    with qtbot.waitSignal(bench.products.finished):
+    with qtbot.waitSignal(bench.jobs.finished):
         bench.products.run()
     requests = asked(bench, RunMatmul)
     assert [request.tile for request in requests] == [*SMALL_TILES, *SMALL_TILES, None]
@@ -85,14 +85,16 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(make, qtbot)
     bench.fake.answer_all(CountMatmul)
     bench.settle()
     bench.products.run()
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
     assert bench.matmul.running
     bench.fake.tell("verifying against the float64 oracle", 0.3)
     bench.settle()
     assert bench.state.stage == "matmul-naive, tile 2 (1 of 7): verifying against the float64 oracle"
     bench.fake.answer()
     bench.settle()
-    with qtbot.waitSignal(bench.products.finished):
-        bench.products.cancel()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.jobs.cancel()
     assert [request.tile for request in bench.fake.cancelled] == [4]
     assert [row.is_proven for row in bench.matmul.rows] == [True] + [False] * 6
     assert [row.failure for row in bench.matmul.rows] == [""] * 7
@@ -107,6 +109,8 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(m
     bench.fake.answer_all(CountMatmul)
     bench.settle()
     bench.products.run()
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
     bench.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
     bench.settle()
     first = bench.matmul.rows[0]
@@ -145,13 +149,14 @@ def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(make):
 def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(make, qtbot, end):
     bench = make(automatic=False)
     bench.matmul.count_wanted.emit()
-    with qtbot.waitSignal(bench.products.finished):
+    with qtbot.waitSignal(bench.jobs.finished):
         bench.products.run()
         assert bench.matmul.running
         if end == "cancel":
-            bench.products.cancel()
+            bench.jobs.cancel()
         elif end == "fail":
-            bench.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
+            error = EngineError("The product", "the memory is full", "Choose a smaller size.")
+            bench.fake.fail(error, bench.fake.waiting(CountMatmul)[-1])
         else:
             bench.fake.lose()
     bench.fake.answer_all(CountMatmul)
@@ -177,13 +182,6 @@ def test_that_a_run_waits_for_another(make):
     bench.state.set_running(True)
     bench.products.run()
     assert asked(bench, RunMatmul) == []
-
-
-def test_that_cancel_without_a_run_of_its_own_stops_nothing(make):
-    bench = make()
-    bench.state.set_running(True)
-    bench.products.cancel()
-    assert not bench.state.cancelling
 
 
 def test_that_a_kernel_of_a_paper_brings_its_tile_alone_and_is_marked_until_something_else_is_chosen(make):

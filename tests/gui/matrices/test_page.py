@@ -100,7 +100,7 @@ def test_that_every_control_has_a_tooltip_and_a_name(open_page):
 
 def test_that_f5_multiplies_and_fills_table_and_plot(open_page, qtbot):
     haloscope, page = open_page()
-    assert page.product_panel.run_button.isEnabled()
+    assert haloscope.actions["run"].isEnabled()
     qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
     qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven and not haloscope.state.running)
     assert "numpy (BLAS) here" in page.findChild(QWidget, "tile plot").accessibleDescription()
@@ -121,7 +121,8 @@ def test_that_what_is_typed_is_multiplied_without_enter(open_page, qtbot, by):
     if by == "key":
         qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
     else:
-        qtbot.mouseClick(panel.run_button, Qt.MouseButton.LeftButton)
+        run = haloscope.window.top_bar.findChild(QAbstractButton, "primary")
+        qtbot.mouseClick(run, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and haloscope.matmul.rows[-1].is_proven)
     assert haloscope.matmul.settings.product == MatrixProduct(300, 300, 300)
     assert [row.tile for row in haloscope.matmul.rows] == [5, 6, 5, 6, None]
@@ -154,17 +155,19 @@ def test_that_nothing_is_multiplied_while_a_side_is_refused(open_page, qtbot):
     assert not panel.refusal.isVisible()
 
 
-def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out(open_page, qtbot):
+def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
     haloscope, page = open_page()
     results = page.results_panel
     assert results.reasons.text() == "matmul-naive, matmul-tiled: No NVIDIA driver was found"
     assert results.try_small.isVisible()
     results.try_small.click()
-    qtbot.waitUntil(lambda: len(haloscope.matmul.runnable) == 7)
+    qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and not haloscope.state.running)
     assert haloscope.matmul.settings.product == MatrixProduct(16, 16, 16)
+    assert all(row.is_proven for row in haloscope.matmul.rows)
     assert not results.try_small.isVisible()
     assert not results.reasons.isVisible()
-    assert page.product_panel.device_note.text() == "Matrices up to 64 x 64; its times mean nothing."
+    note = "Matrices up to 64 x 64. For checking results, not speed."
+    assert page.product_panel.device_note.text() == note
 
 
 @pytest.mark.parametrize(
@@ -207,7 +210,7 @@ def test_that_sizes_can_differ_once_the_product_is_not_square(open_page):
 
 def test_that_the_table_can_be_copied(open_page, qtbot):
     haloscope, page = open_page()
-    haloscope.actions["multiply"].trigger()
+    haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven)
     page.results_panel.copy_button.click()
     lines = QGuiApplication.clipboard().text().splitlines()
@@ -220,21 +223,21 @@ def test_that_the_table_can_be_copied(open_page, qtbot):
 def test_that_the_settings_wait_while_a_run_goes_on(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.link._client.automatic = False
-    haloscope.actions["multiply"].trigger()
+    haloscope.actions["run"].trigger()
     panel = page.product_panel
     assert not panel.rows.isEnabled()
     assert not panel.tiles.isEnabled()
-    assert panel.cancel_button.isEnabled()
+    assert haloscope.actions["cancel"].isEnabled()
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
     assert panel.rows.isEnabled()
 
 
-def test_that_multiply_says_why_it_cannot_be_chosen(open_window):
-    haloscope = open_window()
-    action = haloscope.actions["multiply"]
-    assert not action.isEnabled()
-    assert "Look at the page Matrices first" in action.toolTip()
+def test_that_run_says_why_nothing_can_be_multiplied(open_page):
+    haloscope, _ = open_page()
+    haloscope.matmul.set_counted(made_rows(haloscope.matmul.settings.product, (4,))[:-1])
+    assert not haloscope.actions["run"].isEnabled()
+    assert "Nothing can run here; the table says why." in haloscope.actions["run"].toolTip()
 
 
 def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_page, open_window, tmp_path):
@@ -264,7 +267,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_mark
     open_window, qtbot, variant
 ):
     haloscope = open_window()
-    haloscope.actions["course"].trigger()
+    haloscope.actions["page:course"].trigger()
     kernel = next(
         kernel
         for paper in PAPERS
@@ -281,18 +284,15 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_mark
     assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
 
 
-def test_that_run_is_the_main_button_on_explore_alone(open_page):
+def test_that_run_is_the_one_main_button_of_each_page(open_page):
     haloscope, _ = open_page()
-
-    def primary():
+    for key in ("matrices", "course", "explore"):
+        haloscope.window.show_page(key)
         buttons = shown(haloscope.window, QAbstractButton)
-        return [button.defaultAction().objectName() for button in buttons if button.objectName() == "primary"]
-
-    assert primary() == ["multiply"]
-    haloscope.window.show_page("course")
-    assert primary() == []
-    haloscope.window.show_page("explore")
-    assert primary() == ["run"]
+        primary = [
+            button.defaultAction().objectName() for button in buttons if button.objectName() == "primary"
+        ]
+        assert primary == ["run"]
 
 
 def test_that_copying_is_told_on_the_page_where_it_was_done(open_page):
@@ -325,13 +325,13 @@ def status(haloscope):
 def test_that_the_status_line_says_of_each_page_what_to_press_there(open_page, qtbot):
     haloscope, _ = open_page()
     assert status(haloscope) == (
-        "No product yet: press Multiply matrices (F5) to measure and verify. Only numpy (BLAS) can run here; "
+        "No product yet: press Run (Ctrl+R) to measure and verify. Only numpy (BLAS) can run here; "
         "the table says why."
     )
     haloscope.matmul.change(device="simulator", product=MatrixProduct(16, 16, 16))
     assert status(haloscope) == "No product yet: counting what can run here."
     qtbot.waitUntil(lambda: len(haloscope.matmul.runnable) == 9)
-    assert status(haloscope) == "No product yet: press Multiply matrices (F5) to measure and verify."
+    assert status(haloscope) == "No product yet: press Run (Ctrl+R) to measure and verify."
     haloscope.window.show_page("course")
     assert "Measure on this machine" in status(haloscope)
     haloscope.window.show_page("explore")
@@ -358,7 +358,7 @@ def test_that_the_status_line_names_the_device_of_the_page(open_page):
 
 def test_that_the_last_product_is_told_on_its_page_and_the_last_run_on_explore(open_page, qtbot):
     haloscope, _ = open_page()
-    haloscope.actions["multiply"].trigger()
+    haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven and not haloscope.state.running)
     told = status(haloscope)
     assert told.startswith(
@@ -367,6 +367,7 @@ def test_that_the_last_product_is_told_on_its_page_and_the_last_run_on_explore(o
     # It names its size, so it stays true when another is chosen.
     haloscope.matmul.change(product=MatrixProduct(64, 64, 64))
     assert status(haloscope) == told
+    haloscope.window.show_page("explore")
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running and haloscope.results.rowCount() == 1)
     assert status(haloscope).startswith("Last run: CPU")

@@ -5,8 +5,13 @@ from PySide6.QtGui import QKeySequence
 
 from engine.image.samples import SAMPLES
 from engine.mask.presets import preset
+from gui.engine_link.engine_state import EngineState
+from gui.explore.explore_actions import ExploreActions
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
+from gui.shell.pages import PAGES
+from gui.shell.shell_actions import ENTRIES, page_entries, theme_entries
 
 
 @pytest.fixture
@@ -15,10 +20,18 @@ def workspace(qapp):
 
 
 @pytest.fixture
-def actions(workspace):
+def explore(workspace):
+    """The actions of the frame with its pages, and of the page Explore."""
     actions = Actions()
-    actions.add_history(workspace.undo_stack)
-    return actions
+    actions.add(ENTRIES)
+    actions.add_choice(theme_entries())
+    actions.add_choice(page_entries(PAGES))
+    return ExploreActions(actions, workspace, EngineState(), ResultsModel())
+
+
+@pytest.fixture
+def actions(explore):
+    return explore._actions
 
 
 def test_that_every_action_has_words_that_teach(actions):
@@ -49,8 +62,8 @@ def test_that_people_find_the_keys_that_they_know(actions, name, keys):
     assert actions[name].shortcut().toString() == keys
 
 
-def test_that_every_sample_can_be_opened(actions):
-    assert [action.data() for action in actions.samples] == [sample.key for sample in SAMPLES]
+def test_that_every_sample_can_be_opened(explore):
+    assert [action.data() for action in explore.samples] == [sample.key for sample in SAMPLES]
 
 
 def test_that_undo_names_the_step_and_still_teaches(actions, workspace, qapp):

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from engine.errors import FileWriteError
+from engine.host.course_requests import CountCourse
 from engine.host.protocol import SaveResult
 from gui.shell.app import Haloscope
 from gui.shell.saving_dialog import SavingDialog
@@ -59,6 +60,7 @@ def test_that_a_window_closes_at_once_when_nothing_is_being_saved(open_window):
 
 def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
+    engine_of(saving).answer_all(CountCourse)
     saving.window.close()
     assert saving.closing.dialog._what.text() == "Saving x.png and 1 more…"
     engine_of(saving).answer()

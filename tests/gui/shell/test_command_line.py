@@ -6,11 +6,12 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from gui.explore.session_controller import with_options
 from gui.explore.session_file import Session
 from gui.explore.workspace import Settings
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.launch import main, process_age_ms
-from gui.shell.screenshot import with_options
+from gui.shell.screenshot import begin_of
 
 
 def test_that_nothing_opens_the_window_with_its_defaults():
@@ -48,13 +49,13 @@ def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessi
         "photo.png", "", Mask([[1, 2]]), Settings(border=Border.WRAP, variant="naive", baseline="tiled")
     )
     line = "screenshot out.png --device simulator --border mirror --flip --mask 3"
-    shown = with_options(session, parse(line.split()))
+    shown = with_options(session, begin_of(parse(line.split())))
     assert shown.picture_path == "photo.png"
     assert shown.mask == Mask([[3]])
     assert shown.settings == Settings(
         border=Border.MIRROR, flip=True, variant="naive", device="simulator", baseline="tiled"
     )
-    assert with_options(session, parse(["screenshot", "out.png"])) == session
+    assert with_options(session, begin_of(parse(["screenshot", "out.png"]))) == session
 
 
 @pytest.mark.parametrize(

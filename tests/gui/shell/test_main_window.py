@@ -3,8 +3,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QFontMetrics
+from PySide6.QtCore import QMimeData, QPointF, QRect, QSize, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QFontMetrics, QScreen
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -20,9 +20,15 @@ from PySide6.QtWidgets import (
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.protocol import Run
+from gui.engine_link.engine_start import StartedEngine
+from gui.page.messages import Message, Severity
+from gui.shell.main_window import MainWindow
 from gui.style.metrics import number_font, small_font
 from gui.style.theme import apply_theme, current_theme
 from gui.widgets.elided_label import ElidedLabel
+from tests.gui.fake_engine import FakeEngineClient
+from tests.gui.made_window import OpenedWindow
+from tests.made_runs import make_failure, make_result
 
 
 @pytest.fixture(autouse=True)
@@ -58,6 +64,7 @@ def width_of_words(widget: QWidget) -> int:
 def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
     window = open_window(size, theme).window
     assert (window.width(), window.height()) == size
+    assert window.page.minimumSizeHint().width() <= window.page.width(), "cut at the right"
     assert current_theme().name == theme
     for kind in (QAbstractButton, QComboBox, QLabel):
         for widget in shown(window, kind):
@@ -187,7 +194,7 @@ def test_that_what_cannot_be_opened_is_told_and_the_window_goes_on(open_window, 
 def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
-    first.actions.themes.actions()[1].trigger()
+    first.preferences.themes.actions()[1].trigger()
     first.window.findChild(QDockWidget, "speed-up").close()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"
@@ -357,3 +364,81 @@ def test_that_in_a_narrow_window_the_zoom_steps_make_room_and_come_back(open_win
     QApplication.processEvents()
     assert {"Zoom in", "Zoom out"} <= {button.accessibleName() for button in shown(toolbar, QToolButton)}
     assert toolbar.zoom_text.width() >= toolbar.zoom_text.fontMetrics().horizontalAdvance("12800 %")
+
+
+@pytest.mark.parametrize("what", ["mask size", "block", "border value"])
+def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(open_window, qtbot, what):
+    haloscope = open_window()
+    haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
+    page = haloscope.window.first_page
+    field = {
+        "mask size": page.mask_panel.size_controls.rows_box,
+        "block": page.kernel_panel.block.width_box,
+        "border value": page.mask_panel.border.value_field,
+    }[what]
+    page.mask_panel.size_controls.rows_box.stepUp()
+    assert haloscope.workspace.mask.shape == (5, 5)
+    haloscope.window.activateWindow()
+    field.setFocus()
+    qtbot.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert haloscope.workspace.mask.shape == (3, 3)
+    qtbot.keyClick(field, Qt.Key.Key_Y, Qt.KeyboardModifier.ControlModifier)
+    assert haloscope.workspace.mask.shape == (5, 5)
+    # While something is typed, the keys are the field's.
+    field.selectAll()
+    qtbot.keyClicks(field, "9")
+    qtbot.keyClick(field, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert haloscope.workspace.mask.shape == (5, 5)
+
+
+def test_that_the_window_of_the_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypatch):
+    screen = QRect(0, 0, 1280, 800)
+    monkeypatch.setattr(QScreen, "availableSize", lambda _: screen.size())
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: screen)
+    monkeypatch.setattr(MainWindow, "frameGeometry", lambda w: w.geometry().adjusted(-4, -30, 4, 4))
+    engine = StartedEngine(lambda **callbacks: FakeEngineClient(**callbacks))
+    haloscope = OpenedWindow(qapp, engine)
+    qtbot.addWidget(haloscope.window)
+    with qtbot.waitSignal(haloscope.window.painted):
+        haloscope.window.show()
+    assert haloscope.window.size() == QSize(1272, 766)
+    haloscope.link.shutdown()
+
+
+def test_that_a_message_does_not_move_the_picture(open_window):
+    haloscope = open_window()
+    canvas = haloscope.window.first_page.surface
+    before = canvas.size(), canvas.view.transform
+    haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason " * 30))
+    QApplication.processEvents()
+    assert haloscope.window.message_bar.isVisible()
+    assert (canvas.size(), canvas.view.transform) == before
+
+
+def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gpu(open_window, qtbot):
+    haloscope = open_window(unavailable={})
+    haloscope.previews.simulator_wanted.emit()
+    qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
+    assert haloscope.workspace.picture.sample == "impulse"
+
+
+def test_that_the_selected_row_is_the_run_of_breakdown_and_work_model(open_window, qtbot):
+    haloscope = open_window()
+    haloscope.actions["run_all"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
+    page = haloscope.window.first_page
+    assert page.kernel_panel.breakdown.title.startswith("Run 3: naive")
+    page.results_panel.table.selectRow(0)
+    assert page.kernel_panel.breakdown.title == "Run 1: cpu-serial"
+    assert "cpu-serial" in page.kernel_panel.work.toolTip()
+
+
+def test_that_the_status_line_names_the_run_that_the_speed_up_is_against(open_window):
+    haloscope = open_window()
+    line = haloscope.window.status_line
+    haloscope.results.add(make_result("cpu-serial", 20.0))
+    haloscope.results.add(make_result("tiled", 0.04))
+    assert line._figure.text() == "500× vs cpu-serial"
+    assert line._figure.toolTip() == "Against run 1 (cpu-serial), same problem."
+    haloscope.results.add(make_failure("tiled"))
+    assert (line._figure.text(), line._figure.toolTip()) == ("", "")

@@ -1,6 +1,6 @@
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QToolButton
+from PySide6.QtWidgets import QApplication, QPushButton, QToolButton, QWidget
 
 from engine.errors import ImageReadError
 from gui.page.messages import Message, Messages, Severity
@@ -54,25 +54,65 @@ def test_that_markup_in_a_file_name_is_shown_as_it_is(bar, messages):
     assert "&lt;b&gt;x&lt;/b&gt;.png" in bar._text.text()
 
 
-def test_that_its_button_tells_the_source(bar, messages, qtbot):
-    messages.show(Message("engine", Severity.WARNING, "Lost", action="Try the GPU again"))
-    with qtbot.waitSignal(messages.action_chosen) as caught:
-        qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
-    assert caught.args == ["engine"]
+def test_that_its_button_does_what_it_says(bar, messages, qtbot):
+    done = []
+    messages.show(
+        Message("engine", Severity.WARNING, "Lost", action="Again", act=lambda: done.append("again"))
+    )
+    qtbot.mouseClick(bar.findChild(QPushButton), Qt.MouseButton.LeftButton)
+    assert done == ["again"]
     assert bar.isHidden()
 
 
 def test_that_a_message_is_shown_on_its_page_alone_and_one_of_the_engine_everywhere(bar, messages):
-    messages.show_page("course")
+    explore, course, matrices = "a page", "another page", "a third page"
+    messages.show_page(course)
     messages.show(Message("open", Severity.ERROR, "Said on this page"))
-    messages.show(Message("preview", Severity.ERROR, "Of the page Explore"))
+    messages.on(explore).show(Message("preview", Severity.ERROR, "Of the page Explore"))
     assert bar.text == "Said on this page."
-    messages.show_page("explore")
+    messages.show_page(explore)
     assert bar.text == "Of the page Explore."
     assert not bar._more.isVisibleTo(bar)
-    messages.show_page("matrices")
+    messages.show_page(matrices)
     assert bar.isHidden()
-    messages.show(Message("engine", Severity.ERROR, "The engine ended"))
-    for page in ("explore", "course", "matrices"):
+    messages.everywhere.show(Message("engine", Severity.ERROR, "The engine ended"))
+    for page in (explore, course, matrices):
         messages.show_page(page)
         assert bar.text == "The engine ended."
+
+
+@pytest.fixture
+def pane(messages, qtbot):
+    """A pane of the window with a message bar over it."""
+    pane = QWidget()
+    qtbot.addWidget(pane)
+    pane.resize(900, 500)
+    pane.bar = MessageBar(messages, pane)
+    pane.show()
+    return pane
+
+
+def test_that_a_message_lies_over_the_pane_moves_nothing_and_is_never_cut(pane, messages):
+    messages.show(Message("a", Severity.ERROR, "It failed", "for a reason that takes many words. " * 12))
+    bar = pane.bar
+    assert pane.rect().contains(bar.geometry())
+    assert bar._text.heightForWidth(bar._text.width()) <= bar._text.height()
+    pane.resize(640, 480)
+    QApplication.processEvents()
+    assert pane.rect().contains(bar.geometry())
+
+
+@pytest.mark.parametrize("severity", list(Severity))
+def test_that_information_expires_and_what_is_wrong_stays(pane, messages, severity):
+    messages.show(Message("a", severity, "Saved"))
+    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+    pane.bar._expiry.timeout.emit()
+    assert pane.bar.isHidden() == (severity is Severity.INFO)
+
+
+def test_that_an_information_that_comes_back_from_under_another_message_expires_too(pane, messages):
+    messages.show(Message("a", Severity.INFO, "Saved"))
+    messages.show(Message("b", Severity.ERROR, "It failed"))
+    assert not pane.bar._expiry.isActive()
+    messages.clear("b")
+    assert pane.bar._expiry.isActive()

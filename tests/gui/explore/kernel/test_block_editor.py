@@ -112,7 +112,7 @@ def test_that_a_kernel_without_blocks_disables_the_sides_and_says_why(qtbot: QtB
     editor, _, _ = make_editor(qtbot, "cpu-serial")
     assert not editor.width_box.isEnabled()
     assert "no blocks" in editor.width_box.toolTip()
-    assert editor.count.text() == "no blocks on the CPU"
+    assert editor.count.text() == "not used: no blocks on the CPU"
 
 
 def test_that_a_cuda_kernel_that_chooses_its_block_says_so(qtbot: QtBot) -> None:
@@ -178,3 +178,18 @@ def test_that_a_text_that_is_no_side_is_told_until_something_else_is_typed(qtbot
     qtbot.keyClicks(editor.width_box, "6")
     assert not editor.refusal.isVisible()
     assert workspace.settings.block is None
+
+
+@pytest.mark.parametrize(
+    ("cuda", "device", "is_used"), [(False, "auto", False), (True, "cpu", False), (True, "auto", True)]
+)
+def test_that_automatic_on_the_cpu_says_that_the_block_is_not_used(
+    qtbot: QtBot, cuda: bool, device: str, is_used: bool
+) -> None:
+    workspace, engine_state = make_workspace(), make_engine_state(cuda=cuda)
+    workspace.change(variant="auto", device=device, block=Block(8, 8))
+    editor = BlockEditor(workspace, engine_state)
+    qtbot.addWidget(editor)
+    assert editor.width_box.isEnabled() == is_used
+    assert ("64 threads" in editor.count.text()) == is_used
+    assert ("not used" in editor.count.text()) != is_used

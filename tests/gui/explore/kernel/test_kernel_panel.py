@@ -12,6 +12,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import UNDER_ROLE
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.selected_result import SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
@@ -31,7 +32,7 @@ def make_panel(
 ) -> tuple[KernelPanel, Workspace, EngineState, ResultsModel]:
     workspace, results = make_workspace(), ResultsModel()
     engine_state = engine_state or make_engine_state()
-    panel = KernelPanel(workspace, engine_state, results)
+    panel = KernelPanel(workspace, engine_state, results, SelectedResult(results, workspace))
     for owned in (workspace, results, engine_state):
         owned.setParent(panel)
     qtbot.addWidget(panel)
@@ -71,7 +72,7 @@ def test_that_a_greyed_kernel_cannot_be_chosen_and_its_reason_is_on_the_panel_an
     panel, workspace, _, _ = make_panel(qtbot, make_engine_state(cuda=False))
     click_kernel(qtbot, panel, "tiled")
     assert workspace.settings.variant == "auto"
-    assert under(panel, "naive") == "There is no NVIDIA driver here (these 3)"
+    assert under(panel, "naive") == "There is no NVIDIA driver here (3 kernels)"
     index = panel.variants.index(panel.variants.position("tiled"))
     assert NO_CUDA in index.data(Qt.ItemDataRole.ToolTipRole)
     panel.kernels.hovered.emit("tiled")
@@ -119,7 +120,7 @@ def test_that_neighbours_that_differ_only_in_what_would_do_are_told_why_once(qtb
     state.set_availability(tuple(Availability(key, reason) for key, reason in reasons.items()))
     panel, _, _, _ = make_panel(qtbot, state)
     assert under(panel, "cpu-serial") == "A mask of one row is needed"
-    assert under(panel, "naive") == "A mask of one row is needed (these 2)"
+    assert under(panel, "naive") == "A mask of one row is needed (2 kernels)"
     assert under(panel, "tiled") == ""
 
 
@@ -195,12 +196,15 @@ def test_that_each_setting_has_a_label_with_a_letter_of_its_own(qtbot: QtBot) ->
     labels = [label for label in panel.findChildren(QLabel) if label.buddy() is not None]
     named = {label.text().replace("&", ""): label.buddy() for label in labels}
     assert named == {
-        "Block": panel.block.width_box,
-        "Results": panel.result_type,
+        "Block width": panel.block.width_box,
+        "Output type": panel.result_type,
+        "height": panel.block.height_box,
         "Device": panel.device,
         "Baseline": panel.baseline,
     }
-    letters = [label.text()[label.text().index("&") + 1].casefold() for label in labels]
+    letters = [
+        label.text()[label.text().index("&") + 1].casefold() for label in labels if "&" in label.text()
+    ]
     assert len({*letters, *"fevrh"}) == len(letters) + len("fevrh"), "the menu bar has its own"
     for label in labels:
         assert isinstance(label.buddy(), QWidget)
@@ -285,33 +289,39 @@ def test_that_the_model_of_work_of_the_last_run_is_told_also_of_the_simulator(qt
     assert (
         panel.work.lines_of(panel.work.text()) * panel.work.fontMetrics().lineSpacing() <= panel.work.height()
     )
-    assert panel.work.text().startswith(
-        "Model: 25 operations per global load (CGMA). Per output value: 2 global loads (1.6 of the image), 25 shared loads"
-    )
+    assert panel.work.text().startswith("Model: 25 operations per global load (CGMA). Per output value: ")
+    assert "1.6 image loads, 0.4 mask loads, 25 shared loads" in panel.work.text()
     assert "<b>naive</b>" in panel.work.toolTip()
     results.clear()
     assert panel.work.isHidden()
 
 
-def test_that_the_breakdown_is_hidden_before_the_first_run_and_for_runs_without_a_speed(qtbot: QtBot) -> None:
+def test_that_the_breakdown_is_hidden_before_the_first_run_and_says_why_a_run_has_no_time(
+    qtbot: QtBot,
+) -> None:
     panel, _, _, results = make_panel(qtbot)
-    results.add(make_failure())
-    results.add(make_simulated())
     assert not panel.breakdown.isVisible()
+    results.add(make_simulated())
+    assert panel.breakdown.accessibleDescription().endswith("Simulated: no times")
     results.add(make_result("tiled", 0.04))
-    assert panel.breakdown.isVisible()
     for part in ("compile 412 ms", "allocate 1.20 ms", "H2D 0.220 ms", "kernel 0.0400 ms", "D2H 0.220 ms"):
         assert part in panel.breakdown.accessibleDescription()
 
 
-def test_that_the_breakdown_says_when_a_later_run_has_no_speed(qtbot: QtBot) -> None:
-    panel, _, _, results = make_panel(qtbot)
+def test_that_breakdown_and_work_model_follow_the_selected_run_and_name_it(qtbot: QtBot) -> None:
+    panel, workspace, _, results = make_panel(qtbot)
+    selected = workspace.findChild(SelectedResult)
+    assert isinstance(selected, SelectedResult)
     results.add(make_result("cpu-serial", 18.0))
-    assert panel.breakdown.title == "Last run: cpu-serial"
+    results.add(make_result("tiled", 0.04, work=WORK))
+    assert panel.breakdown.title == "Run 2: tiled, 16 x 16"
+    assert panel.work.isVisible()
+    selected.select(results.results()[0])
+    assert panel.breakdown.title == "Run 1: cpu-serial"
+    assert "kernel 18.0 ms" in panel.breakdown.accessibleDescription()
+    assert not panel.work.isVisible()
     results.add(make_failure("cpu-parallel"))
-    assert panel.breakdown.title == "Last run with a speed: cpu-serial"
-    results.add(make_result("tiled", 0.04))
-    assert panel.breakdown.title == "Last run: tiled, 16 x 16"
+    assert panel.breakdown.title == "Run 3: cpu-parallel"
 
 
 def test_that_the_breakdown_of_a_run_on_the_cpu_has_no_copies(qtbot: QtBot) -> None:

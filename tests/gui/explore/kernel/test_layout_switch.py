@@ -42,7 +42,7 @@ def test_that_on_the_cpu_it_is_greyed_with_the_reason_and_the_choice_is_kept(
     switch, workspace = make_switch(qtbot, make_engine_state(cuda=cuda))
     workspace.change(device=device)
     assert not switch.isEnabled()
-    assert not switch.isChecked()
+    assert switch.isChecked()
     assert switch.text() == "Packed rows"
     assert "always packed" in switch.toolTip()
     assert "choose a CUDA device or the simulator" in switch.toolTip()
@@ -55,6 +55,6 @@ def test_that_on_the_cpu_it_is_greyed_with_the_reason_and_the_choice_is_kept(
 def test_that_the_tooltip_tells_what_the_layout_means_for_the_picture(qtbot: QtBot) -> None:
     switch, workspace = make_switch(qtbot, make_engine_state())
     assert "1001" in switch.toolTip()
-    assert "1,536 bytes a row, which is a boundary already" in switch.toolTip()
+    assert "1,536 bytes per row, which is a boundary already" in switch.toolTip()
     workspace.set_picture(make_picture(width=1001, channels=1))
-    assert "1,001 bytes a row packed, 1,024 pitched" in switch.toolTip()
+    assert "1,001 bytes per row packed, 1,024 pitched" in switch.toolTip()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt, QThreadPool
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialogButtonBox, QWidget
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QWidget
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -319,3 +319,32 @@ def test_that_a_late_description_does_not_hide_that_of_a_newer_mask(qtbot, panel
     QThreadPool.globalInstance().waitForDone()
     QApplication.processEvents()
     assert panel.facts.text().startswith("Separable.")
+
+
+def test_that_the_name_of_the_mask_belongs_to_the_step_that_is_undone(panel, workspace):
+    workspace.set_mask(workspace.mask.with_weight(0, 0, 9.0))
+    assert panel.presets.text() == "Sobel x, edited"
+    workspace.set_mask(preset("box-3"))
+    name = panel.presets.text()
+    workspace.undo_stack.undo()
+    assert panel.presets.text() == "Sobel x, edited"
+    workspace.undo_stack.redo()
+    assert panel.presets.text() == name
+    workspace.undo_stack.undo()
+    workspace.undo_stack.undo()
+    assert panel.presets.text() == "Sobel x"
+
+
+def test_that_a_text_that_is_pasted_into_the_dialog_takes_the_place_of_the_mask(qtbot, panel, workspace):
+    dialog = panel.edit_as_text()
+    qtbot.waitUntil(dialog.isVisible)
+    assert dialog.focusWidget() is dialog.editor
+    QGuiApplication.clipboard().setText("1 2 3")
+    qtbot.keyClick(dialog.focusWidget(), Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    dialog.accept()
+    assert workspace.mask == Mask([[1, 2, 3]])
+
+
+def test_that_each_side_of_the_mask_has_its_label(panel):
+    named = {label.text(): label.buddy() for label in panel.size_controls.findChildren(QLabel)}
+    assert named == {"Rows": panel.size_controls.rows_box, "Columns": panel.size_controls.columns_box}

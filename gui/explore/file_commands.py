@@ -1,11 +1,9 @@
 """What the file actions do: ask where, then let the controller do it. Also takes files that were dropped."""
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QFileDialog, QWidget
 
 from gui.explore.mask.mask_controller import MaskController, says_mask
 from gui.explore.picture.picture_controller import PictureController
@@ -13,7 +11,7 @@ from gui.explore.results.results_controller import ResultsController
 from gui.explore.session_controller import SessionController
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.shell.files import choose_file_to_open, choose_file_to_save, choose_folder
+from gui.page.files import FileDialogs
 
 PICTURES = [
     "Pictures (*.png *.jpg *.jpeg *.tif *.tiff *.bmp *.webp *.gif)",
@@ -27,49 +25,38 @@ SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
 
 
 class FileCommands(QObject):
-    """Connects the file actions.
-
-    Parameters
-    ----------
-    folder : str
-        Where the dialogs begin; follows the person.
-    """
+    """Connects the file actions of the page."""
 
     def __init__(
         self,
-        window: QWidget,
         workspace: Workspace,
         actions: Actions,
+        files: FileDialogs,
         pictures: PictureController,
         sessions: SessionController,
         masks: MaskController,
         results: ResultsController,
-        folder: str,
     ) -> None:
-        super().__init__(window)
-        self._window = window
+        super().__init__(actions)
         self._workspace = workspace
+        self._files = files
         self._pictures = pictures
         self._sessions = sessions
         self._masks = masks
         self._results = results
-        self.folder = folder or str(Path.home())
-        self.dialog: QFileDialog | None = None
         for name, slot in (
-            ("open", self.open_picture),
+            ("open", lambda: files.ask_to_open("Open a picture", PICTURES, pictures.open_path)),
             ("save", self.save_result),
-            ("open_session", self.open_session),
+            ("open_session", lambda: files.ask_to_open("Open a session", SESSIONS, sessions.open)),
             ("save_session", self.save_session),
-            ("load_mask", self.load_mask),
+            ("load_mask", lambda: files.ask_to_open("Open a mask", MASKS, masks.load)),
             ("save_mask", self.save_mask),
             ("export_csv", lambda: self.export("csv")),
             ("export_json", lambda: self.export("json")),
         ):
             actions[name].triggered.connect(slot)
-        for action in actions.samples:
-            action.triggered.connect(partial(self._open_sample, action.data()))
 
-    def take(self, paths: list[str]) -> None:
+    def take(self, paths: Sequence[str]) -> None:
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
         path = Path(paths[0])
         suffix = path.suffix.lower()
@@ -79,13 +66,6 @@ class FileCommands(QObject):
             self._masks.load(path)
         else:
             self._pictures.open_path(path)
-
-    def _open_sample(self, key: str) -> None:
-        self._pictures.open_sample(key)
-
-    def open_picture(self) -> None:
-        """Ask for a picture and open it."""
-        self._ask_to_open("Open a picture", PICTURES, self._pictures.open_path)
 
     def save_result(self) -> None:
         """Ask where, and save the result, if there is one of the settings as they are."""
@@ -98,26 +78,18 @@ class FileCommands(QObject):
         # What a kernel wrote in 8 or 16 bit is clipped already.
         is_clipped = self._workspace.result_dtype != "float32"
         formats = [name for name in RESULTS_AS if not (is_clipped and name == FLOAT_TIFF)]
-        self._ask_to_save("Save the result", formats, f"{self._stem()}-{self._mask_word()}.png", save)
-
-    def open_session(self) -> None:
-        """Ask for a session and take it up."""
-        self._ask_to_open("Open a session", SESSIONS, self._sessions.open)
+        self._files.ask_to_save("Save the result", formats, f"{self._stem()}-{self._mask_word()}.png", save)
 
     def save_session(self) -> None:
         """Ask where, and save the session."""
         suggestion = f"{self._stem()}-session.json"
-        self._ask_to_save(
+        self._files.ask_to_save(
             "Save the session", SESSIONS[:1], suggestion, lambda path, _: self._sessions.save(path)
         )
 
-    def load_mask(self) -> None:
-        """Ask for a mask file and take it up."""
-        self._ask_to_open("Open a mask", MASKS, self._masks.load)
-
     def save_mask(self) -> None:
         """Ask where, and save the mask."""
-        self._ask_to_save(
+        self._files.ask_to_save(
             "Save the mask", MASKS_AS, f"{self._mask_word()}.json", lambda path, _: self._masks.save(path)
         )
 
@@ -125,34 +97,8 @@ class FileCommands(QObject):
         """Ask where, and save the results as csv or json."""
         filters = [f"{suffix.upper()} (*.{suffix})"]
         suggestion = f"{self._stem()}-results.{suffix}"
-        self._ask_to_save("Save the results", filters, suggestion, lambda path, _: self._results.export(path))
-
-    def ask_for_folder(self, title: str, save: Callable[[Path], None]) -> None:
-        """Ask for a folder that several files go to."""
-
-        def chosen(folder: Path) -> None:
-            self.folder = str(folder)
-            save(folder)
-
-        self.dialog = choose_folder(self._window, title, self.folder, chosen)
-
-    def _ask_to_open(self, title: str, filters: list[str], open_path: Callable[[Path], None]) -> None:
-        def chosen(path: Path, _filter: str) -> None:
-            self.folder = str(path.parent)
-            open_path(path)
-
-        self.dialog = choose_file_to_open(self._window, title, filters, self.folder, chosen)
-
-    def _ask_to_save(
-        self, title: str, filters: list[str], name: str, save: Callable[[Path, str], None]
-    ) -> None:
-        def chosen(path: Path, chosen_filter: str) -> None:
-            self.folder = str(path.parent)
-            save(path, chosen_filter)
-
-        suggestion = Path(self.folder) / name
-        self.dialog = choose_file_to_save(
-            self._window, title, filters, suggestion, suggestion.suffix.lstrip("."), chosen
+        self._files.ask_to_save(
+            "Save the results", filters, suggestion, lambda path, _: self._results.export(path)
         )
 
     def _stem(self) -> str:

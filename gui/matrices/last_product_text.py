@@ -1,37 +1,17 @@
-"""What the status line says of the last run of each page, or of what to press while there is none."""
+"""What the status line says of the last product, or of what to press while there is none."""
 
 from engine.device_info import SIMULATOR
-from engine.results.columns import layout_suffix, variant_name
+from engine.results.columns import variant_name
 from engine.results.compare import Compared
-from engine.results.measurement import ProductResult, RunResult
+from engine.results.measurement import ProductResult
 from engine.results.metrics import metric
 from engine.results.quantities import ms_text
 from gui.matrices.matmul_state import MatmulState
 
-ON_COURSE = "Load takes a paper's kernel over; Measure on this machine fills its tables."
 _SIMULATED = "simulated: its times mean nothing"
 
 
-def run_sentence(result: RunResult) -> str:
-    """Return a filtering with its time and its proof."""
-    name = f"{result.title}{layout_suffix(result)}"
-    if result.device == SIMULATOR and not result.failure:
-        return f"Last run: {name}, {result.status}; {_SIMULATED}"
-    if result.kernel_ms is None:
-        return f"Last run: {name}: {result.reason}"
-    return f"Last run: {name}, {ms_text(result.kernel_ms)}, {result.status}"
-
-
-def no_run_sentence(*, engine_is_ready: bool, has_picture: bool) -> str:
-    """Return what is missing before a kernel can be run, else what to press."""
-    if not has_picture:
-        return "No run yet: open a picture first (Ctrl+O)."
-    if not engine_is_ready:
-        return "No run yet: kernels run once the engine is up."
-    return "No run yet: press Run (Ctrl+R) to measure and verify."
-
-
-def matrices_sentence(matmul: MatmulState, *, engine_is_ready: bool) -> str:
+def status_sentence(matmul: MatmulState, *, engine_is_ready: bool) -> str:
     """Return the last product of matrices, else what can be multiplied now."""
     if matmul.last is not None:
         return _product_sentence(matmul.last)
@@ -45,7 +25,7 @@ def matrices_sentence(matmul: MatmulState, *, engine_is_ready: bool) -> str:
     alone = (
         f" Only {variant_name(only)} can run here; the table says why." if len(matmul.runnable) == 1 else ""
     )
-    return f"No product yet: press Multiply matrices (F5) to measure and verify.{alone}"
+    return f"No product yet: press Run (Ctrl+R) to measure and verify.{alone}"
 
 
 def _product_sentence(result: ProductResult) -> str:

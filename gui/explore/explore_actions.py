@@ -1,0 +1,119 @@
+"""The actions of the page Explore, and which of them can be chosen now."""
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QActionGroup
+
+from engine.image.convert import RANGE_MODES
+from engine.image.samples import SAMPLES
+from gui.engine_link.engine_state import EngineState
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.workspace import Workspace
+from gui.page.actions import Actions, Entry
+
+_FILE, _EDIT, _VIEW = "&File", "&Edit", "&View"
+ENTRIES: tuple[Entry, ...] = (
+    Entry("open", "&Open…", "Open a picture: PNG, JPEG, TIFF, BMP, WebP or GIF. You can also drop one here.",
+          "Ctrl+O", "open", _FILE, 10),
+    Entry("save", "&Save result…", "Save the filtered picture as PNG, JPEG, TIFF or WebP.", "Ctrl+S", "save",
+          _FILE, 10),
+    Entry("open_session", "Open s&ession…", "Open a saved session (image, mask, settings).", "Ctrl+Shift+O",
+          "session-open", _FILE, 20),
+    Entry("save_session", "Save sess&ion…", "Save picture path, mask and settings, to open them again later.",
+          "Ctrl+Shift+S", "session-save", _FILE, 20),
+    Entry("load_mask", "Open &mask…", "Open a mask file: JSON, CSV, or numbers in a text.", "Ctrl+M", "mask-open",
+          _FILE, 30),
+    Entry("save_mask", "Save m&ask…",
+          "Save the mask as it was typed: JSON keeps everything, CSV and text the weights.", "Ctrl+Shift+M",
+          "mask-save", _FILE, 30),
+    Entry("export_csv", "Save results as &CSV…",
+          "Export as CSV: one row per run, with medians, spread and verification.", "Ctrl+E", "export", _FILE, 40),
+    Entry("export_json", "Save results as &JSON…",
+          "Export as JSON: every raw sample, the verification, the machine and its versions.", "Ctrl+Shift+E",
+          "export", _FILE, 40),
+    Entry("copy_results", "&Copy results", "Copy the table of results, to paste it into a spreadsheet.",
+          "Ctrl+Shift+C", "copy", _EDIT, 20),
+    Entry("clear_results", "C&lear results", "Empty the table of results and the plots.", "Ctrl+Shift+Del",
+          "clear", _EDIT, 20),
+    Entry("zoom_fit", "&Fit", "Show the whole picture.", "Ctrl+0", "zoom-fit", _VIEW, 10),
+    Entry("zoom_actual", "&Actual size", "Show one pixel of the picture as one pixel of the screen.", "Ctrl+1",
+          "zoom-actual", _VIEW, 10),
+    Entry("zoom_in", "Zoom &in", "Make the picture larger; the wheel over the picture does the same.",
+          "Ctrl++ Ctrl+=", "zoom-in", _VIEW, 10),
+    Entry("zoom_out", "Zoom &out", "Make the picture smaller; the wheel over the picture does the same.",
+          "Ctrl+-", "zoom-out", _VIEW, 10),
+)  # fmt: skip
+_UNDO = Entry("undo", "&Undo", "Undo the last edit of the mask.", "Ctrl+Z", "undo", _EDIT, 10)
+_REDO = Entry("redo", "&Redo", "Redo the last undone mask edit.", "Ctrl+Shift+Z Ctrl+Y", "redo", _EDIT, 10)
+
+
+def _sample_entries() -> list[Entry]:
+    return [
+        Entry(
+            f"sample:{sample.key}",
+            sample.title,
+            sample.sentence,
+            f"Ctrl+Alt+{number}",
+            "sample",
+            _FILE,
+            10,
+            "Open sam&ple",
+            sample.key,
+        )
+        for number, sample in enumerate(SAMPLES, start=1)
+    ]
+
+
+def _range_entries() -> list[Entry]:
+    return [
+        Entry(
+            f"range:{mode}",
+            mode.capitalize(),
+            sentence,
+            menu=_VIEW,
+            section=20,
+            submenu="Display &range",
+            data=mode,
+        )
+        for mode, sentence in RANGE_MODES.items()
+    ]
+
+
+class ExploreActions(QObject):
+    """Brings the actions of the page, and keeps them enabled and checked as the state says."""
+
+    def __init__(
+        self, actions: Actions, workspace: Workspace, state: EngineState, results: ResultsModel
+    ) -> None:
+        super().__init__(actions)
+        self._actions = actions
+        self._workspace = workspace
+        self._state = state
+        self._results = results
+        actions.add(ENTRIES)
+        self.samples: list[QAction] = actions.add(_sample_entries())
+        self.range_modes: QActionGroup = actions.add_choice(_range_entries())
+        actions.add_history(workspace.undo_stack, _UNDO, _REDO)
+        for signal in (
+            workspace.picture_changed,
+            workspace.settings_changed,
+            state.filtered,
+            results.rowsInserted,
+            results.modelReset,
+        ):
+            signal.connect(self._refresh)
+        self.range_modes.triggered.connect(lambda action: workspace.change(range_mode=action.data()))
+        self._refresh()
+
+    def _refresh(self) -> None:
+        has_picture = self._workspace.picture is not None
+        has_results = self._results.rowCount() > 0
+        for can, names in (
+            (self._state.last_result is not None, ("save",)),
+            (has_results, ("export_csv", "export_json", "copy_results", "clear_results")),
+            (has_picture, ("zoom_fit", "zoom_actual", "zoom_in", "zoom_out")),
+        ):
+            for name in names:
+                self._actions[name].setEnabled(can)
+        for action in self.range_modes.actions():
+            action.setChecked(action.data() == self._workspace.range_mode)
+            action.setEnabled(self._workspace.result_dtype == "float32")

@@ -1,0 +1,28 @@
+"""Which preset a mask is. No widgets in here."""
+
+from engine.errors import EngineError
+from engine.mask.mask import Mask
+from engine.mask.presets import Preset, presets
+
+
+def preset_of(mask: Mask) -> Preset | None:
+    """Return the preset that has these very weights."""
+    return next((preset for preset in _presets() if preset.mask == mask), None)
+
+
+def is_title(name: str) -> bool:
+    """Return whether a preset is called this."""
+    return any(preset.title == name for preset in _presets())
+
+
+def title_of(mask: Mask) -> str:
+    """Return what a mask is called, a preset by its title; empty where it has no name."""
+    preset = preset_of(mask)
+    return preset.title if preset is not None else mask.name
+
+
+def _presets() -> tuple[Preset, ...]:
+    try:
+        return tuple(presets())
+    except EngineError:
+        return ()

@@ -1,0 +1,62 @@
+"""Choosing files: the system's dialogs, opened without stopping anything, where the person was last."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+
+class FileDialogs:
+    """Asks for files.
+
+    Parameters
+    ----------
+    folder : str
+        Where the dialogs begin; follows the person.
+    """
+
+    def __init__(self, folder: str = "") -> None:
+        self.parent: QWidget | None = None
+        self.folder = folder or str(Path.home())
+        self.dialog: QFileDialog | None = None
+
+    def ask_to_open(self, title: str, filters: list[str], chosen: Callable[[Path], None]) -> None:
+        """Ask for a file that exists."""
+        dialog = self._dialog(title, lambda path: str(path.parent), chosen)
+        dialog.setNameFilters(filters)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.open()
+
+    def ask_to_save(
+        self, title: str, filters: list[str], name: str, chosen: Callable[[Path, str], None]
+    ) -> None:
+        """Ask where to save, under this name at first; `chosen` gets the path and the filter's text."""
+        dialog = self._dialog(
+            title, lambda path: str(path.parent), lambda path: chosen(path, dialog.selectedNameFilter())
+        )
+        dialog.setNameFilters(filters)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDefaultSuffix(Path(name).suffix.lstrip("."))
+        dialog.selectFile(name)
+        dialog.open()
+
+    def ask_for_folder(self, title: str, chosen: Callable[[Path], None]) -> None:
+        """Ask for a folder that several files go to."""
+        dialog = self._dialog(title, str, chosen)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.open()
+
+    def _dialog(
+        self, title: str, folder_of: Callable[[Path], str], chosen: Callable[[Path], None]
+    ) -> QFileDialog:
+        def take(text: str) -> None:
+            self.folder = folder_of(Path(text))
+            chosen(Path(text))
+
+        self.dialog = dialog = QFileDialog(self.parent, title, self.folder)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(take)
+        return dialog

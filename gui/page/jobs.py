@@ -1,0 +1,146 @@
+"""The one queue under everything that runs: filterings, products of matrices, tables of papers."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import Cancelled, EngineError, HostLost
+from engine.host.request import Request
+from gui.engine_link.engine_link import Ask, EngineLink
+from gui.engine_link.engine_state import EngineState
+from gui.page.messages import Speaker
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A request of a run.
+
+    Parameters
+    ----------
+    title : str
+        Stands before the stage in the status line.
+    request : Request
+    replied : callable
+        Called with the reply; it may add further jobs to the queue.
+    failed : callable, optional
+        Called with the error of a job that was not stopped; the error is shown besides.
+    is_counted : bool
+        Whether it is one of those that a person asked for, and not the question of what these are.
+    """
+
+    title: str
+    request: Request
+    replied: Callable[[Any], None]
+    failed: Callable[[EngineError], None] = lambda error: None
+    is_counted: bool = True
+
+
+class JobQueue(QObject):
+    """Runs jobs one after the other, for one page at a time. Only this calls `EngineState.set_running`.
+
+    Signals
+    -------
+    finished()
+        The last job is over (also when it failed or was stopped).
+    """
+
+    finished = Signal()
+
+    def __init__(self, state: EngineState, link: EngineLink, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self._link = link
+        self._waiting: deque[Job] = deque()
+        self._number = self._planned = 0
+        self._current: Ask | None = None
+        self._source = ""
+        self._messages: Speaker | None = None
+        self._ended: Callable[[], None] = _nothing
+
+    def begin(
+        self, source: str, jobs: Iterable[Job], messages: Speaker, ended: Callable[[], None] | None = None
+    ) -> bool:
+        """Run these jobs and what they add; False, and nothing happens, while others run.
+
+        Parameters
+        ----------
+        source : str
+            Whose task and whose messages these are.
+        ended : callable, optional
+            Called when the last one is over.
+        """
+        if self._state.running:
+            return False
+        self._source, self._messages, self._ended = source, messages, ended or _nothing
+        self._number = self._planned = 0
+        messages.clear(source)
+        self._state.set_running(True)
+        self.add(jobs)
+        self._next()
+        return True
+
+    def add(self, jobs: Iterable[Job]) -> None:
+        """Run these too; nothing is added to a run that is being stopped."""
+        if not self._state.cancelling:
+            jobs = list(jobs)
+            self._waiting.extend(jobs)
+            self._planned += sum(job.is_counted for job in jobs)
+
+    def cancel(self) -> None:
+        """Stop the job that goes on and those that wait."""
+        if self._current is not None and not self._state.cancelling:
+            self._waiting.clear()
+            self._state.set_running(True, cancelling=True)
+            self._link.cancel(self._current)
+
+    def _next(self) -> None:
+        if not self._waiting:
+            self._finish()
+            return
+        job = self._waiting.popleft()
+        self._number += job.is_counted
+        number, planned = self._number, max(self._planned, 1)
+        prefix = (
+            f"{job.title} ({number} of {planned}): " if planned > 1 and job.is_counted else f"{job.title}: "
+        )
+
+        def tell(stage: str, fraction: float = 0.0) -> None:
+            self._state.set_task(self._source, prefix + stage, max(number - 1 + fraction, 0.0) / planned)
+
+        tell("waiting for the engine")
+        self._current = self._link.ask(
+            Ask(
+                job.request,
+                lambda reply: self._replied(job, reply),
+                lambda error: self._failed(job, error),
+                lambda step: tell(step.stage, step.fraction),
+            )
+        )
+
+    def _replied(self, job: Job, reply: Any) -> None:
+        job.replied(reply)
+        self._next()
+
+    def _failed(self, job: Job, error: EngineError) -> None:
+        if isinstance(error, Cancelled):
+            self._waiting.clear()
+        else:
+            # The loss of the host is told once, by the link; of the simulator's the link says nothing.
+            if self._messages and (not isinstance(error, HostLost) or job.request.wants_simulator):
+                self._messages.show_error(self._source, error)
+            job.failed(error)
+        self._next()
+
+    def _finish(self) -> None:
+        self._current = None
+        self._state.end_task(self._source)
+        self._state.set_running(False)
+        self._ended()
+        self.finished.emit()
+
+
+def _nothing() -> None:
+    """Do nothing."""

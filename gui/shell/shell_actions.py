@@ -1,0 +1,95 @@
+"""The actions of the window's frame; pages bring their own."""
+
+from PySide6.QtCore import QObject
+
+from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_state import EngineState
+from gui.page.actions import Actions, Entry
+from gui.page.contract import PageEntry, PageStatus
+from gui.style.theme import THEME_NAMES
+
+ENTRIES: tuple[Entry, ...] = (
+    Entry("run", "&Run", "Run what this page shows.", "Ctrl+R F5", "run", "&Run"),
+    Entry("run_all", "Run &all", "Run everything that can be run on this page.", "Ctrl+Shift+R", "run-all",
+          "&Run"),
+    Entry("cancel", "&Cancel", "Stop the current run. Finished results are kept.", "Esc", "cancel", "&Run", 20),
+    Entry("retry_gpu", "Try the &GPU again", "Retry the GPU after repeated errors disabled it.", "Ctrl+Shift+G",
+          "retry", "&Run", 30),
+    Entry("reset_layout", "&Default layout", "Put every panel of this page back to where it was at first.",
+          "Ctrl+Shift+L", "layout", "&View", 90),
+    Entry("documentation", "&How to use Haloscope", "The main job in six steps, and the words used here.",
+          "Shift+F1", "help", "&Help"),
+    Entry("shortcuts", "&Keyboard shortcuts", "List every action with its keys.", "F1", "keyboard", "&Help"),
+    Entry("about", "&About Haloscope", "What this is, its version and where its crash log is.",
+          "Ctrl+Shift+F1", "about", "&Help", 90),
+    Entry("quit", "&Quit", "Close the window. Its layout is kept.", "Ctrl+Q", "quit", "&File", 90),
+)  # fmt: skip
+_THEME_TIPS = {"light": "Light theme.", "dark": "Dark theme.", "system": "Follow the desktop."}
+
+
+def theme_entries() -> list[Entry]:
+    """Return a choice for each theme."""
+    return [
+        Entry(
+            f"theme:{name}",
+            name.capitalize(),
+            _THEME_TIPS[name],
+            menu="&View",
+            section=80,
+            submenu="&Theme",
+            data=name,
+        )
+        for name in THEME_NAMES
+    ]
+
+
+def page_entries(pages: list[PageEntry]) -> list[Entry]:
+    """Return a choice for each page."""
+    return [
+        Entry(
+            page_action(page),
+            page.title,
+            page.tip,
+            f"Alt+{number} {page.keys}",
+            page.icon,
+            menu="&View",
+            section=70,
+            submenu="Pa&ges",
+            data=page.key,
+        )
+        for number, page in enumerate(pages, start=1)
+    ]
+
+
+def page_action(page: PageEntry) -> str:
+    """Return the name of the action that shows a page."""
+    return f"page:{page.key}"
+
+
+class RunActions(QObject):
+    """Keeps Run, Cancel and Try the GPU again as the engine and the page that is shown say."""
+
+    def __init__(self, actions: Actions, state: EngineState, link: EngineLink) -> None:
+        super().__init__(actions)
+        self._actions = actions
+        self._state = state
+        self._link = link
+        self._status = PageStatus()
+        for signal in (state.ready_changed, state.running_changed, state.progress_changed, link.lost):
+            signal.connect(self._refresh)
+
+    def show_page(self, status: PageStatus) -> None:
+        """Follow what the page that is shown says."""
+        self._status = status
+        self._refresh()
+
+    def _refresh(self) -> None:
+        state, actions = self._state, self._actions
+        for name, does in (("run", self._status.run_does), ("run_all", self._status.run_all_does)):
+            why_not = (
+                self._status.why_no_run or state.why_no_run if does else "There is nothing of that kind here."
+            )
+            actions[name].setEnabled(not why_not)
+            actions.explain(name, f"{does} {why_not}".strip())
+        actions["cancel"].setEnabled((state.running or state.slow) and not state.cancelling)
+        actions["retry_gpu"].setEnabled(not self._link.uses_cuda)

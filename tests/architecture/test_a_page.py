@@ -1,0 +1,168 @@
+"""What a page costs: a folder with `build`, and a line in `PAGES`. The contract tells the frame the rest."""
+
+import ast
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu
+
+from engine.course.paper import Configuration
+from engine.host.matmul_requests import CountMatmul
+from engine.tasks.product.problem import MatrixProduct
+from gui.page.actions import Entry
+from gui.page.contract import Page, PageEntry, PageStatus, Tool
+from gui.page.intents import LoadKernel
+from gui.page.jobs import Job
+from gui.shell import main_window
+from gui.shell.pages import PAGES
+from tests.gui.conftest import open_window  # noqa: F401 - a fixture
+
+GUI = Path(main_window.__file__).parents[1]
+WORK = CountMatmul(MatrixProduct(4, 4, 4), (2,), "auto")
+
+
+class ToyPage(Page):
+    """Runs something, and brings an action, a tool and a sentence."""
+
+    def __init__(self, services):
+        super().__init__()
+        self.services = services
+        self.replies = []
+        self.loaded = None
+        (again,) = services.actions.add(
+            [
+                Entry(
+                    "toy_again",
+                    "Toy a&gain",
+                    "Do the toy's work again.",
+                    "Ctrl+Alt+T",
+                    menu="&Run",
+                    section=10,
+                )
+            ]
+        )
+        again.triggered.connect(self.run)
+        self.tools = (Tool(again),)
+
+    @property
+    def status(self):
+        return PageStatus(
+            sentence=f"Toy: {len(self.replies)} done.",
+            figure="7 toys",
+            device="simulator",
+            run_does="Does the toy's work.",
+            caption="A toy",
+            document="toy.txt",
+        )
+
+    def run(self):
+        self.services.jobs.begin("toy", [Job("Toy", WORK, self._replied)], self.services.messages.on(self))
+
+    def take(self, intent):
+        is_mine = isinstance(intent, LoadKernel) and intent.here.variant == "toy"
+        self.loaded = intent if is_mine else self.loaded
+        return is_mine
+
+    def _replied(self, reply):
+        self.replies.append(reply)
+        self.status_changed.emit()
+
+
+@pytest.fixture
+def toy(open_window, monkeypatch):  # noqa: F811
+    """A window with one page more; returns it with the page's entry."""
+    module = ModuleType("toy_page")
+    module.build = ToyPage
+    monkeypatch.setitem(sys.modules, "toy_page", module)
+    entry = PageEntry("toy", "Toy", "A page of a test.", "puzzle-outline", "toy_page")
+    PAGES.append(entry)
+    yield open_window()
+    PAGES.remove(entry)
+
+
+def titles(menu):
+    return [action.text().replace("&", "") for action in menu.actions()]
+
+
+def test_that_a_page_is_found_in_the_bar_in_the_menu_and_by_its_keys(toy, qtbot):
+    window = toy.window
+    number = len(PAGES) - 1
+    assert window.page_bar._group.button(number).text() == "Toy"
+    pages = next(menu for menu in window.menuBar().findChildren(QMenu) if menu.title() == "Pa&ges")
+    assert titles(pages) == [entry.title for entry in PAGES]
+    qtbot.keyClick(window, Qt.Key(Qt.Key.Key_1 + number), Qt.KeyboardModifier.AltModifier)
+    assert isinstance(window.page, ToyPage)
+    assert window.page_bar._group.checkedId() == number
+
+
+def test_that_the_frame_says_what_the_page_says_and_shows_its_actions(toy):
+    window = toy.window
+    window.show_page("toy")
+    assert window.status_line.last_run == "Toy: 0 done."
+    assert window.status_line._figure.text() == "7 toys"
+    assert "CUDA simulator" in window.status_line._engine.text()
+    assert window.windowTitle() == "toy.txt – Haloscope"
+    assert window.top_bar._caption._whole == "A toy"
+    assert "Does the toy's work." in toy.actions["run"].toolTip()
+    assert not toy.actions["run_all"].isEnabled()
+    run_menu = next(menu for menu in window.menuBar().findChildren(QMenu) if menu.title() == "&Run")
+    assert "Toy again" in titles(run_menu)
+    (tool,) = [button for button in window.top_bar._tools[window.page] if button.isVisible()]
+    assert tool.defaultAction() is toy.actions["toy_again"]
+    window.show_page("explore")
+    assert not tool.isVisible()
+
+
+def test_that_run_and_escape_reach_the_work_of_the_page(toy, qtbot):
+    window, engine = toy.window, toy.link._client
+    window.show_page("toy")
+    page = window.page
+    engine.automatic = False
+    qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    assert toy.state.running
+    (asked,) = engine.waiting(CountMatmul)
+    engine.tell("half of it", 0.5, asked)
+    qtbot.waitUntil(lambda: toy.state.stage == "Toy: half of it")
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not toy.state.running)
+    assert engine.cancelled == [WORK]
+    engine.automatic = True
+    qtbot.keyClick(window, Qt.Key.Key_F5)
+    qtbot.waitUntil(lambda: not toy.state.running)
+    assert window.status_line.last_run == "Toy: 1 done."
+    assert len(page.replies) == 1
+
+
+def test_that_a_page_is_spoken_to_by_intents_and_then_shown(toy):
+    intent = LoadKernel("a toy", Configuration("toy"))
+    assert toy.window.offer(intent)
+    assert isinstance(toy.window.page, ToyPage)
+    assert toy.window.page.loaded is intent
+    assert not toy.window.offer(LoadKernel("nothing", Configuration("no such variant")))
+
+
+def test_that_no_page_key_stands_outside_the_list_of_pages():
+    keys = {entry.key for entry in PAGES}
+    found = [
+        f"{path.relative_to(GUI)}:{node.lineno}"
+        for path in sorted(GUI.rglob("*.py"))
+        if path != GUI / "shell" / "pages.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in keys
+    ]
+    assert found == []
+
+
+def test_that_the_shell_imports_nothing_of_a_page():
+    """The layers let it, as the list of pages stands there: but it names modules, and imports none."""
+    rooms = tuple({entry.module.rpartition(".")[0] for entry in PAGES})
+    imported = [
+        f"{path.name}: {node.module}"
+        for path in sorted((GUI / "shell").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(rooms)
+    ]
+    assert imported == []
