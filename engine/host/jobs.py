@@ -94,7 +94,7 @@ def preview(request: Preview, report: Report) -> Filtered:
     begin = time.perf_counter()
     work = _ResolvedJob(request.job)
     job, device = work.job, work.backend.info
-    job.refuse(device)
+    refuse_unsuitable(job.variant, job.problem, request.job.mask, job.block, device)
     expected_s = job.task.expected_launch_s(job.variant, job.problem, job.block, device)
     report(Progress("filtering", 0.0, 2.0 + expected_s))
     with work.shared_result() as place:

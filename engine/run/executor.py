@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from engine.device.devices import backend
+from engine.device.devices import backend, own_process_needed
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.run.job import AnyJob
@@ -47,10 +47,11 @@ def outcome_of(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for
     ------
     DeviceFault, HostLost, Cancelled
     """
-    try:
-        job.refuse(device)
-    except EngineError as error:
-        return failed(job, device, error)
+    if own_process_needed(device):
+        try:
+            job.refuse(device)
+        except EngineError as error:
+            return failed(job, device, error)
     future = executor_for(device).submit(measure_on, job, device.key, plan)
     try:
         outcome: Outcome = future.result()
