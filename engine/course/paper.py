@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 from engine.geometry.block import Block
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.product.problem import MatrixProduct
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Configuration:
     border : str
     layout : str
         "pitched" or "packed".
+    task : str
+        What the variant computes.
     """
 
     variant: str
@@ -27,11 +31,12 @@ class Configuration:
     block: Block | None = None
     border: str = "zero"
     layout: str = "pitched"
+    task: str = Problem.task
 
     @property
     def is_product(self) -> bool:
-        """Whether it is a product of matrices, which has no mask, and not a filter."""
-        return not self.mask
+        """Whether it is a product of matrices, and not a filter."""
+        return self.task == MatrixProduct.task
 
 
 @dataclass(frozen=True, slots=True)

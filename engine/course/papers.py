@@ -5,6 +5,7 @@ import difflib
 from engine.course.paper import Configuration, CourseKernel, Paper
 from engine.errors import UnknownName
 from engine.geometry.block import Block
+from engine.tasks.product.problem import MatrixProduct
 
 REPORT_MASK = "gaussian:5:1"
 LAB_MASK = "gaussian:17:3"
@@ -220,13 +221,13 @@ PERFORMANCE = Paper(
         CourseKernel(
             "MatrixMul",
             "CGMA, Example",
-            Configuration("matmul-naive", block=Block(16, 16)),
+            Configuration("matmul-naive", block=Block(16, 16), task=MatrixProduct.task),
             "Any shape: threads outside the result do nothing.",
         ),
         CourseKernel(
             "MatrixMul with Ms and Ns",
             "Tiled Multiplication: Kernel Code",
-            Configuration("matmul-tiled", block=Block(16, 16)),
+            Configuration("matmul-tiled", block=Block(16, 16), task=MatrixProduct.task),
             'Any shape. The lecture\'s remark "we still need if(x<width && y<width){...}" must not stand around the '
             "barriers: here it guards the loads and the store.",
         ),

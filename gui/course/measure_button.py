@@ -6,8 +6,8 @@ from gui.course.course_model import CourseModel
 from gui.engine_link.engine_state import EngineState
 
 _TEACHES = (
-    "Run every kernel of this paper's tables on this machine, verify each result, and put the figures beside the "
-    "printed ones. It may take some minutes; previews wait meanwhile."
+    "Run every kernel of this paper's tables on this machine, verify each result, and put the figures "
+    "beside the printed ones. It may take some minutes; previews wait meanwhile."
 )
 
 

@@ -1,7 +1,7 @@
-"""What a page is: a window inside the window with its state, controllers and actions; what the shell gives it.
+"""What a page is: a window inside the window with its state, controllers, actions; what the shell gives it.
 
-The shell knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page, and speaks to
-them by `gui.page.intents`.
+The shell knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page, and
+speaks to them by `gui.page.intents`.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The one place that wires: client, services, window, what the frame's actions do. It decides nothing else."""
+"""The one place that wires: client, services, window, the frame's actions. It decides nothing else."""
 
 import sys
 from collections.abc import Callable

@@ -21,9 +21,9 @@ The picture follows each edit.</li>
 unflipped is correlation, flipped is convolution proper.</li>
 <li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is grey,
 with the reason under its name; its tooltip says what would do.</li>
-<li><b>Run</b> (Ctrl+R or F5) does what the page shows. Here it compares the result with a float64 oracle first,
-then warms up, then measures. Unverified results get no time. <b>Run all</b> (Ctrl+Shift+R) tests every compatible
-kernel.</li>
+<li><b>Run</b> (Ctrl+R or F5) does what the page shows. Here it compares the result with a float64 oracle
+first, then warms up, then measures. Unverified results get no time. <b>Run all</b> (Ctrl+Shift+R) tests
+every compatible kernel.</li>
 <li>Read the plots and the table, and <b>save</b> the picture (Ctrl+S) or the results (Ctrl+E).</li>
 </ol>
 <p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,

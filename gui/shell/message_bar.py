@@ -1,4 +1,4 @@
-"""The message over the page: what happened, why, and what would do. It moves nothing, and is never a traceback."""
+"""The message over the page: what happened, why, what to do. It moves nothing and is never a traceback."""
 
 from html import escape
 

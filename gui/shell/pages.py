@@ -1,4 +1,4 @@
-"""The pages that the bar on the left switches: one folder and one line each, and no other place names them."""
+"""The pages that the bar on the left switches: one folder and one line each, no other place names them."""
 
 from gui.page.contract import PageEntry
 

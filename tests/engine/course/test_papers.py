@@ -61,7 +61,8 @@ def test_that_every_kernel_is_found_here_and_can_be_run_as_configured(key, kerne
     here = kernel.here
     assert kernel.place
     assert Layout.named(here.layout) == here.layout
-    if here.variant in {known.key for known in MATMUL_VARIANTS}:
+    assert here.is_product == (here.variant in {known.key for known in MATMUL_VARIANTS})
+    if here.is_product:
         assert here.block.x == here.block.y
         product = MatrixProduct(100, 100, 100)
         assert matmul_variant(here.variant).unsupported(product, here.block.x, Limits()) is None
