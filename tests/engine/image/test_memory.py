@@ -9,6 +9,7 @@ from PIL import Image
 
 from bench.open_memory import FACTOR, kinds, openings, photograph
 from engine.commands.filter_memory import work_bytes
+from engine.device.core_count import cores
 from engine.errors import ImageReadError
 from engine.image import png as png_module
 from engine.image.form import Form
@@ -24,8 +25,8 @@ from tests.engine.image.encoded import (
 )
 
 # Bands, buffers and files up to 64 MB that are held: the same for every size. A second copy of these pictures
-# is more.
-ALLOWANCE_BYTES = 30_000_000
+# is more. Each core holds a band of about 1 MB in several types: 2 MB more each on 16 cores.
+ALLOWANCE_BYTES = 30_000_000 + 2_000_000 * cores()
 RGB = photograph(3000, 4000)
 
 
