@@ -42,7 +42,7 @@ class Block:
         if max(map(len, match.groups())) > _LONGEST_SIDE:
             raise BadValue(
                 f"block '{text}'",
-                f"it is too large; CUDA allows at most {Limits().max_threads:,} threads a block",
+                f"it is too large; CUDA allows at most {Limits().max_threads:,} threads per block",
                 "Write it as 16x16.",
             )
         return cls(int(match[1]), int(match[2]))

@@ -97,11 +97,11 @@ def _reason(block: Block, limits: Limits, shared_bytes: SharedBytes) -> str:
     if block.x < 1 or block.y < 1:
         return f"A block of {block} has no threads; each side must be at least 1."
     if block.x > limits.max_block_x:
-        return f"A block of {block} is too wide; this device allows {limits.max_block_x} threads across."
+        return f"A block of {block} is too wide; the limit is {limits.max_block_x} threads across."
     if block.y > limits.max_block_y:
-        return f"A block of {block} is too high; this device allows {limits.max_block_y} threads down."
+        return f"A block of {block} is too high; the limit is {limits.max_block_y} threads down."
     if block.threads > limits.max_threads:
-        return f"A block of {block} has {block.threads:,} threads; this device allows {limits.max_threads:,} a block."
+        return f"A block of {block} has {block.threads:,} threads; the limit is {limits.max_threads:,} threads per block."
     if (needed := shared_bytes(block)) > limits.shared_bytes:
         return (
             f"A block of {block} needs {needed:,} bytes of shared memory for its tile; "

@@ -102,18 +102,18 @@ def _about_rank(mask: Mask, facts: Analysis) -> str:
     if mask.taps == 1:
         return "A single cell: every pixel is multiplied by one number."
     if min(mask.shape) == 1:
-        return f"One-dimensional: {count(mask.taps, 'multiplication')} a pixel, along one line."
+        return f"One-dimensional: {count(mask.taps, 'multiplication')} per pixel, along one line."
     if facts.separable:
         return (
             f"Separable: a column of {mask.rows} times a row of {mask.columns} gives it "
-            f"({mask.rows + mask.columns} instead of {mask.taps} multiplications a pixel)."
+            f"({mask.rows + mask.columns} instead of {mask.taps} multiplications per pixel)."
         )
     return why_not_separable(mask, facts)
 
 
 def why_not_separable(mask: Mask, facts: Analysis) -> str:
     """Return, for a mask that is not, what keeps one column times one row from being the mask: its rank, or a weight."""
-    left_over = f"the nearest column times row leaves {_percent(facts.rank1_error)} of it over"
+    left_over = f"the best rank-1 approximation has {_percent(facts.rank1_error)} error"
     if facts.rank > 1:
         return f"Not separable: its rank is {facts.rank}, and {left_over}."
     factors = factor(mask)
@@ -146,10 +146,10 @@ def _about_sum(mask: Mask, facts: Analysis) -> str:
 def _about_flip(mask: Mask, facts: Analysis) -> str:
     is_centred = mask.flipped().anchor == mask.anchor
     if facts.is_point_symmetric and is_centred:
-        return "Turned by 180 degrees it stays the same: correlation and convolution give the same picture."
+        return "Unchanged by a 180° turn: correlation and convolution agree."
     if facts.is_point_antisymmetric and is_centred:
-        return "Turned by 180 degrees it changes its sign: so does the picture when correlation becomes convolution."
-    return "Turned by 180 degrees it is another mask: correlation and convolution give different pictures."
+        return "A 180° turn flips its sign: convolution gives the negated result."
+    return "Changed by a 180° turn: correlation and convolution differ."
 
 
 def _about_cells(mask: Mask, facts: Analysis) -> str:

@@ -108,7 +108,7 @@ def _reason(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: Cal
     if not SMALLEST_TILE <= tile <= LARGEST_TILE:
         return f"A tile of {tile} is not {_RANGE}."
     if tile * tile > limits.max_threads or tile > min(limits.max_block_x, limits.max_block_y):
-        return f"A tile of {tile} has {tile * tile:,} threads; this device allows {limits.max_threads:,} a block."
+        return f"A tile of {tile} has {tile * tile:,} threads; the limit is {limits.max_threads:,} threads per block."
     if (needed := shared_bytes(tile)) > limits.shared_bytes:
         return (
             f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of A and B; "

@@ -40,7 +40,7 @@ def refuse_other_masks(mask: Mask, instead: str) -> Refusal | None:
     row, column = divmod(int(np.argmax(weights.ravel() != weights[0, 0])), mask.columns)
     digits = 9 if f"{weights[row, column]:.4g}" == f"{weights[0, 0]:.4g}" else 4
     return Refusal(
-        "Running sums need a mask whose weights are all equal; the weight in row 1, column 1 is "
+        "Needs equal weights; the weight in row 1, column 1 is "
         f"{weights[0, 0]:.{digits}g}, that in row {row + 1}, column {column + 1} is {weights[row, column]:.{digits}g}. "
         f"Use {instead}."
     )

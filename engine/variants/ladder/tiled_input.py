@@ -79,7 +79,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if problem.taps > limits.max_threads:
         return Refusal(
             f"The block covers the input tile, so a mask of {rows} x {columns} needs a block of at least "
-            f"{problem.taps:,} threads; this device allows {limits.max_threads:,}. Use tiled, whose threads load "
+            f"{problem.taps:,} threads; the limit is {limits.max_threads:,} per block. Use tiled, whose threads load "
             f"several cells each, or a smaller mask."
         )
     return refuse_launch(

@@ -79,7 +79,7 @@ def test_that_a_bad_mask_is_refused(refused, tmp_path, mask, says):
         (("--block", "64x32"), ("2,048 threads", "1,024", "The nearest legal block is 64 x 16.")),
         (("--block", "16"), ("block '16'", "Write it as 16x16.")),
         (("--block", "big"), ("block 'big'", "Write it as 16x16.")),
-        (("--block", f"{10**20}x1"), ("it is too large", "1,024 threads a block")),
+        (("--block", f"{10**20}x1"), ("it is too large", "1,024 threads per block")),
         (
             ("--block", "128x8", "--variant", "tiled", "--device", "simulator", "--mask", "gaussian:63:10"),
             ("of shared memory", "a block has 49,152", "The nearest legal block is"),

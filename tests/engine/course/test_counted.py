@@ -43,7 +43,7 @@ def test_that_both_square_designs_load_the_same_and_a_block_too_large_says_why()
         if int(block) <= 32:
             assert cells[3].here == cells[1].here
         else:
-            assert f"{side * side:,} threads; this device allows 1,024" in cells[3].reason
+            assert f"{side * side:,} threads; the limit is 1,024" in cells[3].reason
             assert "nearest legal block" in cells[3].reason
     assert here(rows["16", "5", "20"]) == ["6400", "400", "16", "400", "64 %"]
 

@@ -28,5 +28,7 @@ def test_that_anything_else_is_refused_with_how_to_write_it(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["99999999999999999999x1", "1x9999999999", f"{'9' * 5000}x1"], ids=len)
 def test_that_more_digits_than_any_block_has_are_called_too_large(text: str) -> None:
-    with pytest.raises(BadValue, match=r"it is too large; CUDA allows at most 1,024 threads a block\. Write"):
+    with pytest.raises(
+        BadValue, match=r"it is too large; CUDA allows at most 1,024 threads per block\. Write"
+    ):
         Block.parse(text)

@@ -9,10 +9,10 @@ from engine.geometry.block_rules import blocks_along, refuse_block
     [
         (Block(0, 8), "has no threads", Block(1, 8)),
         (Block(-3, 4), "has no threads", Block(1, 4)),
-        (Block(64, 32), "has 2,048 threads; this device allows 1,024", Block(64, 16)),
-        (Block(33, 33), "has 1,089 threads; this device allows 1,024", Block(32, 32)),
-        (Block(99999, 99999), "too wide; this device allows 1024", Block(1024, 1)),
-        (Block(1, 2000), "too high; this device allows 1024", Block(1, 1024)),
+        (Block(64, 32), "has 2,048 threads; the limit is 1,024", Block(64, 16)),
+        (Block(33, 33), "has 1,089 threads; the limit is 1,024", Block(32, 32)),
+        (Block(99999, 99999), "too wide; the limit is 1024", Block(1024, 1)),
+        (Block(1, 2000), "too high; the limit is 1024", Block(1, 1024)),
     ],
 )
 def test_that_what_is_no_block_is_refused_with_the_nearest_one(

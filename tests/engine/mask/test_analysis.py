@@ -122,10 +122,10 @@ def test_that_one_small_weight_that_is_off_keeps_a_mask_of_rank_1_from_being_sep
 def test_that_facts_are_told_in_sentences():
     sentences = describe(preset("gaussian-5"))
     assert sentences[0] == (
-        "Separable: a column of 5 times a row of 5 gives it (10 instead of 25 multiplications a pixel)."
+        "Separable: a column of 5 times a row of 5 gives it (10 instead of 25 multiplications per pixel)."
     )
     assert sentences[1] == "The weights add up to 1: an even area keeps its brightness."
-    assert "stays the same" in sentences[2]
+    assert "Unchanged by a 180° turn" in sentences[2]
     assert sentences[3] == "None of its 25 cells is 0; the largest weight, 0.140625, is in row 3, column 3."
 
 
@@ -134,15 +134,15 @@ def test_that_facts_are_told_in_sentences():
     [
         (Mask([[0, 0]]), "Every weight is 0"),
         (Mask([[2]]), "A single cell"),
-        (Mask([[1, 2, 3]]), "One-dimensional: 3 multiplications a pixel"),
+        (Mask([[1, 2, 3]]), "One-dimensional: 3 multiplications per pixel"),
         (preset("log-9"), "Not separable: its rank is 5"),
         (preset("sobel-x"), "an even area becomes 0"),
         (preset("sobel-x").with_offset(128), "an even area becomes 128"),
         (Mask([[3, 1]]), "The weights add up to 4"),
         (Mask([[3, 1]], offset=2.0), "and 2 is added"),
         (Mask([[1]], offset=2.0), "is shifted by 2"),
-        (preset("sobel-x"), "changes its sign"),
-        (preset("box-3").with_anchor((0, 0)), "another mask"),
+        (preset("sobel-x"), "flips its sign"),
+        (preset("box-3").with_anchor((0, 0)), "Changed by a 180° turn"),
         (Mask([[0, 1, 1]]), "1 of its 3 cells is 0"),
         (preset("sobel-x"), "3 of its 9 cells are 0"),
     ],

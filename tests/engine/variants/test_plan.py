@@ -65,7 +65,7 @@ def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known: Variant
         (Block(-3, 4), "no threads"),
         (Block(2048, 1), "too wide"),
         (Block(1, 2048), "too high"),
-        (Block(64, 32), "2,048 threads; this device allows 1,024"),
+        (Block(64, 32), "2,048 threads; the limit is 1,024"),
     ],
     ids=str,
 )

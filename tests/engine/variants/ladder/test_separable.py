@@ -169,10 +169,7 @@ def test_that_a_mask_of_higher_rank_is_refused_with_its_rank_and_the_error_of_th
     assert refusal is not None
     singular = np.linalg.svd(preset("laplacian-4").weights, compute_uv=False)
     left_over = 100 * singular[1] / np.hypot(*singular[:2])
-    assert (
-        f"its rank is 2, and the nearest column times row leaves {left_over:.2g} % of it over"
-        in refusal.reason
-    )
+    assert f"its rank is 2, and the best rank-1 approximation has {left_over:.2g} % error" in refusal.reason
     assert "'tiled' and 'naive' take every mask" in refusal.reason
     assert refusal.nearest_block is None
 

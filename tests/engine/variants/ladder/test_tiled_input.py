@@ -85,7 +85,7 @@ def test_that_a_mask_of_more_cells_than_threads_is_refused_and_tiled_named_which
     refusal = tiled_input.unsupported(problem, mask, TILED_INPUT.default_block, LIMITS)
     assert refusal is not None
     assert refusal.nearest_block is None
-    assert f"{mask.taps:,} threads; this device allows 1,024. Use tiled" in refusal.reason
+    assert f"{mask.taps:,} threads; the limit is 1,024 per block. Use tiled" in refusal.reason
     assert TILED.unsupported(problem, mask, TILED.default_block, LIMITS) is None
 
 

@@ -127,7 +127,7 @@ def test_that_the_grid_covers_c_without_an_idle_block(variant: MatmulVariant, ti
     [
         (MatrixProduct(9, 9, 9), 33, Limits(), "A tile of 33 is not a whole number from 2 to 32.", 32),
         (MatrixProduct(9, 9, 9), 1, Limits(), "A tile of 1 is not a whole number from 2 to 32.", 2),
-        (MatrixProduct(9, 9, 9), 32, Limits(max_threads=512), "1,024 threads; this device allows 512", 22),
+        (MatrixProduct(9, 9, 9), 32, Limits(max_threads=512), "1,024 threads; the limit is 512", 22),
         (MatrixProduct(9, 9, 9), 9, Limits(max_block_y=8), "81 threads", 8),
         (MatrixProduct(131_071, 1, 1), 2, Limits(), "65,536 tiles of 2 down; CUDA allows 65,535", 3),
     ],

@@ -12,7 +12,7 @@ from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.workspace import Workspace
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_workspace
 
-TOO_MANY = "A block of 64 x 64 has 4,096 threads; this device allows 1,024 a block."
+TOO_MANY = "A block of 64 x 64 has 4,096 threads; the limit is 1,024 threads per block."
 
 
 def make_editor(qtbot: QtBot, variant: str = "tiled") -> tuple[BlockEditor, Workspace, EngineState]:
@@ -74,7 +74,7 @@ def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_a
     narrow = replace(CUDA_DEVICE, limits=Limits(max_block_x=16))
     engine_state.set_ready(Ready(VARIANTS, (narrow,)))
     workspace.change(block=Block(32, 8))
-    assert "too wide; this device allows 16" in editor.refusal.text()
+    assert "too wide; the limit is 16" in editor.refusal.text()
     assert editor.offer.text() == "Use 16 x 8"
 
 
