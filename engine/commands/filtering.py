@@ -103,7 +103,7 @@ def _parser() -> Parser:
     add(
         "--overwrite",
         action="store_true",
-        help="let OUT be IN itself: the result replaces the picture (another OUT that is there is always replaced)",
+        help="let OUT be IN itself, which is then lost (another OUT that is there is always replaced)",
     )
     add_filter_options(parser)
     return parser

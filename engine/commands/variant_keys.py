@@ -16,6 +16,6 @@ def key_of_filter(key: str) -> str:
         raise UnknownName(
             f"variant '{key}'",
             "it multiplies matrices and filters no picture",
-            f"Run python main.py matmul --variants {key}, or choose one of the filters that `variants` lists.",
+            f"Run python main.py matmul --variants {key}, or choose a filter that `variants` lists.",
         )
     return key

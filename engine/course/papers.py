@@ -67,8 +67,9 @@ CNN = Paper(
     authors="Xiaohao Wang, Zhao Weng and Xiaosheng Wu",
     source="ECE408, final project report",
     about="Forward propagation of a convolutional network with 5 x 5 filters: a thread an output element, then a matrix "
-    "product whose unrolled input is built in shared memory on the fly. Here are its convolutions; the network "
-    "and pooling come later. Its streams are what `batch` and `engine.filter_stream` do with pictures.",
+    "product whose unrolled input is built in shared memory on the fly. Here are its convolutions; the "
+    "network and pooling come later. Its streams are what `batch` and `engine.filter_stream` do with "
+    "pictures.",
     kernels=(
         CourseKernel(
             "convolution, a thread an output element",

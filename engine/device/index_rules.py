@@ -54,7 +54,7 @@ def _link(own_code: int, rule: Any, after: Any) -> Any:
 
 
 source_index = chosen_by_code(cpu_rules())
-"""Returns the index inside 0 .. length - 1 whose value stands at `index`, or -1 for a ghost cell: (index, length, code)."""
+"""Of (index, length, code): the index inside whose value stands at `index`, or -1 for a ghost cell."""
 
 
 @lru_cache

@@ -3,8 +3,8 @@
 Each border is one index rule: a plain function `rule(index, length)` that maps a row or column outside
 0 .. length - 1 to the one inside whose value stands there, or to -1 for a ghost cell, whose value is a constant.
 The oracle calls the rules as they are; CPU and CUDA variants compile these very functions, so a border means the
-same everywhere, also where the mask is larger than the picture. A new border is one entry of `Border` and one such function:
-all else asks the entry. No Numba in here.
+same everywhere, also where the mask is larger than the picture. A new border is one entry of `Border` and one
+such function: all else asks the entry. No Numba in here.
 
 Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is long is rare, and
 a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of two loops, one a direction, a
@@ -88,8 +88,8 @@ class BorderEntry:
     takes_value : bool
         Whether the person chooses the value of its ghost cells; else that is 0.
     elsewhere : mapping of str to tuple of str
-        What other libraries call it, in lower case: those names that none of ours is spelt like. (NumPy's reflect is mirror
-        here, and nobody can see that it is meant.)
+        What other libraries call it, in lower case: those names that none of ours is spelt like. (NumPy's
+        reflect is mirror here, and nobody can see that it is meant.)
     """
 
     name: str
@@ -173,7 +173,8 @@ class Border(StrEnum):
         Raises
         ------
         UnknownName
-            No border is called so; the remedy lists those that exist, and says which of them another library's name means.
+            No border is called so; the remedy lists those that exist, and says which of them another
+            library's name means.
         """
         try:
             return cls(name)

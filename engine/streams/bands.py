@@ -2,8 +2,9 @@
 
 A band is filtered as a picture of its own. It carries the rows that its results look at, so its edges inside the picture
 change only results that are not wanted. At the picture's own upper and lower edge the band ends where the picture does,
-and the variant applies the border's rule itself, as it would to the whole: most rules map the few rows outside to rows
-near that edge, which the band has. Where one does not (`wrap` looks at the other end), the band carries the rows that it maps to.
+and the variant applies the border's rule itself, as it would to the whole: most rules map the few rows
+outside to rows near that edge, which the band has. Where one does not (`wrap` looks at the other end), the
+band carries the rows that it maps to.
 """
 
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ def _band(problem: Problem, top: int, bottom: int) -> Band:
 
 
 def _stays_near(border: Border, height: int, first: int, last: int) -> bool:
-    """Return whether a border's rule does the same to rows first .. last - 1 alone as to the whole picture."""
+    """Return whether a border's rule does the same to rows first .. last - 1 alone as to all rows."""
     top, bottom = max(first, 0), min(last, height)
     rows = bottom - top
 

@@ -58,7 +58,9 @@ class Growth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way to compute a filtering. Whoever has to know what a variant is like asks its traits, never its key.
+    """One way to compute a filtering.
+
+    Whoever has to know what a variant is like asks its traits, never its key.
 
     Parameters
     ----------
@@ -103,7 +105,8 @@ class Variant:
         What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a part of the largest
         magnitude among the picture's samples and its ghost value. 0: the bound holds whatever the picture.
     repeats : callable of Mask -> int, optional
-        How often a mask has the inner work done, where its weights decide that and not its size: what `auto` counts with.
+        How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
+        counts with.
     masks : MaskClass
         The masks it takes.
     rank : int
@@ -113,15 +116,18 @@ class Variant:
     least_side : int
         Rows and columns that a mask must have, each.
     most_rows, most_columns, most_cells : int
-        Of the largest mask that it takes. Shared memory or registers may set the limit lower, which `unsupported` says.
+        Of the largest mask that it takes. Shared memory or registers may set the limit lower, which
+        `unsupported` says.
     picture_types : tuple of str
         Types of samples that it takes.
     most_channels : int
         Channels that a picture may have.
     rounds_weights : bool
-        Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct sums are exact.
+        Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct
+        sums are exact.
     block_covers_input : bool
-        Whether a block covers its input tile, so that a mask needs a block larger than itself; the others' covers the output tile.
+        Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
+        covers the output tile.
     """
 
     task: ClassVar[str] = Problem.task
@@ -160,7 +166,7 @@ class Variant:
 
     @property
     def has_kernels(self) -> bool:
-        """Whether it runs CUDA kernels of ours, which can be simulated, counted and compiled without a device."""
+        """Whether it runs CUDA kernels of ours: they are simulated, counted and compiled without a device."""
         return self.device is DeviceKind.CUDA and not self.library
 
     def repeats_of(self, mask: Mask) -> int:

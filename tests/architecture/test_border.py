@@ -1,4 +1,4 @@
-"""What a new border costs: one entry with its index rule. A toy one, added at run time, is found and obeyed everywhere."""
+"""What a new border costs: one entry with its index rule. A toy one is found and obeyed everywhere."""
 
 import json
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def picture() -> np.ndarray:
 
 
 def wanted(case: Case, samples: np.ndarray) -> np.ndarray:
-    """Return what the rule means, without the oracle: each sum of products over the cells that NumPy picks."""
+    """Return what the rule means, without the oracle: sums of products over cells that NumPy picks."""
     mask, (up, left) = case.mask(), case.mask().anchor
     rows = [second(row, samples.shape[0]) for row in range(-up, samples.shape[0] + mask.rows - 1 - up)]
     columns = [second(c, samples.shape[1]) for c in range(-left, samples.shape[1] + mask.columns - 1 - left)]

@@ -1,4 +1,4 @@
-"""What the architecture promises, checked against the registry and the folders: nobody keeps a list by hand."""
+"""What the architecture promises, checked against the registry and the folders."""
 
 import ast
 import importlib
@@ -171,7 +171,8 @@ def test_that_nobody_looks_at_the_letters_of_a_key() -> None:
 
 
 def test_that_no_json_has_numbers_that_json_does_not_have() -> None:
-    # Documents for people go through engine.results.strict_json, where such a number is its name; all others refuse it.
+    # Documents for people go through engine.results.strict_json, where such a number is its name; all others
+    # refuse it.
     loose = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in SOURCES

@@ -1,4 +1,4 @@
-"""What a new variant costs: its module and one line in the registry. A toy one, added at run time, is found everywhere."""
+"""What a new variant costs: its module and one line in the registry. A toy one is found everywhere."""
 
 import json
 import sys

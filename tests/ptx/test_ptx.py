@@ -34,7 +34,7 @@ BLOCK = Block(32, 8)
 
 
 def pairs_of(variant: Variant) -> list[tuple[tuple[int, int], str, Border]]:
-    """Return what a variant's code is looked at for; of a sum of two products with one product more one pair is enough."""
+    """Return what a variant's code is looked at for; of sums of three products one pair is enough."""
     if variant.rank > 2:
         return PAIRS[-1:]
     pairs = [pair for pair in PAIRS if pair[1] in variant.picture_types and can_run(variant, pair[0])]

@@ -1,6 +1,7 @@
-"""What a general case becomes for a variant that takes only a part of all masks or blocks, by its declared traits.
+"""What a general case becomes for a variant, by the traits that it declares.
 
-What remains impossible (a tile that fits no shared memory) is left out by name of its refusal, never by trying.
+What remains impossible (a tile that fits no shared memory) is left out by name of its refusal, never by
+trying.
 """
 
 from dataclasses import replace
@@ -74,8 +75,8 @@ def suited(variant: Variant, case: Case) -> Case | None:
 def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
     """Return the cases as the variant can take them.
 
-    One in four for the code of a sum of two products with one product more, one in three where most of them become the same
-    sort: of one type and one channel.
+    One in four for the code of a sum of two products with one product more, one in three where most of them
+    become the same sort: of one type and one channel.
     """
     cases = cases[:: 4 if variant.rank > 2 else 3 if variant.most_channels == 1 else 1]
     return tuple(found for case in cases if (found := suited(variant, case)) is not None)

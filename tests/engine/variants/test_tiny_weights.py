@@ -31,7 +31,7 @@ SIMULATED = [known for known in VARIANTS if known.has_kernels and known.rank == 
 
 @cache
 def masks_of(scale: float, shapes: tuple[tuple[int, int], ...]) -> tuple[Mask, ...]:
-    """Return products of broken and of whole numbers, products that are exact in float32, and masks of equal weights."""
+    """Return products of broken and of whole numbers, products exact in float32, and equal weights."""
     random = np.random.default_rng(8)
     step = 2.0 ** np.round(np.log2(scale))
     found = []
