@@ -28,6 +28,7 @@ def say(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        standard_streams.silence(sys.stdout)
         reason = (error.strerror or str(error)).lower()
         raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 

@@ -39,7 +39,7 @@ def tell(line: str) -> None:
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
     except OSError:
-        _silence(sys.stderr)
+        silence(sys.stderr)
 
 
 def say(text: str) -> int:
@@ -65,7 +65,7 @@ def _sent(write: Callable[[], object], status: int) -> int:
         status = status or CANNOT_PRINT
     else:
         return status
-    _silence(sys.stdout)
+    silence(sys.stdout)
     return status
 
 
@@ -77,8 +77,8 @@ def _is_open(number: int) -> bool:
     return True
 
 
-def _silence(stream: TextIO) -> None:
-    """Let what a stream still holds go nowhere."""
+def silence(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere, so that its failure is reported once."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -181,6 +181,7 @@ def test_that_screenshot_refuses_in_one_line_what_it_cannot_open_or_write(tmp_pa
         ("screenshot no-folder/x.png >&- 2>&- <&-", 2),
         ("--help >&-", 2),
         ("masks >&-", 2),
+        ("devices >&-", 2),
         ("masks 2>&-", 0),
         ("filter none.png x.png --mask box-3 2>/dev/full", 2),
         ("--help | head -0; exit ${PIPESTATUS[0]}", 141),
@@ -200,4 +201,5 @@ def test_that_a_closed_stream_is_no_traceback_and_the_status_tells(tmp_path, com
     )
     assert answer.returncode == status, answer.stderr
     assert "Traceback" not in answer.stderr
+    assert answer.stderr.count("cannot be printed") <= 1
     assert not list(tmp_path.iterdir())
