@@ -64,19 +64,20 @@ def _anchors() -> list[Case]:
     ]  # fmt: skip
 
 
-def _samples() -> list[Case]:
+def _samples() -> tuple[Case, ...]:
     cases = [
         Case(f"{dtype} x {channels}", 7, 10, channels, dtype, weights="whole" if dtype == "uint8" else "even")
         for dtype in ("uint8", "uint16", "float32")
         for channels in (1, 2, 3, 4)
     ]
-    return cases + [
+    return (
+        *cases,
         Case("exact sixteenths", dtype="uint8", weights="sixteenths", offset=0.5, mask_shape=(5, 5)),
         Case("exact, whole offset", dtype="uint16", weights="whole", offset=-17.0),
         Case("offset on bright 16 bits", dtype="uint16", offset=-1234.56, mask_shape=(7, 7)),
         Case("offset alone", channels=3, offset=0.1, weights="holes", mask_shape=(1, 1)),
         Case("whole numbers in float32", pixels="whole", weights="whole", mask_shape=(5, 3)),
-    ]
+    )
 
 
 def _quantised() -> list[Case]:
