@@ -42,22 +42,7 @@ TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 
 
 def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode the first page of a TIFF or BigTIFF.
-
-    Parameters
-    ----------
-    file : binary file
-        At its start.
-    budget : Budget
-    allocate : callable of (Form), optional
-        As of `Canvas`.
-
-    Raises
-    ------
-    Refused
-        Too large, cut short, or a kind of data that is no picture. Errors of tifffile and imagecodecs pass
-        through.
-    """
+    """Decode the first page of a TIFF or BigTIFF."""
     from tifffile import TiffFile, TiffPage
 
     # tifffile logs what it repairs; without a handler that goes to stderr. What we need to know is checked here.

@@ -42,14 +42,7 @@ Interpreted = tuple[NDArray[Any], NDArray[Any] | None, list[str]]
 
 
 def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
-    """Interpret the samples of one page.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (H, W, S)
-        As tifffile decoded them.
-    page : TiffPage
-        Its tags say what they mean.
+    """Interpret samples of shape (H, W, S) as the tags of their page say.
 
     Returns
     -------
@@ -60,7 +53,7 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
 
     Raises
     ------
-    Refused
+    Refused, Unsupported
         A colour model or number type that has no sensible picture here.
     """
     photometric = int(page.photometric)
