@@ -10,6 +10,7 @@ import io
 import mmap
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -88,21 +89,37 @@ class WithSurplus(io.RawIOBase):
 
 def frame_of(file: BinaryIO) -> Frame:
     """Read the frame header of a JPEG file; where there is none, which Pillow refuses, an empty one."""
-    position, marker = 2, 0
-    while True:
-        file.seek(position)
-        head = file.read(4)
-        if len(head) < 4 or head[0] != 0xFF:
-            return _NO_FRAME
-        marker = head[1]
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for marker, position in _markers(data):
+            if marker in _FRAMES:
+                size = int.from_bytes(data[position + 2 : position + 4], "big")
+                return _frame(marker, data[position + 4 : position + 2 + size])
+            if marker == _START_OF_SCAN:
+                break
+    return _NO_FRAME
+
+
+def end_of_first_image(file: BinaryIO) -> int | None:
+    """Return the offset of the end marker of the first picture in a JPEG file; None where there is none."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return next((position for marker, position in _markers(data) if marker == _END_OF_IMAGE), None)
+
+
+def _markers(data: mmap.mmap) -> Iterator[tuple[int, int]]:
+    """Yield each marker with its offset, until one is missing."""
+    position = 2
+    while position + 2 <= len(data) and data[position] == 0xFF:
+        marker = data[position + 1]
         if marker == 0xFF:
             position += 1
             continue
-        if marker in (_START_OF_SCAN, _END_OF_IMAGE):
-            return _NO_FRAME
-        if marker in _FRAMES:
-            return _frame(marker, file.read(struct.unpack(">H", head[2:])[0] - 2))
-        position += 2 + (0 if marker in _ALONE else struct.unpack(">H", head[2:])[0])
+        yield marker, position
+        position += 2
+        if marker not in _ALONE:
+            position += int.from_bytes(data[position : position + 2], "big")
+        if marker == _START_OF_SCAN:
+            found = _MARKER.search(data, position)
+            position = len(data) if found is None else found.start()
 
 
 def _frame(marker: int, content: bytes) -> Frame:
@@ -123,32 +140,3 @@ def _frame(marker: int, content: bytes) -> Frame:
     # 64 coefficients of two bytes per block.
     coefficient_bytes = 128 * blocks if marker in _PROGRESSIVE else 0
     return Frame(blocks * _FEWEST_BITS.get(marker, 0) // 8, coefficient_bytes, unsupported)
-
-
-def end_of_first_image(file: BinaryIO) -> int | None:
-    """Return the offset of the end marker of the first picture in a JPEG file; None where there is none."""
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _end_marker(data)
-
-
-def _end_marker(data: mmap.mmap) -> int | None:
-    position = 2
-    while position + 4 <= len(data) + 2:
-        if data[position : position + 1] != b"\xff":
-            return None
-        marker = data[position + 1] if position + 1 < len(data) else 0
-        if marker == 0xFF:
-            position += 1
-            continue
-        if marker == _END_OF_IMAGE:
-            return position
-        if marker in _ALONE:
-            position += 2
-            continue
-        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
-        if marker == _START_OF_SCAN:
-            found = _MARKER.search(data, position)
-            if found is None:
-                return None
-            position = found.start()
-    return None
