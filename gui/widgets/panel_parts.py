@@ -97,7 +97,7 @@ def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
 
 
 def scrolled(content: QWidget) -> QScrollArea:
-    """Return the content in an area that scrolls up and down where the window is low, and is as wide as the content needs."""
+    """Return the content in an area as wide as it needs, which scrolls up and down where the window is low."""
     area = QScrollArea()
     area.setWidget(content)
     area.setWidgetResizable(True)
@@ -106,3 +106,20 @@ def scrolled(content: QWidget) -> QScrollArea:
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setMinimumWidth(content.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
     return area
+
+
+class Place(QWidget):
+    """Where a widget will stand that is made later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import."""
+
+    def __init__(self, hint: QSize | None = None, above: int = 0) -> None:
+        super().__init__()
+        self._hint = hint
+        self._column = column(margins=(0, above, 0, 0))
+        self.setLayout(self._column)
+
+    def fill(self, widget: QWidget) -> None:
+        """Put the widget here."""
+        self._column.addWidget(widget)
+
+    def sizeHint(self) -> QSize:
+        return self._hint or super().sizeHint()

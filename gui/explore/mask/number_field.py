@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from engine.errors import MaskError
 from gui.explore.mask.weight_text import read_number, typed_text
 from gui.style.metrics import GRID, number_font
-from gui.widgets.undo_keys import belongs_to_window
+from gui.widgets.whole_number_box import belongs_to_window
 
 
 class NumberField(QLineEdit):
