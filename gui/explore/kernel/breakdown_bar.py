@@ -11,7 +11,7 @@ from engine.device_info import SIMULATOR
 from engine.results.columns import layout_suffix
 from engine.results.measurement import RunResult, Timing
 from engine.results.quantities import digits_text, ms_text
-from gui.explore.results.selected_result import SelectedResult
+from gui.explore.results.results_model import SelectedResult
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.run_tooltip import run_tooltip

@@ -12,8 +12,7 @@ from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.kernel.work_line import WorkLine
-from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.selected_result import SelectedResult
+from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel

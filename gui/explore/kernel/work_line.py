@@ -3,7 +3,7 @@
 from engine.results.compare import Compared
 from engine.results.metrics import metric
 from engine.results.quantities import rate_text
-from gui.explore.results.selected_result import SelectedResult
+from gui.explore.results.results_model import SelectedResult
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.run_tooltip import run_tooltip
 

@@ -323,7 +323,7 @@ def test_that_copying_results_is_told(open_window, qtbot, by):
     if by == "menu":
         haloscope.actions["copy_results"].trigger()
     else:
-        haloscope.window.first_page.results_panel.copy()
+        haloscope.window.first_page.results_panel.table.copy()
     assert haloscope.window.message_bar.text == "1 row copied."
 
 

@@ -11,8 +11,7 @@ from engine.host.protocol import Availability, Ready
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE
-from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.selected_result import SelectedResult
+from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
