@@ -10,11 +10,11 @@ from engine.device_info import AUTO
 from engine.host.protocol import Availability, Filtered, VariantInfo
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text
+from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.refusal_text import reasons_in_list
-from gui.explore.results.comparison import problem_of, workspace_comparable
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace
+from gui.explore.workspace import Workspace, problem_of
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -148,7 +148,8 @@ class VariantsModel(QAbstractListModel):
 
     def _newest_times(self) -> dict[str, str]:
         """Return the newest kernel time of each variant on the present problem, or a word in its place."""
-        present = workspace_comparable(self._workspace)
+        job = self._workspace.job()
+        present = job and (Problem.task, problem_of(job).comparable, job.mask.weights_digest)
         layouts = ("", self._workspace.settings.layout)
         return {
             result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)

@@ -288,7 +288,7 @@ def test_that_run_says_why_it_cannot_be_chosen(open_window, qtbot):
     assert "Esc" in haloscope.actions["run"].toolTip()
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert "oracle" in haloscope.actions["run"].toolTip()
+    assert "reference" in haloscope.actions["run"].toolTip()
     assert "Esc" not in haloscope.actions["run"].toolTip()
 
 
