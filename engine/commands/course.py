@@ -10,8 +10,8 @@ from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.interrupt import report_interrupt
 from engine.commands.output import say, say_json, table, tell
+from engine.course.bench import machine_lines
 from engine.course.files import make_folder, write_paper
-from engine.course.machine_lines import machine_lines
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
