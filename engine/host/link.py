@@ -20,8 +20,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from engine.host.options import HostOptions
-from engine.host.process import serve
+from engine.host.process import HostOptions, serve
 
 Message = object
 

@@ -10,18 +10,8 @@ from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
 from engine.host import jobs, shared
 from engine.host.handlers import HANDLERS
-from engine.host.protocol import (
-    Cancel,
-    Done,
-    Failed,
-    Noticed,
-    Progress,
-    Release,
-    Stop,
-    ToHost,
-    Working,
-)
-from engine.host.queue_policy import QueuePolicy
+from engine.host.messages import Cancel, Done, Failed, Noticed, Progress, Release, Stop, ToHost, Working
+from engine.host.request import QueuePolicy
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has said so.
 EXIT_AFTER_FAULT = 70

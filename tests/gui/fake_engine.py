@@ -16,22 +16,23 @@ from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
 from engine.geometry.block import Block
 from engine.host import shared
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.host.messages import Progress, Ready, VariantInfo
 from engine.host.protocol import (
     Availability,
     CheckVariants,
+    CountCourse,
+    CountMatmul,
     Filtered,
     FilterJob,
+    MeasureCourse,
     OpenPicture,
     PictureHandle,
-    Progress,
-    Ready,
     Run,
+    RunMatmul,
+    SaveCourse,
     Saved,
     SaveResult,
     ScreenLevels,
-    VariantInfo,
 )
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray

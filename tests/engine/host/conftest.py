@@ -8,7 +8,8 @@ import pytest
 
 from engine.errors import HostLost
 from engine.host.client import EngineClient
-from engine.host.protocol import OpenPicture, PictureHandle, Ready
+from engine.host.messages import Ready
+from engine.host.protocol import OpenPicture, PictureHandle
 from engine.host.shared import left_by
 
 SHARED_MEMORY = Path("/dev/shm")

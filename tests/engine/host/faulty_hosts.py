@@ -11,9 +11,9 @@ from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import jobs, shared
 from engine.host.handlers import HANDLERS
-from engine.host.options import HostOptions
-from engine.host.process import serve
-from engine.host.protocol import Preview, Progress, Ready, Report, Run
+from engine.host.messages import Progress, Ready, Report
+from engine.host.process import HostOptions, serve
+from engine.host.protocol import Preview, Run
 
 
 def exit_at_once(connection: Connection, options: HostOptions) -> None:

@@ -18,16 +18,8 @@ from engine.host import client as client_module
 from engine.host import jobs
 from engine.host.handlers import HANDLERS
 from engine.host.link import HostLink
-from engine.host.protocol import (
-    OpenPicture,
-    PictureHandle,
-    Progress,
-    Report,
-    Saved,
-    SaveResult,
-    ScreenLevels,
-    ToHost,
-)
+from engine.host.messages import Progress, Report, ToHost
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.server import Worker
 from engine.host.shared_array import SharedArray
 from engine.image.open import open_image

@@ -11,7 +11,8 @@ import pytest
 from engine.errors import Cancelled, DeviceFault, HostLost
 from engine.host import client as client_module
 from engine.host import faults
-from engine.host.protocol import Filtered, FilterJob, PictureHandle, Preview, Progress, Run
+from engine.host.messages import Progress
+from engine.host.protocol import Filtered, FilterJob, PictureHandle, Preview, Run
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S, Watched

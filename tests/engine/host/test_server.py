@@ -10,21 +10,8 @@ import pytest
 from engine.errors import Cancelled
 from engine.host import jobs
 from engine.host.handlers import HANDLERS
-from engine.host.protocol import (
-    Cancel,
-    CheckVariants,
-    Done,
-    Failed,
-    FilterJob,
-    OpenPicture,
-    PictureHandle,
-    Progress,
-    Report,
-    ScreenLevels,
-    Stop,
-    ToHost,
-    Working,
-)
+from engine.host.messages import Cancel, Done, Failed, Progress, Report, Stop, ToHost, Working
+from engine.host.protocol import CheckVariants, FilterJob, OpenPicture, PictureHandle, ScreenLevels
 from engine.host.server import Worker
 from engine.host.shared_array import SharedArray
 from engine.mask.mask import Mask
