@@ -13,10 +13,7 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 
-PICTURES = [
-    "Pictures (*.png *.jpg *.jpeg *.tif *.tiff *.bmp *.webp *.gif)",
-    "All files (*)",
-]
+PICTURES = ["Pictures (*.png *.jpg *.jpeg *.tif *.tiff *.bmp *.webp *.gif)", "All files (*)"]
 FLOAT_TIFF = "TIFF, 32-bit float, nothing clipped (*.tif)"
 RESULTS_AS = ["PNG (*.png)", "TIFF (*.tif)", FLOAT_TIFF, "JPEG (*.jpg)", "WebP (*.webp)"]
 MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
