@@ -44,7 +44,11 @@ class SharedSegment:
     ) -> ScreenLevels:
         """Fill the levels for the screen, and hand the segment over."""
         render(
-            shared.attach(pixels), [shared.attach(level) for level in levels], white, range_mode, attached(alpha)
+            shared.attach(pixels),
+            [shared.attach(level) for level in levels],
+            white,
+            range_mode,
+            attached(alpha),
         )
         self._handed_over = True
         return ScreenLevels(levels, opaque=alpha is None)

@@ -58,7 +58,7 @@ class Watched:
 
 def shared_memory_of(client: EngineClient) -> list[str]:
     """Return the names of the blocks that a client's hosts made and that still exist."""
-    return left_by(client.blocks, 0) if SHARED_MEMORY.is_dir() else []
+    return left_by(client.segment_prefix, 0) if SHARED_MEMORY.is_dir() else []
 
 
 @pytest.fixture
