@@ -1,4 +1,4 @@
-"""Every registered variant on a real device: the full list of cases, real sizes, what the compiler made of it."""
+"""Every registered variant on a real device: the full list of cases, real sizes, the compiled kernels."""
 
 import math
 from importlib.util import find_spec
@@ -41,8 +41,7 @@ MASK = Mask(
 
 
 def binomial_for(variant: Variant) -> Mask:
-    """Return the binomial mask; for 1-D variants its first row, for running sums one of equal weights, for sums of products
-    one of their rank."""
+    """Return the binomial mask, or one like it of the class that the variant takes."""
     if variant.rounds_weights:
         return mask_for(variant, 5, 5)
     if variant.masks is MaskClass.EQUAL_WEIGHTS:
