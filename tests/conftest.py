@@ -41,6 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run files that are named in this process: starting workers takes longer than most files of tests."""
+    return 0 if all(".py" in name for name in config.args) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Turn a skip of a GPU test into an error where a GPU is promised: a skip is not a pass."""

@@ -26,6 +26,9 @@ from engine.host.queue_policy import QueuePolicy
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has said so.
 EXIT_AFTER_FAULT = 70
 
+# After so long without a request, spare segments that only serve the next preview are given back.
+_IDLE_SECONDS = 2.0
+
 
 class Worker:
     """Answers what comes through the pipe.
@@ -114,8 +117,13 @@ class Worker:
 
     def _next(self) -> ToHost | None:
         with self._changed:
+            idle_seconds: float | None = _IDLE_SECONDS
             while not self._waiting and not self._stopping:
-                self._changed.wait()
+                if self._changed.wait(idle_seconds):
+                    idle_seconds = _IDLE_SECONDS
+                else:
+                    shared.trim_spares()
+                    idle_seconds = None
             if self._stopping:
                 return None
             self._current = self._waiting.popleft()

@@ -1,15 +1,7 @@
 """Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QMenu,
-    QPushButton,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits

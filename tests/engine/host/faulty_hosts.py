@@ -106,7 +106,7 @@ def die_at_an_empty_block(connection: Connection, options: HostOptions) -> None:
 
     os.ftruncate = give_size_or_die  # type: ignore[assignment]
     # Each result gets a block of its own.
-    shared._SPARE_BLOCKS = 0
+    shared._SPARE_SEGMENTS = 0
     serve(connection, options)
 
 

@@ -1,5 +1,6 @@
 """One case of filtering, and the one check of a variant on it: in the test's own process, in the simulator, on a real device."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,6 +125,30 @@ def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> 
     if kind == "holes":
         weights[random.random(shape) < 0.6] = 0.0
     return weights
+
+
+def by_group(cases: Iterable[Case]) -> dict[str, tuple[Case, ...]]:
+    """Return the cases by the first word of their names: "shape", "mask", "border" and so on."""
+    groups: dict[str, tuple[Case, ...]] = {}
+    for case in cases:
+        group = case.name.partition(" ")[0].rstrip(",")
+        groups[group] = (*groups.get(group, ()), case)
+    return groups
+
+
+def fault_of(variant: Variant, case: Case, device: str) -> str:
+    """Return what is wrong with a variant's result on a case, in words; empty where it agrees with the oracle."""
+    try:
+        check(variant, case, device)
+    except Exception as error:  # noqa: BLE001 - each case of a group is tried and reported
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str, str]:
+    """Return the faults of all cases by name, those without one left out."""
+    faults = {case.name: fault_of(variant, case, device) for case in cases}
+    return {name: fault for name, fault in faults.items() if fault}
 
 
 def check(variant: Variant, case: Case, device: str) -> None:

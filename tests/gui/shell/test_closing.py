@@ -10,7 +10,7 @@ from engine.errors import FileWriteError
 from engine.host.course_requests import CountCourse
 from engine.host.protocol import SaveResult
 from gui.shell.app import Haloscope
-from gui.shell.saving_dialog import SavingDialog
+from gui.shell.closing import SavingDialog
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
 

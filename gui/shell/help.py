@@ -1,13 +1,17 @@
-"""The words of the Help menu."""
+"""The Help menu: how to use the program, keyboard shortcuts, about."""
 
 import tomllib
+from contextlib import suppress
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QVBoxLayout, QWidget
 
 from gui.shell.crash_log import log_path
+from gui.style.metrics import GRID
 
 _PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
@@ -37,6 +41,28 @@ memory. <b>Halo</b>: the cells around an output tile that its outputs also need.
 picture. <b>Kernel time</b>: the filtering alone. <b>End to end</b>: from the picture in the computer's memory to the
 result there, with both copies.</p>
 """
+
+
+def show_text(parent: QWidget | None, title: str, html: str, width: int = 640, height: int = 560) -> QDialog:
+    """Show words that can be scrolled, selected and copied."""
+    dialog = QDialog(parent)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.setWindowTitle(title)
+    dialog.resize(width, height)
+    words = QTextBrowser()
+    words.setOpenExternalLinks(True)
+    words.setAccessibleName(title)
+    words.document().setDocumentMargin(2 * GRID)
+    words.setHtml(html)
+    buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+    buttons.rejected.connect(dialog.reject)
+    column = QVBoxLayout(dialog)
+    column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+    column.setSpacing(GRID)
+    column.addWidget(words)
+    column.addWidget(buttons)
+    dialog.open()
+    return dialog
 
 
 def shortcuts_html(actions: list[QAction]) -> str:
@@ -70,11 +96,8 @@ def _version() -> str:
 
 
 def _packages() -> list[str]:
-    names = ("PySide6-Essentials", "numpy", "numba", "numba-cuda", "pyqtgraph", "pillow", "tifffile")
     found = []
-    for name in names:
-        try:
+    for name in ("PySide6-Essentials", "numpy", "numba", "numba-cuda", "pyqtgraph", "pillow", "tifffile"):
+        with suppress(PackageNotFoundError):
             found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
     return found
