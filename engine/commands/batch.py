@@ -28,12 +28,12 @@ from engine.commands.output import printable, say, say_json, tell, tell_notes
 from engine.commands.result_checks import check_format
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.files.output_checks import check_place
+from engine.image import formats
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
 from engine.run.filtering import refuse_unsuitable
 
 FORMAT, VERSION = "haloscope-batch", 1
-FORMATS = ("keep", "png", "jpg", "tif", "webp")
 
 _EXAMPLES = (
     "photos --out soft --mask gaussian:9:1.5 --border mirror",
@@ -134,12 +134,14 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("inputs", nargs="+", metavar="IN", help="pictures, folders of pictures, or patterns in quotes")
     add("--out", required=True, metavar="FOLDER", help="folder for the results; it is made if need be")
+    choices = ("keep", *(suffix.lstrip(".") for suffix in formats.offered_suffixes()))
+    not_written = formats.titles((known for known in formats.FORMATS if known.encode is None), "and")
     add(
         "--format",
-        type=one_of("--format", FORMATS),
+        type=one_of("--format", choices),
         default="keep",
         metavar="keep",
-        help=f"of the results: {', '.join(FORMATS)} (each picture's own; BMP and GIF are not written)",
+        help=f"of the results: {', '.join(choices)} (each picture's own; {not_written} are not written)",
     )
     add(
         "--recursive",
@@ -161,7 +163,7 @@ def _make_place(folder: str) -> None:
             f"The folder {folder!r} for the results cannot be made", reason, "Choose another folder."
         ) from error
     try:
-        check_place(os.path.join(folder, "result.png"))
+        check_place(os.path.join(folder, "result"))
     except FileWriteError as error:
         raise FileWriteError(
             f"No result can be written into the folder {folder!r}", error.why, "Choose another folder."

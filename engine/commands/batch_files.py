@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import BadValue, EngineError
-from engine.image.open import OPENED_EXTENSIONS
-from engine.image.save import SAVED_EXTENSIONS
+from engine.image.formats import format_to_save, in_words, offered_suffixes, opened_suffixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +93,7 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
         if not recursive:
             folders.clear()
         for name in sorted(files):
-            if not name.startswith(".") and Path(name).suffix.lower() in OPENED_EXTENSIONS:
+            if not name.startswith(".") and Path(name).suffix.lower() in opened_suffixes():
                 path = os.path.join(place, name)
                 yield path, os.path.relpath(path, folder)
 
@@ -113,10 +112,11 @@ def _why_not(source: str, target: str, other: str | None, overwrite: bool) -> En
         )
     if not os.path.exists(source):
         return None  # whoever opens it says so
-    extension = os.path.splitext(target)[1].lower()
-    if extension not in SAVED_EXTENSIONS:
+    if format_to_save(target) is None:
+        extension = os.path.splitext(target)[1].lower()
         kind = f"{extension} files are not written" if extension else "its name has no extension"
-        return BadValue(f"{target} cannot be written", kind, "Say what to write, such as --format png.")
+        names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
+        return BadValue(f"{target} cannot be written", kind, f"Choose what to write: --format {names}.")
     if other is not None:
         return BadValue(
             f"{target} cannot be written",

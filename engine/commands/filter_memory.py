@@ -2,17 +2,14 @@
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 
 from engine.image.form import Form
+from engine.image.formats import format_to_save
 from engine.image.save import DEPTH_DTYPES
 
 WORK = "filtering and saving"
 
 _FLOAT_BYTES = 4
-# What the encoders of Pillow hold, a pixel: its image of 4 bytes and, of libwebp, what it compares (measured:
-# 15).
-_JPEG_BYTES, _WEBP_BYTES = 4, 16
 
 
 def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int]:
@@ -29,6 +26,8 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
     output : str
         The file to write; its extension says how it is encoded.
     """
+    known = format_to_save(output)
+    encoder_bytes = 0 if known is None else known.encoder_bytes
 
     def count(form: Form) -> int:
         depth = form.dtype.itemsize if options.depth == "keep" else DEPTH_DTYPES[options.depth]().itemsize
@@ -39,14 +38,9 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
         # With results of the picture's type, these and the floats that they become are there together.
         same = form.decoded_bytes if options.result_type == "same" else 0
         stacked = finished if form.has_alpha else 0
-        encoder = _encoder_bytes(output) * form.pixel_count
+        encoder = encoder_bytes * form.pixel_count
         return form.decoded_bytes + max(
             result + working, result + finished + same, 2 * finished + stacked + encoder
         )
 
     return count
-
-
-def _encoder_bytes(output: str) -> int:
-    extension = Path(output).suffix.lower()
-    return {".jpg": _JPEG_BYTES, ".jpeg": _JPEG_BYTES, ".webp": _WEBP_BYTES}.get(extension, 0)

@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from engine.api.filtering import Request
 from engine.commands.arguments import Parser, cell, number, one_of, size_in_bytes, whole
 from engine.commands.finishing import DEPTHS, channels_to_filter
@@ -14,8 +16,9 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES
+from engine.image.formats import format_to_save, formats_for, quality_words, titles
 from engine.image.picture import Picture
-from engine.image.save import DEFAULT_QUALITY, takes_quality
+from engine.image.save import DEFAULT_QUALITY
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -97,7 +100,7 @@ def add_filter_options(parser: Parser) -> None:
         type=one_of("--depth", DEPTHS),
         default="keep",
         metavar="keep",
-        help="of the saved picture: keep, 8, 16 or float32 (TIFF only; values are neither rounded nor clipped)",
+        help=f"of the saved picture: keep, 8, 16 or float32 ({titles(formats_for(np.float32))} only; values are neither rounded nor clipped)",
     )
     add(
         "--alpha",
@@ -111,7 +114,7 @@ def add_filter_options(parser: Parser) -> None:
         type=whole("--quality", 1, 100),
         default=DEFAULT_QUALITY,
         metavar=str(DEFAULT_QUALITY),
-        help=f"of JPEG and WebP, 1 to 100 (default {DEFAULT_QUALITY}); PNG and TIFF are exact",
+        help=f"1 to 100 (default {DEFAULT_QUALITY}), for {quality_words()}",
     )
     add(
         "--max-bytes",
@@ -185,9 +188,10 @@ def unused_options(options: argparse.Namespace, picture: Picture, request: Reque
 
 def unused_quality(options: argparse.Namespace, files: Iterable[str]) -> list[str]:
     """Return a sentence where `--quality` changes nothing in any of the files that are written."""
-    if options.quality == DEFAULT_QUALITY or any(takes_quality(path) for path in files):
+    formats = map(format_to_save, files)
+    if options.quality == DEFAULT_QUALITY or any(known and known.has_quality for known in formats):
         return []
-    return ["--quality was not used: it is for JPEG and WebP; PNG and TIFF are exact."]
+    return [f"--quality was not used: it is for {quality_words()}."]
 
 
 def operation_of(options: argparse.Namespace) -> str:

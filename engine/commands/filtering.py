@@ -24,6 +24,7 @@ from engine.commands.output import printable, say, say_json, tell_notes
 from engine.commands.result_checks import check_format
 from engine.files.output_checks import check_other_file, check_place
 from engine.geometry.layout import Layout
+from engine.image.formats import in_words, offered_suffixes, titles
 from engine.image.open import open_image
 from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import save_image
@@ -94,11 +95,11 @@ def _parser() -> Parser:
         _EXAMPLES,
     )
     add = parser.add_argument
-    add("input", metavar="IN", help="picture: PNG, JPEG, TIFF, BMP, WebP or GIF (first frame)")
+    add("input", metavar="IN", help=f"picture: {titles()} (first frame)")
     add(
         "output",
         metavar="OUT",
-        help="file to write: .png, .jpg, .tif or .webp; it appears whole or not at all",
+        help=f"file to write: {in_words(offered_suffixes())}; it appears whole or not at all",
     )
     add(
         "--overwrite",

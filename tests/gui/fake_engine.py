@@ -1,7 +1,8 @@
-"""A stand-in for `engine.host.client.EngineClient`: same interface, no process, plain NumPy, answers when told to.
+"""A stand-in for `engine.host.client.EngineClient`: no process, plain NumPy, answers on demand.
 
 `automatic` answers each request at once; without it a test answers by hand, in any order: `fake.answer()`,
-`fake.fail(error)`, `fake.lose()`. Callbacks run in the thread that answers, as the real ones run in the client's.
+`fake.fail(error)`, `fake.lose()`. Callbacks run in the thread that answers, as the real ones run in the
+client's.
 """
 
 from collections.abc import Callable
