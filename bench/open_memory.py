@@ -153,7 +153,7 @@ def _in_filter(path: str) -> tuple[int, int]:
 
 def _in_window(path: str) -> tuple[int, int]:
     from engine.host import shared
-    from engine.host.jobs import open_picture
+    from engine.host.picture_jobs import open_picture
     from engine.host.protocol import OpenPicture
 
     handle = open_picture(OpenPicture(path), lambda step: None)

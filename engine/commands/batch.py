@@ -24,12 +24,12 @@ from engine.commands.filter_steps import check_format, depth_of_result, request_
 from engine.commands.output import log, log_notes, print_answer, print_json, printable
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.files.output_checks import check_place
+from engine.image import formats
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
 from engine.run.filtering import refuse_unsuitable
 
 FORMAT, VERSION = "haloscope-batch", 1
-FORMATS = ("keep", "png", "jpg", "tif", "webp")
 
 _EXAMPLES = (
     "photos --out soft --mask gaussian:9:1.5 --border mirror",
@@ -127,16 +127,18 @@ def _parser() -> Parser:
     parser.add_argument(
         "inputs", nargs="+", metavar="IN", help="pictures, folders of pictures, or patterns in quotes"
     )
+    choices = ("keep", *(suffix.lstrip(".") for suffix in formats.offered_suffixes()))
+    not_written = formats.titles((known for known in formats.FORMATS if known.encode is None), "and")
     parser.add_options(
         f"""
         --out FOLDER     folder for the results; it is made if it does not exist
-        --format FORMAT  of the results: {", ".join(FORMATS)} (keep: each picture's own; BMP and GIF are not
-                         written)
+        --format FORMAT  of the results: {", ".join(choices)} (keep: each picture's own; {not_written}
+                         are not written)
         --recursive      also search the folders within folders, and make them in --out
         --overwrite      replace files of the same names
         """,
         out={"required": True},
-        format={"type": one_of("--format", FORMATS), "default": "keep"},
+        format={"type": one_of("--format", choices), "default": "keep"},
     )
     add_filter_options(parser)
     return parser
@@ -146,7 +148,7 @@ def _prepare_folder(folder: str) -> None:
     """Make the folder for the results, and check that files can be written there."""
     make_folder(folder)
     try:
-        check_place(os.path.join(folder, "result.png"))
+        check_place(os.path.join(folder, "result"))
     except FileWriteError as error:
         raise FileWriteError(
             f"No result can be written into the folder {folder!r}", error.why, "Choose another folder."

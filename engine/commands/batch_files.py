@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import BadValue, EngineError
-from engine.image.open import OPENED_EXTENSIONS
-from engine.image.save import SAVED_EXTENSIONS
+from engine.image.formats import format_to_save, in_words, offered_suffixes, opened_suffixes
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, st
             and os.path.realpath(os.path.join(parent, name)) != own_results
         )
         for name in sorted(files):
-            if not name.startswith(".") and Path(name).suffix.lower() in OPENED_EXTENSIONS:
+            if not name.startswith(".") and Path(name).suffix.lower() in opened_suffixes():
                 path = os.path.join(parent, name)
                 yield path, os.path.relpath(path, folder)
 
@@ -101,10 +100,11 @@ def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> En
         return BadValue(source, "it is a pattern, and no file matches it", remedy)
     if not os.path.exists(source):
         return None  # `open_image` reports it
-    extension = os.path.splitext(target)[1].lower()
-    if extension not in SAVED_EXTENSIONS:
+    if format_to_save(target) is None:
+        extension = os.path.splitext(target)[1].lower()
+        names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
         why = f"{extension} files are not written" if extension else "its name has no extension"
-        return BadValue(f"{target} cannot be written", why, "Say what to write, such as --format png.")
+        return BadValue(f"{target} cannot be written", why, f"Choose what to write: --format {names}.")
     if other is not None:
         return BadValue(
             f"{target} cannot be written",

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Iterable
 
+import numpy as np
+
 from engine.api.filtering import Request
 from engine.commands.arguments import Parser, cell, number, one_of, size_in_bytes, whole
 from engine.errors import BadValue, UnknownName
@@ -11,8 +13,9 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.convert import RANGE_MODES
+from engine.image.formats import format_to_save, formats_for, quality_words, titles
 from engine.image.picture import Picture
-from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES, takes_quality
+from engine.image.save import DEFAULT_QUALITY, DEPTH_DTYPES
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.tasks.filtering.problem import RESULT_TYPES
@@ -57,11 +60,11 @@ def add_filter_options(parser: Parser) -> None:
         --divisor D         divide the weights by this number
         --offset O          add this to each result, in the picture's units
         --range MODE        {modes} (default clip)
-        --depth DEPTH       of the saved picture: keep (default), 8, 16 or float32 (TIFF only; values are
-                            neither rounded nor clipped)
+        --depth DEPTH       of the saved picture: keep (default), 8, 16 or float32
+                            ({titles(formats_for(np.float32))} only; values are neither rounded nor clipped)
         --alpha MODE        keep: unchanged (default); filter: filtered as a channel of its own (not
                             premultiplied), then clipped
-        --quality N         of JPEG and WebP, 1 to 100 (default {DEFAULT_QUALITY}); PNG and TIFF are exact
+        --quality N         1 to 100 (default {DEFAULT_QUALITY}), for {quality_words()}
         --max-bytes SIZE    most memory for a picture and its result, such as 8GiB
                             (default {bytes_text(DEFAULT_MAX_BYTES)})
         --no-verify         do not compare the result with the oracle
@@ -123,9 +126,10 @@ def unused_options(options: argparse.Namespace, picture: Picture, request: Reque
 
 def unused_quality(options: argparse.Namespace, files: Iterable[str]) -> list[str]:
     """Return a sentence where `--quality` changes nothing in any of the files that are written."""
-    if options.quality == DEFAULT_QUALITY or any(takes_quality(path) for path in files):
+    formats = map(format_to_save, files)
+    if options.quality == DEFAULT_QUALITY or any(known and known.has_quality for known in formats):
         return []
-    return ["--quality was not used: it is for JPEG and WebP; PNG and TIFF are exact."]
+    return [f"--quality was not used: it is for {quality_words()}."]
 
 
 def operation_of(options: argparse.Namespace) -> str:

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from engine.api.filtering import Request
 from engine.errors import BadValue
 from engine.image.form import Form
+from engine.image.formats import format_to_save
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
@@ -20,8 +20,6 @@ from engine.mask.mask import Mask
 WORK = "filtering and saving"
 
 _FLOAT_BYTES = 4
-# Bytes per pixel that Pillow's encoders hold: its image of 4 bytes, and what libwebp compares (measured: 15).
-_ENCODER_BYTES = {".jpg": 4, ".jpeg": 4, ".webp": 16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +44,8 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
     output : str
         The file to write; its extension says how it is encoded.
     """
+    known = format_to_save(output)
+    encoder_bytes = 0 if known is None else known.encoder_bytes
 
     def count(form: Form) -> int:
         depth = form.dtype.itemsize if options.depth == "keep" else DEPTH_DTYPES[options.depth]().itemsize
@@ -56,7 +56,7 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
         # Results of the picture's type are in memory together with the floats that they become.
         same = form.decoded_bytes if options.result_type == "same" else 0
         stacked = finished if form.has_alpha else 0
-        encoder = _ENCODER_BYTES.get(Path(output).suffix.lower(), 0) * form.pixel_count
+        encoder = encoder_bytes * form.pixel_count
         return form.decoded_bytes + max(
             result + working, result + finished + same, 2 * finished + stacked + encoder
         )

@@ -21,6 +21,7 @@ from engine.commands.filter_steps import finished_result, open_for, request_for
 from engine.commands.output import log_notes, print_answer, print_json, printable, report_interrupt
 from engine.files.output_checks import check_other_file, check_place
 from engine.geometry.layout import Layout
+from engine.image.formats import in_words, offered_suffixes, titles
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
@@ -80,13 +81,11 @@ def _parser() -> Parser:
         "many files.",
         _EXAMPLES,
     )
-    parser.add_argument(
-        "input", metavar="IN", help="picture: PNG, JPEG, TIFF, BMP, WebP or GIF (first frame)"
-    )
+    parser.add_argument("input", metavar="IN", help=f"picture: {titles()} (first frame)")
     parser.add_argument(
         "output",
         metavar="OUT",
-        help="file to write: .png, .jpg, .tif or .webp; it appears whole or not at all",
+        help=f"file to write: {in_words(offered_suffixes())}; it appears whole or not at all",
     )
     parser.add_options("""
         --overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)

@@ -134,7 +134,7 @@ def test_that_a_format_serves_all_and_one_that_cannot_be_kept_says_so(command, p
     out = tmp_path / "out"
     answer = command("batch", photos / "old.bmp", "--out", out, *MASK)
     assert answer.status == 2
-    assert ".bmp files are not written. Say what to write, such as --format png." in answer.out
+    assert ".bmp files are not written. Choose what to write: --format png, jpg, tif or webp." in answer.out
     answer = command(
         "batch", photos / "old.bmp", photos / "float.tif", "--out", out, "--format", "png", *MASK
     )

@@ -3,8 +3,7 @@
 import pytest
 
 from engine.commands import measuring
-from engine.commands.output import report_interrupt
-from engine.commands.output import log
+from engine.commands.output import log, report_interrupt
 
 
 def pressed(*arguments, **named):
