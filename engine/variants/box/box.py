@@ -2,7 +2,7 @@
 
 Idea
     Neighbouring windows have most of their cells in common. These are added up once; what lies before them is added from the
-    back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6 additions a result along the
+    back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6 additions per result along the
     rows, and as many down the columns, whatever the mask.
 Who loads what
     A block copies its input tile into shared memory with 16-byte copies that no thread waits for. A few threads take a row,
@@ -60,7 +60,7 @@ INSTEAD = "register-blocked or tiled"
 def box_shape(problem: Problem) -> BoxShape:
     """Return the shape of a block's work: a tile where there is room for one, else a ring.
 
-    More neighbouring results a thread share more of what it reads of a row. More rows share the sums of those above and
+    More neighbouring results per thread share more of what it reads of a row. More rows share the sums of those above and
     below, but take the registers of other warps. Widths, results and rows are those that were fastest on an H200.
     """
     rows, columns = problem.mask_shape
