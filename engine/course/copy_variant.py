@@ -31,7 +31,7 @@ def _work(problem: Problem, block: Block) -> Work:
 def _unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     if mask.shape != (1, 1) or mask.weights[0, 0] != 1 or mask.offset:
         return Refusal("A copy has the mask of one cell of weight 1.")
-    return refuse_launch(problem, block, limits)
+    return refuse_launch(problem, mask, block, limits)
 
 
 @lru_cache

@@ -7,7 +7,6 @@ from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QPushButton,
     QSizePolicy,
@@ -27,8 +26,8 @@ from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
 from gui.course.notes import Notes
 from gui.engine_link.engine_state import EngineState
-from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import centred_text, text_button
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
@@ -38,6 +37,9 @@ _MEASURE_FIRST = "Press Measure to fill these cells; any that cannot be measured
 _MEASURING = (
     "Run every kernel of this paper's tables on this machine, verify each result, and put the figures "
     "beside the printed ones. It may take some minutes; previews wait meanwhile."
+)
+_SAVES = (
+    "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
 _TABLE, _WORDS = 0, 1
 
@@ -58,15 +60,17 @@ class TablesPanel(QWidget):
         self._course = course
         self._state = state
         self.choice = QComboBox()
-        self.copy_button = QToolButton()
-        self.save_button = QToolButton()
+        self.copy_button = text_button(
+            "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
+        )
+        self.save_button = text_button("save", "Save…", "Save tables", _SAVES)
         self.measure = QPushButton()
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
         self.notes = Notes()
         self._beside = QSplitter(Qt.Orientation.Horizontal)
-        self._words = QLabel()
+        self._words = centred_text()
         self._stack = QStackedWidget()
         self._build()
         self.choice.currentIndexChanged.connect(self._show_table)
@@ -167,14 +171,11 @@ class TablesPanel(QWidget):
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setMinimumContentsLength(16)
-        _prepare(self.copy_button, "Copy", "copy", "Copy this table with its notes, to paste it elsewhere.")
         menu = QMenu(self.copy_button)
         menu.addAction("As &Markdown", lambda: self._copy(markdown_of_table))
         menu.addAction("For a &spreadsheet (tabs)", lambda: self._copy(tabs_of))
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        files = "Markdown and CSV, and its figures as SVG, in a folder of their own."
-        _prepare(self.save_button, "Save…", "save", f"Save all tables of this paper as {files}")
         bar = QHBoxLayout()
         bar.setContentsMargins(GRID, HALF_GRID, GRID, 0)
         bar.setSpacing(HALF_GRID)
@@ -187,9 +188,6 @@ class TablesPanel(QWidget):
         self._beside.addWidget(self.table)
         self._beside.addWidget(self.figure_place)
         self._beside.setChildrenCollapsible(False)
-        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._words.setWordWrap(True)
-        self._words.setForegroundRole(self._words.foregroundRole().PlaceholderText)
         self._stack.addWidget(self._beside)
         self._stack.addWidget(self._words)
         column = QVBoxLayout(self)
@@ -207,13 +205,3 @@ def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)
     remedy = (_MEASURE_FIRST,) if can_fill else ()
     return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))
-
-
-def _prepare(button: QToolButton, text: str, icon_name: str, tooltip: str) -> None:
-    button.setText(text)
-    button.setIcon(icon(icon_name))
-    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    button.setAutoRaise(True)
-    button.setToolTip(tooltip)
-    button.setAccessibleName(f"{text.rstrip('…')} tables")
-    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from engine.errors import BadValue, Cancelled, UnknownName
-from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.host.protocol import Progress
+from engine.host.messages import Progress
+from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.measurement import ProductResult
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
