@@ -30,7 +30,7 @@ from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, Ve
 from engine.files.output_checks import check_place
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
-from engine.run.filtering import refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 
 FORMAT, VERSION = "haloscope-batch", 1
 FORMATS = ("keep", "png", "jpg", "tif", "webp")

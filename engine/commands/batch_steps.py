@@ -20,8 +20,9 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.task import refuse_strange_samples
 from engine.verify.verification import Verification
 
 # Multiply-adds that the oracle may spend on a picture: 40 ms on one core. Every pixel of a photograph would take it longer

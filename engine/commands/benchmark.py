@@ -21,9 +21,10 @@ from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.results.columns import mask_text
 from engine.results.measurement import RunResult
 from engine.run.device_choice import device_for
-from engine.run.filter_sweep import GridMask, Sweep
+from engine.run.sweep import FilterSweep, GridMask
 from engine.run.sweep import sweep as measured
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
+from engine.tasks.filtering.request import FilterOptions
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 
@@ -49,7 +50,9 @@ def run(arguments: list[str]) -> int:
         "bench",
         options,
         sweep.cells,
-        lambda on_result: measured(sweep.jobs(), sweep.device, sweep.budget_s, executor_for, on_result),
+        lambda on_result: measured(
+            sweep.jobs(), sweep.options.device, sweep.budget_s, executor_for, on_result
+        ),
         lambda result: _name(result, with_layout=len(sweep.layouts) > 1),
         lambda: _look_for_devices(sweep),
         baseline=options.baseline.key,
@@ -58,9 +61,9 @@ def run(arguments: list[str]) -> int:
     )
 
 
-def _look_for_devices(sweep: Sweep) -> None:
+def _look_for_devices(sweep: FilterSweep) -> None:
     for candidate in sweep.variants:
-        device_for(candidate, sweep.device)
+        device_for(candidate, sweep.options.device)
 
 
 def _name(result: RunResult, *, with_layout: bool) -> str:
@@ -153,7 +156,7 @@ def _named(key: str) -> Variant:
     return variant(key_of_filter(key), takes_auto=False)
 
 
-def _sweep(options: argparse.Namespace) -> Sweep:
+def _sweep(options: argparse.Namespace) -> FilterSweep:
     # A device that was asked for by name has to be there; with auto, what cannot run is a result with its reason.
     if options.device != AUTO:
         device_named(options.device)
@@ -168,17 +171,15 @@ def _sweep(options: argparse.Namespace) -> Sweep:
                 f"the picture takes {bytes_text(needed_bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
                 "Choose a smaller size.",
             )
-    return Sweep(
+    return FilterSweep(
+        options=FilterOptions(border=options.border, device=options.device, result_type=options.result_type),
         variants=options.variants or VARIANTS,
         sizes=options.sizes,
         masks=options.masks,
         blocks=options.blocks,
-        border=options.border,
-        device=options.device,
         channels=options.channels,
         dtype=options.dtype,
         seed=options.seed,
         budget_s=options.budget,
         layouts=options.layouts,
-        result_type=options.result_type,
     )

@@ -29,7 +29,7 @@ from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
-from engine.run.plan import SamplingPlan
+from engine.run.sampling import SamplingPlan
 
 FORMAT, VERSION = "haloscope-filter", 1
 

@@ -68,7 +68,7 @@ def run_variants(arguments: list[str]) -> int:
             | none_of_these
             | {
                 "uses_tile": known.uses_block,
-                "default_tile": known.default_tile if known.uses_block else None,
+                "default_tile": known.default_block.x if known.uses_block else None,
             }
             for known in MATMUL_VARIANTS
         ]

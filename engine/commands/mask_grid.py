@@ -8,7 +8,7 @@ from engine.errors import BadValue, MaskError
 from engine.mask.generators import GENERATORS
 from engine.mask.mask import MAX_LINE, MAX_SIDE, SIDES_ALLOWED, is_size_allowed
 from engine.mask.resolve import resolve_mask
-from engine.run.filter_sweep import GridMask
+from engine.run.sweep import GridMask
 
 # The words that `masks --help` and the errors show.
 KINDS = ", ".join(GENERATORS)

@@ -148,9 +148,8 @@ def _cgma(results: Results) -> CourseTable:
     rows = []
     for key, tile in ((NAIVE, LECTURE_TILE), *((TILED, tile) for tile in TILES)):
         # One block and, of the tiled kernel, one phase: what the lecture counts.
-        work = matmul_variant(key).work
-        assert work is not None
-        asked = work(MatrixProduct(tile, tile, tile), tile)
+        asked = matmul_variant(key).work(MatrixProduct(tile, tile, tile), Block(tile, tile))
+        assert asked is not None
         printed = PRINTED_CGMA.get((key, tile), ("",) * 4)
         limit = None if device_gb_s is None else bandwidth_limited_gflops(asked.cgma, device_gb_s)
         rows.append(

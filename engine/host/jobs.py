@@ -40,13 +40,12 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
-from engine.run.device_choice import device_for
-from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
+from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.measure import compute, measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import ResolvedFilter, describe_problem, result_dtype_for
-from engine.run.sampling import Step
+from engine.run.sampling import SamplingPlan, Step
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import refuse_strange_samples
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 

@@ -10,7 +10,7 @@ from engine.geometry.block_rules import (
 from engine.geometry.block_rules import Refusal, SharedBytes, refuse_block
 from engine.geometry.block_rules import blocks_along as blocks_along
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import cells_inside
+from engine.tasks.filtering.work import cells_inside
 
 
 def one_launch(problem: Problem, block: Block, shared_bytes: int = 0) -> tuple[Launch, ...]:

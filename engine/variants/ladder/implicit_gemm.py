@@ -23,7 +23,7 @@ so that each thread loads one weight and one cell a phase, and the mask 5 x 5, s
 and masks are of any size, the last phase is shorter instead of padded, and each phase is a float32 partial sum.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from numba import types
 
@@ -38,8 +38,7 @@ from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps
-from engine.tasks.filtering.work import filter_work
+from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import blocks_along
@@ -243,6 +242,7 @@ def for_bank(bank: Bank) -> Variant:
         prepare=prepare_passes(passes_of_bank),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
         passes=passes_of_bank,
+        made_by=partial(for_bank, bank),
     )
 
 
