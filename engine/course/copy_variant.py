@@ -36,7 +36,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     """Return why the mask is not a copy's, or the block or the grid is illegal, or None."""
     if mask.shape != (1, 1) or mask.weights[0, 0] != 1 or mask.offset:
         return Refusal("A copy has the mask of one cell of weight 1.")
-    return refuse_launch(problem, block, limits)
+    return refuse_launch(problem, mask, block, limits)
 
 
 @lru_cache

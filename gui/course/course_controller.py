@@ -8,8 +8,7 @@ from PySide6.QtCore import QObject
 from engine.course.paper import CourseKernel, CourseTable
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.protocol import Saved
+from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
 from gui.course.course_loading import why_not_loadable
 from gui.course.course_model import CourseModel
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link

@@ -7,7 +7,6 @@ from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QLabel,
     QMenu,
     QSizePolicy,
     QSplitter,
@@ -26,12 +25,15 @@ from gui.course.course_text import to_markdown, to_tabs
 from gui.course.measure_button import MeasureButton
 from gui.course.notes import Notes
 from gui.engine_link.engine_state import EngineState
-from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import centred_text, text_button
 
 _NO_PAPER = "Choose a paper on the left: its tables appear here, with the figures of this machine beside the printed ones."
 _COUNTING = "The paper's tables are being counted."
 _MEASURE_FIRST = "Press Measure to fill these cells; any that cannot be measured say why."
+_SAVES = (
+    "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
+)
 _TABLE, _WORDS = 0, 1
 
 
@@ -50,15 +52,17 @@ class TablesPanel(QWidget):
         super().__init__(parent)
         self._course = course
         self.choice = QComboBox()
-        self.copy_button = QToolButton()
-        self.save_button = QToolButton()
+        self.copy_button = text_button(
+            "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
+        )
+        self.save_button = text_button("save", "Save…", "Save tables", _SAVES)
         self.measure = MeasureButton(course, state)
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
         self.notes = Notes()
         self._beside = QSplitter(Qt.Orientation.Horizontal)
-        self._words = QLabel()
+        self._words = centred_text()
         self._stack = QStackedWidget()
         self._build()
         self.choice.currentIndexChanged.connect(self._show_table)
@@ -155,18 +159,11 @@ class TablesPanel(QWidget):
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setMinimumContentsLength(16)
-        _prepare(self.copy_button, "Copy", "copy", "Copy this table with its notes, to paste it elsewhere.")
         menu = QMenu(self.copy_button)
         menu.addAction("As &Markdown", self.copy_markdown)
         menu.addAction("For a &spreadsheet (tabs)", self.copy_tabs)
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        _prepare(
-            self.save_button,
-            "Save…",
-            "save",
-            "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own.",
-        )
         self.save_button.clicked.connect(self._course.ask_to_save)
         bar = QHBoxLayout()
         bar.setContentsMargins(GRID, HALF_GRID, GRID, 0)
@@ -180,9 +177,6 @@ class TablesPanel(QWidget):
         self._beside.addWidget(self.table)
         self._beside.addWidget(self.figure_place)
         self._beside.setChildrenCollapsible(False)
-        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._words.setWordWrap(True)
-        self._words.setForegroundRole(self._words.foregroundRole().PlaceholderText)
         self._stack.addWidget(self._beside)
         self._stack.addWidget(self._words)
         column = QVBoxLayout(self)
@@ -200,13 +194,3 @@ def _told(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)
     remedy = (_MEASURE_FIRST,) if can_fill else ()
     return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))
-
-
-def _prepare(button: QToolButton, text: str, icon_name: str, tooltip: str) -> None:
-    button.setText(text)
-    button.setIcon(icon(icon_name))
-    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-    button.setAutoRaise(True)
-    button.setToolTip(tooltip)
-    button.setAccessibleName(f"{text.rstrip('…')} tables")
-    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

@@ -2,7 +2,8 @@
 
 from engine.device_info import Environment
 from engine.errors import EngineError
-from engine.host.protocol import FilterJob, VariantInfo
+from engine.host.messages import VariantInfo
+from engine.host.protocol import FilterJob
 from engine.results.measurement import RunResult
 from gui.explore.results.comparison import problem_of
 

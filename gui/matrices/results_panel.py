@@ -1,21 +1,13 @@
 """The table of products, and in a line above it what cannot run here, why, and what to try instead."""
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Qt, Signal
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QStackedWidget,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from gui.matrices.matmul_model import MatmulModel
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
-from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import centred_text, text_button
 from gui.widgets.runs_table import RunsTable
 
 _EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
@@ -50,7 +42,9 @@ class MatmulResultsPanel(QWidget):
         self.table.horizontalHeader().setStretchLastSection(True)
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)
-        self.copy_button = QToolButton()
+        self.copy_button = text_button(
+            "copy", "Copy", "Copy the products", "Copy the table, to paste it into a spreadsheet."
+        )
         self._stack = QStackedWidget()
         self._build()
         self.copy_button.clicked.connect(self.table.copy)
@@ -98,23 +92,12 @@ class MatmulResultsPanel(QWidget):
         self.try_small.setVisible(none_runs and not self._matmul.running)
 
     def _build(self) -> None:
-        empty = QLabel(_EMPTY)
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        empty.setWordWrap(True)
-        empty.setForegroundRole(empty.foregroundRole().PlaceholderText)
-        self._stack.addWidget(empty)
+        self._stack.addWidget(centred_text(_EMPTY))
         self._stack.addWidget(self.table)
         self.try_small.setToolTip(
             "Run them in the simulator, which runs the same kernels in Python, to check them without a GPU. "
             "It takes sides up to 64, and no times are shown."
         )
-        self.copy_button.setText("Copy")
-        self.copy_button.setIcon(icon("copy"))
-        self.copy_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.copy_button.setAutoRaise(True)
-        self.copy_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.copy_button.setToolTip("Copy the table, to paste it into a spreadsheet.")
-        self.copy_button.setAccessibleName("Copy the products")
         line = QHBoxLayout()
         line.setSpacing(GRID)
         # Empty, the reasons are hidden; the buttons stay on the right.

@@ -122,7 +122,7 @@ class RunsModel(QAbstractTableModel):
             return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
         column = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"vs {self._baseline}" if column.key == SPEED_UP else column.header
+            return f"Speed-up\nvs {self._baseline}" if column.key == SPEED_UP else column.header
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _RIGHT if column.numeric else _LEFT
         if role == Qt.ItemDataRole.ToolTipRole:

@@ -22,7 +22,7 @@ _TYPICAL = {
     "block": "32 x 32",
     "layout": "pitched",
     KERNEL: "not verified",
-    SPEED_UP: "vs cpu-serial",
+    SPEED_UP: "1,234× slower",
     "proof": "verified, exact",
     "picture": "4096 x 4096 RGB uint16",
     "mask": "Gaussian 15 x 15",
@@ -78,7 +78,9 @@ class RunsTable(QTableView):
         self._build()
         for signal in (model.rowsInserted, model.modelReset):
             signal.connect(self._show_columns)
+        model.headerDataChanged.connect(self._fit_baseline)
         self._show_columns()
+        self._fit_baseline()
 
     def runs(self, rows: Sequence[int] = ()) -> list[Compared]:
         """Return the runs of some rows, or of all, in the order shown."""
@@ -159,6 +161,11 @@ class RunsTable(QTableView):
     def _columns_shown(self) -> list[Column]:
         columns = enumerate(self._runs.columns)
         return [column for position, column in columns if not self.isColumnHidden(position)]
+
+    def _fit_baseline(self) -> None:
+        """Make room for the name of the baseline in the header of the speed-ups."""
+        at = self._runs.position(SPEED_UP)
+        self.setColumnWidth(at, max(self.columnWidth(at), self.horizontalHeader().sectionSizeHint(at)))
 
     def _show_first_columns(self) -> None:
         self._wanted.clear()

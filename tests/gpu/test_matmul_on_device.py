@@ -1,4 +1,4 @@
-"""Products of matrices on a real device: every tile and shape, real sizes, what the compiler made of the kernels."""
+"""Matrix products on a real device: every tile and shape, real sizes, the compiled kernels."""
 
 import numpy as np
 import pytest

@@ -1,20 +1,13 @@
 """Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLabel,
-    QMenu,
-    QPushButton,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal, refuse_block
-from engine.host.protocol import Availability, VariantInfo
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon

@@ -14,10 +14,10 @@ from gui.explore.mask.preset_button import PresetButton
 from gui.explore.mask.scale_controls import ScaleControls
 from gui.explore.mask.size_controls import SizeControls
 from gui.explore.mask.text_dialog import STYLE_TITLES, MaskTextDialog
-from gui.explore.mask.tool_button import tool_button
 from gui.explore.mask.transform_buttons import TransformButtons
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
+from gui.widgets.panel_parts import icon_button
 
 _WIDTH = 42 * GRID
 _HEIGHT = 78 * GRID
@@ -109,7 +109,7 @@ class MaskPanel(QWidget):
         )
 
     def _more_button(self) -> QToolButton:
-        button = tool_button("dots-horizontal", "More", "The mask as text, in the clipboard and in files.")
+        button = icon_button("dots-horizontal", "More", "The mask as text, in the clipboard and in files.")
         menu = QMenu(button)
         menu.addAction("Edit as text…").triggered.connect(self.edit_as_text)
         copy = menu.addMenu("Copy as")

@@ -5,9 +5,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from gui.explore.mask.tool_button import tool_button
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import icon_button
 from gui.widgets.whole_number_box import WholeNumberBox
 
 _TOOLTIP = (
@@ -39,7 +39,7 @@ class SizeControls(QWidget):
         self._workspace = workspace
         self.rows_box = _side_box("Rows")
         self.columns_box = _side_box("Columns")
-        self.square_button = tool_button(
+        self.square_button = icon_button(
             "lock-outline", "Keep square", "Keep square: rows and columns change together."
         )
         self.square_button.setCheckable(True)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from engine.mask.mask import Mask
-from gui.explore.mask.tool_button import tool_button
 from gui.explore.workspace import Workspace
 from gui.style.metrics import HALF_GRID
+from gui.widgets.panel_parts import icon_button
 
 # Icon, name, what it does, and how; the anchor moves with its cell.
 _TRANSFORMS: tuple[tuple[str, str, str, Callable[[Mask], Mask]], ...] = (
@@ -55,14 +55,14 @@ class TransformButtons(QWidget):
         row.setSpacing(HALF_GRID)
         self.buttons: dict[str, QToolButton] = {}
         for icon_name, name, sentence, transform in _TRANSFORMS:
-            button = tool_button(icon_name, name, f"{name}: {sentence}")
+            button = icon_button(icon_name, name, f"{name}: {sentence}")
             button.clicked.connect(
                 lambda _=False, name=name, transform=transform: self._apply(name, transform)
             )
             self.buttons[name] = button
             row.addWidget(button)
         row.addStretch(1)
-        self.centre_button = tool_button(
+        self.centre_button = icon_button(
             "image-filter-center-focus",
             "Anchor to the middle",
             "Anchor to the middle: the anchor (framed) is the cell that lies on the pixel whose result is computed.\n"

@@ -7,15 +7,13 @@ from PySide6.QtWidgets import QButtonGroup, QComboBox, QHBoxLayout, QLabel, QToo
 from engine.image.convert import RANGE_MODES
 from gui.explore.picture.view_mode import ViewMode
 from gui.explore.workspace import Workspace
-from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
+from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button
 
 _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
     "For the other ways, choose float32 as output type in the panel Kernel."
 )
-_BUTTON = 28
-_ICON = 18
 
 
 class PictureToolbar(QWidget):
@@ -88,14 +86,14 @@ class PictureToolbar(QWidget):
         self._show_steps(width >= self._width_with_steps)
         metrics = self.fontMetrics()
         buttons = self.mode_buttons.buttons()
-        widths = [_BUTTON + GRID + metrics.horizontalAdvance(button.text()) for button in buttons]
+        widths = [ICON_BUTTON_SIDE + GRID + metrics.horizontalAdvance(button.text()) for button in buttons]
         others = self._line.sizeHint().width() - sum(button.width() for button in buttons)
         has_room = others + sum(widths) <= width
         style = (
             Qt.ToolButtonStyle.ToolButtonTextBesideIcon if has_room else Qt.ToolButtonStyle.ToolButtonIconOnly
         )
         for button, wide in zip(buttons, widths, strict=True):
-            button.setFixedWidth(wide if has_room else _BUTTON)
+            button.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
             if isinstance(button, QToolButton):
                 button.setToolButtonStyle(style)
         self._line.activate()
@@ -171,13 +169,8 @@ class PictureToolbar(QWidget):
 
 
 def _button(icon_name: str, title: str, sentence: str) -> QToolButton:
-    button = QToolButton()
-    button.setIcon(icon(icon_name))
+    button = icon_button(icon_name, title, f"{title}: {sentence}")
     button.setText(title)
-    button.setIconSize(QSize(_ICON, _ICON))
-    button.setFixedSize(_BUTTON, _BUTTON)
-    button.setAutoRaise(True)
+    # A click leaves the focus on the picture, whose keys go on working.
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    button.setAccessibleName(title)
-    button.setToolTip(f"{title}: {sentence}")
     return button

@@ -23,7 +23,7 @@ from gui.widgets.elided_label import ElidedLabel
 _SMALLEST_SPAN = 0.6
 _LEFT_ROOM = 0.05
 # Of the plot's width.
-_NAMES_SHARE = 0.5
+_NAMES_SHARE = 0.4
 # Blanks before a number: half a mark is as wide.
 _MARK_ROOM = "   "
 _CAPTION_LINES = 4

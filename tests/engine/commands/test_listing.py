@@ -18,7 +18,7 @@ def test_that_devices_are_listed_with_the_reason_where_one_cannot_be_used(comman
     _without_gpu(monkeypatch)
     answer = command("devices")
     assert (answer.status, answer.err) == (0, "")
-    assert "cuda:0     CUDA device: cannot be used. There is no driver. Install one." in answer.out
+    assert "cuda:0     CUDA device: unavailable. There is no driver. Install one." in answer.out
     assert "simulator  CUDA simulator: ready" in answer.out
     document = json.loads(command("devices", "--json").out)
     assert [d["available"] for d in document["devices"]] == [True, False, True]

@@ -10,9 +10,9 @@ import pytest
 from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.course_jobs import count_course, measure_course, save_course
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.protocol import Progress
-from engine.host.queue_policy import QueuePolicy
+from engine.host.messages import Progress
+from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
+from engine.host.request import QueuePolicy
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")

@@ -15,15 +15,16 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host import shared
-from engine.host.course_requests import CountCourse, MeasureCourse
+from engine.host.messages import Progress
 from engine.host.protocol import (
     CheckVariants,
+    CountCourse,
     Filtered,
     FilterJob,
+    MeasureCourse,
     OpenPicture,
     PictureHandle,
     Preview,
-    Progress,
     Run,
     Saved,
     SaveResult,

@@ -1,12 +1,15 @@
-"""Blocks of shared memory in the process that makes them: their names, and how many are kept for the next result."""
+"""Segments of shared memory in the process that makes them: their names, and how many are kept for the next result."""
 
 import re
+import threading
 from collections.abc import Iterator
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
 
-from engine.host import shared
+from engine.host import server, shared
+from engine.host.messages import Stop
 from engine.host.segment_names import host_prefix, name_of, new_prefix
 
 MEGABYTE = 1 << 20
@@ -16,7 +19,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the system does not
 
 @pytest.fixture(autouse=True)
 def prefix(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Names of one test's own, and no spare blocks of other tests."""
+    """Names of one test's own, and no spare segments of other tests."""
     own = new_prefix()
     monkeypatch.setattr(shared, "_prefix", own)
     shared._keep_spares(0)
@@ -30,13 +33,15 @@ def make(megabytes: float) -> str:
     return array.name
 
 
-def test_that_a_block_that_was_given_back_serves_the_next_result() -> None:
+def test_that_a_released_segment_serves_the_next_result() -> None:
     name = make(1)
     shared.recycle(name)
     assert make(1) == name
 
 
-def test_that_spare_blocks_go_before_memory_is_refused(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_spare_segments_go_before_memory_is_refused(
+    prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     held = 3 * MEGABYTE
 
     def free_bytes() -> float:
@@ -54,10 +59,10 @@ def test_that_spare_blocks_go_before_memory_is_refused(prefix: str, monkeypatch:
         make(1)
 
 
-def test_that_of_large_results_at_most_a_quarter_of_what_is_used_is_kept(
+def test_that_spares_of_large_results_are_dropped_at_once(
     prefix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared, "_SPARE_BYTES", MEGABYTE)
+    monkeypatch.setattr(shared, "_BUSY_SPARE_BYTES", MEGABYTE)
     large = [make(8), make(2), make(1)]
     small = make(0.5)
     shared.recycle(large[1])
@@ -67,7 +72,29 @@ def test_that_of_large_results_at_most_a_quarter_of_what_is_used_is_kept(
     assert shared.left_by(prefix, 0) == [small]
 
 
-def test_that_a_name_that_somebody_has_taken_is_passed_over_and_stays(prefix: str) -> None:
+def test_that_an_idle_process_keeps_at_most_a_quarter_of_what_is_used(prefix: str) -> None:
+    used, result, quarter = make(4), make(1.5), make(1)
+    shared.recycle(result, quarter)
+    assert set(shared.left_by(prefix, 0)) == {used, result, quarter}
+    shared.trim_spares()
+    assert set(shared.left_by(prefix, 0)) == {used, quarter}
+
+
+def test_that_a_host_trims_its_spares_when_it_has_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    trimmed = threading.Event()
+    monkeypatch.setattr(shared, "trim_spares", trimmed.set)
+    monkeypatch.setattr(server, "_IDLE_SECONDS", 0.01)
+    worker = server.Worker(Pipe()[1])
+    waiting = threading.Thread(target=worker._next)
+    waiting.start()
+    try:
+        assert trimmed.wait(10)
+    finally:
+        worker._note([Stop()])
+        waiting.join(10)
+
+
+def test_that_a_name_that_is_taken_is_skipped_and_stays(prefix: str) -> None:
     number = int(make(1).rpartition("-")[2])
     taken = name_of(prefix, number + 1)
     (FOLDER / taken).touch()
@@ -83,7 +110,7 @@ def test_that_no_two_clients_have_names_in_common_and_macos_takes_them() -> None
     assert len(longest) == 31
 
 
-def test_that_an_empty_block_can_be_removed(prefix: str) -> None:
+def test_that_an_empty_segment_can_be_removed(prefix: str) -> None:
     (FOLDER / name_of(prefix, 1)).touch()
     shared.unlink(name_of(prefix, 1), name_of(prefix, 2))
     assert shared.left_by(prefix, 0) == []

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from engine.errors import EngineError
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
+from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.page.intents import LoadKernel

@@ -23,9 +23,7 @@ def test_that_a_block_goes_in_at_the_top_left_of_several_cells():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["1 2 3 4 5 6", "1;2;3;4;5;6", "\n".join(["9 9 9 9 9"] * 5)],
-    ids=["wider", "higher", "as large"],
+    "text", ["1 2 3 4 5 6", "1;2;3;4;5;6", "\n".join(["9 9 9 9 9"] * 5)], ids=["wider", "higher", "as large"]
 )
 def test_that_rows_as_large_as_the_mask_replace_it(text):
     mask, _ = pasted(FIVE, text, [(0, 0)])

@@ -68,12 +68,18 @@ def test_that_the_buttons_ask_for_files_and_clear(qtbot: QtBot) -> None:
     assert results.results() == ()
 
 
-def test_that_the_baseline_of_the_workspace_is_that_of_the_table(qtbot: QtBot) -> None:
+def test_that_the_baseline_of_the_workspace_is_that_of_the_table_and_its_header_is_not_cut(
+    qtbot: QtBot,
+) -> None:
     results, workspace = ResultsModel(), make_workspace()
     panel = ResultsPanel(results, workspace)
     qtbot.addWidget(panel)
-    workspace.change(baseline="naive")
-    assert results.baseline == "naive"
+    workspace.change(baseline="separable-register-blocked")
+    assert results.baseline == "separable-register-blocked"
+    at, header = results.position(SPEED_UP), panel.table.horizontalHeader()
+    title, against = str(panel.table.model().headerData(at, Qt.Orientation.Horizontal)).splitlines()
+    assert (title, against) == ("Speed-up", "vs separable-register-blocked")
+    assert panel.table.columnWidth(at) > header.fontMetrics().horizontalAdvance(against)
 
 
 def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(qtbot: QtBot) -> None:

@@ -1,0 +1,108 @@
+"""What panels are made of: rows and columns, labels, small buttons, a scroll area."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.style.icons import icon
+from gui.style.metrics import GRID
+
+# A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
+Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int
+# Left, top, right, bottom, in pixels.
+Margins = tuple[int, int, int, int]
+
+ICON_BUTTON_SIDE = 3 * GRID + 4
+_ICON_SIDE = 2 * GRID + 2
+_NO_MARGINS = (0, 0, 0, 0)
+Box = TypeVar("Box", bound=QBoxLayout)
+
+
+def row(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QHBoxLayout:
+    """Return the parts side by side."""
+    return _filled(QHBoxLayout(), parts, spacing, margins)
+
+
+def column(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QVBoxLayout:
+    """Return the parts below one another."""
+    return _filled(QVBoxLayout(), parts, spacing, margins)
+
+
+def _filled(layout: Box, parts: Iterable[Part], spacing: int, margins: Margins) -> Box:
+    layout.setSpacing(spacing)
+    layout.setContentsMargins(*margins)
+    for part in parts:
+        if isinstance(part, int):
+            layout.addStretch(part)
+            continue
+        item, stretch = part if isinstance(part, tuple) else (part, 0)
+        if isinstance(item, QLayout):
+            layout.addLayout(item, stretch)
+        else:
+            layout.addWidget(item, stretch)
+    return layout
+
+
+def label_for(text: str, control: QWidget) -> QLabel:
+    """Return the label of a control; the letter after & in its text brings the focus there."""
+    label = QLabel(text)
+    label.setBuddy(control)
+    return label
+
+
+def centred_text(text: str = "", parent: QWidget | None = None) -> QLabel:
+    """Return a quiet text in the middle: what an empty panel will show, and how to fill it."""
+    label = QLabel(text, parent)
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)
+    label.setWordWrap(True)
+    label.setForegroundRole(label.foregroundRole().PlaceholderText)
+    return label
+
+
+def icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
+    """Return a small square button; `name` is for screen readers."""
+    button = _tool_button(icon_name, name, tooltip)
+    button.setIconSize(QSize(_ICON_SIDE, _ICON_SIDE))
+    button.setFixedSize(ICON_BUTTON_SIDE, ICON_BUTTON_SIDE)
+    return button
+
+
+def text_button(icon_name: str, text: str, name: str, tooltip: str) -> QToolButton:
+    """Return a button with its text beside its icon; `name` is for screen readers."""
+    button = _tool_button(icon_name, name, tooltip)
+    button.setText(text)
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+    return button
+
+
+def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
+    button = QToolButton(autoRaise=True)
+    button.setAccessibleName(name)
+    button.setToolTip(tooltip)
+    button.setIcon(icon(icon_name))
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    return button
+
+
+def scrolled(content: QWidget) -> QScrollArea:
+    """Return the content in an area that scrolls up and down where the window is low, and is as wide as the content needs."""
+    area = QScrollArea()
+    area.setWidget(content)
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setMinimumWidth(content.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
+    return area
