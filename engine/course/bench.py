@@ -22,13 +22,10 @@ from engine.mask.bank import Bank
 from engine.mask.generators import gaussian
 from engine.results.measurement import Measurement
 from engine.results.metrics import number_of
-from engine.run.filtering import bank_job, filter_job
-from engine.run.job import Job
+from engine.run.job import Job, bank_job, filter_job, product_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
-from engine.run.product import product_job
 from engine.run.resolve import describe_problem
-from engine.run.sampling import Checkpoint, Step, timed
+from engine.run.sampling import Checkpoint, SamplingPlan, Step, timed
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice

@@ -12,8 +12,7 @@ from engine.course.runs import Measured, Results, Run
 from engine.course.tables import PaperTables, tables_module
 from engine.device.devices import device_named, own_process_needed
 from engine.errors import BadValue
-from engine.run.plan import SamplingPlan
-from engine.run.sampling import Step
+from engine.run.sampling import SamplingPlan, Step
 
 MAX_SIDE = 16_384
 BUDGET_S = 0.3

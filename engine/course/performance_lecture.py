@@ -129,9 +129,8 @@ def _cgma(results: Results) -> CourseTable:
     rows = []
     for key, tile in ((NAIVE, LECTURE_TILE), *((TILED, tile) for tile in TILES)):
         # One block and, of the tiled kernel, one phase: what the lecture counts.
-        work = matmul_variant(key).work
-        assert work is not None
-        counted = work(MatrixProduct(tile, tile, tile), tile)
+        counted = matmul_variant(key).work(MatrixProduct(tile, tile, tile), Block(tile, tile))
+        assert counted is not None
         values = (
             counted.global_loads,
             counted.flops,

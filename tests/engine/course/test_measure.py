@@ -15,7 +15,7 @@ from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, UnknownName
 from engine.mask.generators import box
-from engine.run.plan import NO_SAMPLES
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.registry import variant
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -150,7 +150,7 @@ from engine.course.bench import NO_SPEED, Bench
 from engine.course.runs import BankRun, BusRun, FilterRun, ProductRun
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.run.plan import NO_SAMPLES
+from engine.run.sampling import NO_SAMPLES
 bench = Bench("simulator", NO_SAMPLES)
 for run in (
     FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5),

@@ -66,7 +66,7 @@ def test_that_every_kernel_is_found_here_and_can_be_run_as_configured(key, kerne
     if here.is_product:
         assert here.block.x == here.block.y
         product = MatrixProduct(100, 100, 100)
-        assert matmul_variant(here.variant).unsupported(product, here.block.x, Limits()) is None
+        assert matmul_variant(here.variant).unsupported(product, None, here.block, Limits()) is None
         return
     mask = resolve_mask(here.mask)
     problem = Problem(100, 120, mask_shape=mask.shape, anchor=mask.anchor, border=Border.named(here.border))
