@@ -1,4 +1,4 @@
-"""Settings that hold for every test: no screen, no settings of the person, no cache of the person, markers by themselves."""
+"""Settings of every test: no screen, own settings and caches, automatic markers."""
 
 import ctypes
 import os
@@ -25,7 +25,8 @@ def has_driver() -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by what they use; engine tests first, so that the first failure is the deepest one.
 
-    Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find that out.
+    Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find
+    that out.
     """
     without_gpu = (
         None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver was found.")
@@ -39,6 +40,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(without_gpu)
     order = ("tests/architecture", "tests/engine", "tests/ptx", "tests/gpu", "tests/gui", "tests/end2end")
     items.sort(key=lambda item: next((i for i, part in enumerate(order) if part in item.path.as_posix()), 0))
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run files that are named in this process: starting workers takes longer than most files of tests."""
+    return 0 if all(".py" in name for name in config.args) else None
 
 
 @pytest.hookimpl(wrapper=True)

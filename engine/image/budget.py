@@ -61,6 +61,30 @@ class Budget:
             )
 
 
+def check_long_enough(form: Form, byte_count: int, least_bytes: int, what: str = "it has") -> None:
+    """Refuse a file that cannot hold its pixels, however well they are compressed.
+
+    Parameters
+    ----------
+    form : Form
+    byte_count : int
+        Bytes of the file, or of its compressed pixels.
+    least_bytes : int
+        The fewest that a legal file of that size has.
+    what : str
+        What has them, in words.
+
+    Raises
+    ------
+    Refused
+    """
+    if byte_count < least_bytes:
+        raise Refused(
+            f"{what} {byte_count:,} bytes, its {form.width:,} x {form.height:,} pixels take "
+            f"{least_bytes:,} at least: it was cut short or its header is damaged"
+        )
+
+
 def bytes_text(count: int) -> str:
     """Write a number of bytes as people read it: "820 bytes", "4.0 GiB"."""
     if count < 1024:

@@ -1,18 +1,20 @@
 """The decoded picture while it grows: every decoder puts its rows here, and they come to lie upright."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.form import Form
-from engine.image.orientation import as_stored, is_turned
 from engine.image.scratch import Scratch, bands
 
 Allocate = Callable[[Form], tuple[NDArray[Any], NDArray[Any] | None]]
 """Gives the arrays of an upright picture: (H, W) or (H, W, 3), and (H, W) for its alpha, C contiguous."""
+
+# EXIF orientations in which rows of the file are columns of the upright picture.
+_TURNED = (5, 6, 7, 8)
 
 
 class Canvas:
@@ -36,13 +38,13 @@ class Canvas:
 
     def __init__(self, form: Form, orientation: int = 1, allocate: Allocate | None = None) -> None:
         self._form = form
-        turned = is_turned(orientation)
+        turned = orientation in _TURNED
         upright = replace(form, height=form.width, width=form.height) if turned else form
         if allocate is None:
             allocate = _small_pages if turned else _arrays
         self.pixels, self.alpha = allocate(upright)
-        self._pixels = as_stored(self.pixels, orientation)
-        self._alpha = None if self.alpha is None else as_stored(self.alpha, orientation)
+        self._pixels = _as_stored(self.pixels, orientation)
+        self._alpha = None if self.alpha is None else _as_stored(self.alpha, orientation)
         self._is_plain = self.alpha is None and self._pixels.flags.c_contiguous
 
     def put(self, rows: slice, pixels: NDArray[Any], alpha: NDArray[Any] | None = None) -> None:
@@ -91,3 +93,34 @@ def _small_pages(form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
     # Bands of a turned picture are columns: with NumPy's huge pages the first would take all its memory.
     alpha = Scratch(form.plane_shape, form.dtype).array if form.has_alpha else None
     return Scratch(form.colour_shape, form.dtype).array, alpha
+
+
+def _as_stored(image: NDArray[Any], orientation: int) -> NDArray[Any]:
+    """View an upright image as a file of an EXIF orientation stores it."""
+    # The standard names the edges where row 0 and column 0 belong; all but two mirrors is an exchange.
+    if orientation in (3, 4, 7, 8):
+        image = np.flip(image, 0)
+    if orientation in (2, 3, 6, 7):
+        image = np.flip(image, 1)
+    return image.swapaxes(0, 1) if orientation in _TURNED else image
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Decoded:
+    """What a decoder returns.
+
+    Parameters
+    ----------
+    canvas : Canvas
+        Pixels and alpha, upright, in one of our dtypes.
+    icc_profile : bytes, optional
+    notes : tuple of str
+        Sentences for the person.
+    metadata : tuple of str
+        What else the file holds that no picture here carries: "EXIF data", "resolution (DPI)".
+    """
+
+    canvas: Canvas
+    icc_profile: bytes | None = None
+    notes: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""From other colour models to RGB, and from premultiplied to straight alpha."""
+"""From other colour models to RGB, from premultiplied to straight alpha; which colour profile fits."""
 
 from typing import Any
 
@@ -111,3 +111,19 @@ def _rounded(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
     if dtype.kind == "f":
         return values.astype(dtype)
     return np.rint(np.clip(values, 0, np.iinfo(dtype).max)).astype(dtype)
+
+
+def profile_fits(profile: bytes | None, channels: int) -> bool:
+    """Whether a profile describes grey (1 channel) or RGB (3 channels).
+
+    The profile of a CMYK file no longer fits once its pixels are RGB, and readers reject it.
+
+    Parameters
+    ----------
+    profile : bytes or None
+        ICC profile; bytes 16 to 19 name its colour space.
+    channels : int
+        1 or 3.
+    """
+    space = b"GRAY" if channels == 1 else b"RGB "
+    return profile is not None and len(profile) >= 128 and profile[16:20] == space

@@ -1,4 +1,4 @@
-"""The four encoders: a picture to the bytes of a file, in memory."""
+"""The encoders: a picture to the bytes of a file, in memory."""
 
 import io
 import struct

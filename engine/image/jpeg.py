@@ -61,6 +61,9 @@ class Frame:
         return 128 * self.blocks if self.is_progressive else 0
 
 
+_NO_FRAME = Frame(0, 0, False, "")
+
+
 class WithSurplus(io.RawIOBase):
     """The first picture of a JPEG file with surplus data before its end marker, without a copy of it.
 
@@ -104,32 +107,32 @@ class WithSurplus(io.RawIOBase):
         return len(part)
 
 
-def frame_of(file: BinaryIO) -> Frame | None:
-    """Read the frame header of a JPEG file; None where there is none, which the decoder complains of."""
+def frame_of(file: BinaryIO) -> Frame:
+    """Read the frame header of a JPEG file; where there is none, which Pillow refuses, an empty one."""
     position, marker = 2, 0
     while True:
         file.seek(position)
         head = file.read(4)
         if len(head) < 4 or head[0] != 0xFF:
-            return None
+            return _NO_FRAME
         marker = head[1]
         if marker == 0xFF:
             position += 1
             continue
         if marker in (_START_OF_SCAN, _END_OF_IMAGE):
-            return None
+            return _NO_FRAME
         if marker in _FRAMES:
             return _frame(marker, file.read(struct.unpack(">H", head[2:])[0] - 2))
         position += 2 + (0 if marker in _ALONE else struct.unpack(">H", head[2:])[0])
 
 
-def _frame(marker: int, content: bytes) -> Frame | None:
+def _frame(marker: int, content: bytes) -> Frame:
     if len(content) < 6 or len(content) < 6 + 3 * content[5]:
-        return None
+        return _NO_FRAME
     bits, height, width, count = struct.unpack(">BHHB", content[:6])
     sampling = [(content[7 + 3 * i] >> 4, content[7 + 3 * i] & 15) for i in range(count)]
     if not sampling or any(not across or not down for across, down in sampling):
-        return None
+        return _NO_FRAME
     most_across, most_down = max(across for across, _ in sampling), max(down for _, down in sampling)
     blocks = sum(
         -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
@@ -138,7 +141,7 @@ def _frame(marker: int, content: bytes) -> Frame | None:
     unread = (
         "it is hierarchical"
         if marker in _NOT_READ
-        else f"it has {bits} bits a sample"
+        else f"it has {bits} bits per sample"
         if bits in _OTHER_DEPTHS
         else ""
     )

@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Iterable
 
-from engine.image.orientation import EXIF_ORIENTATION_TAG
+EXIF_ORIENTATION_TAG = 274
 
 # As an attribute or as an element; other prefixes than "tiff" for Adobe's name space have not been seen.
 _XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])\s*[\"'<]")

@@ -2,36 +2,32 @@
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import ImageReadError
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, Budget, bytes_text
-from engine.image.canvas import Allocate
-from engine.image.decoded import Decoded
-from engine.image.faults import Refused, told_in_words
+from engine.image.canvas import Allocate, Decoded
+from engine.image.colour import profile_fits
+from engine.image.faults import (
+    LIBRARY_ERRORS,
+    SAVE_AGAIN,
+    Refused,
+    Unsupported,
+    cause_of_damage,
+    unsupported_kind,
+)
 from engine.image.form import Form
-from engine.image.icc import profile_fits
+from engine.image.formats import Format, formats_for, opened_suffixes, titles
 from engine.image.picture import Picture
-from engine.image.pillow import read_with_pillow
-from engine.image.png import read_png
 from engine.image.sniff import HEAD_BYTES, format_of
-from engine.image.tiff import read_tiff
-from engine.image.webp import read_webp
-
-_EXTENSIONS: dict[str, tuple[str, ...]] = {
-    "PNG": (".png", ".apng"),
-    "JPEG": (".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
-    "TIFF": (".tif", ".tiff"),
-    "BMP": (".bmp", ".dib"),
-    "WebP": (".webp",),
-    "GIF": (".gif",),
-}
-OPENED_EXTENSIONS: tuple[str, ...] = tuple(extension for known in _EXTENSIONS.values() for extension in known)
 
 
 def open_image(
@@ -42,7 +38,7 @@ def open_image(
     work: str = "working with",
     allocate: Allocate | None = None,
 ) -> Picture:
-    """Open a PNG, JPEG, TIFF, BMP, WebP or GIF file as a picture.
+    """Open a file of one of the formats in `engine.image.formats.FORMATS` as a picture.
 
     The depth of the file is kept (8 bit, 16 bit, 32-bit float; other depths become the next of these that
     holds them). Palettes, CMYK, Lab and YCbCr become RGB, premultiplied alpha becomes straight, and the EXIF
@@ -74,15 +70,44 @@ def open_image(
         short, or passes the limit.
     """
     name = path_text(path)
-    with told_in_words(name, "file"):
+    with _errors_in_words(name):
         file = _open_regular_file(Path(path), max_bytes)
     with file:
-        with told_in_words(name, "file"):
-            format_name = format_of(file.read(HEAD_BYTES))
+        with _errors_in_words(name):
+            known = format_of(file.read(HEAD_BYTES))
             file.seek(0)
-        with told_in_words(name, format_name):
-            budget = Budget(max_bytes, work_bytes, work)
-            return _picture(_read(file, format_name, budget, allocate), Path(path), format_name)
+        with _errors_in_words(name, known):
+            decoded = known.decode(file, Budget(max_bytes, work_bytes, work), allocate)
+            return _picture(decoded, Path(path), known)
+
+
+@contextmanager
+def _errors_in_words(name: str, known: Format | None = None) -> Iterator[None]:
+    """Translate whatever is raised while a file is opened into `ImageReadError`."""
+    what = f"{name} cannot be opened"
+    title, unsupported = (known.title, known.unsupported) if known else ("file", ())
+    try:
+        with warnings.catch_warnings():
+            # Libraries warn of damaged metadata (EXIF, text), which does not change a pixel.
+            warnings.simplefilter("ignore")
+            yield
+    except Refused as refusal:
+        raise ImageReadError(what, refusal.why, refusal.remedy) from refusal
+    except MemoryError as error:
+        why = "there is not enough memory for it"
+        raise ImageReadError(what, why, "Close other programs, or open a smaller picture.") from error
+    except (Unsupported, *LIBRARY_ERRORS) as error:
+        kind = str(error) if isinstance(error, Unsupported) else unsupported_kind(error, unsupported)
+        if kind:
+            others = titles(formats_for(np.uint16))
+            raise ImageReadError(
+                what,
+                f"this kind of {title} is not supported: {kind}",
+                f"Save it as an 8- or 16-bit {others} in the program that made it, and open that.",
+            ) from error
+        cause = cause_of_damage(error)
+        why = f"its {title} data is damaged or cut short" + (f": {cause}" if cause else "")
+        raise ImageReadError(what, why, SAVE_AGAIN) from error
 
 
 def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
@@ -111,20 +136,12 @@ def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
         raise Refused("it is not a possible path", "Check the name and the folder.") from error
 
 
-def _read(file: BinaryIO, format_name: str, budget: Budget, allocate: Allocate | None) -> Decoded:
-    readers: dict[str, Callable[[BinaryIO, Budget, Allocate | None], Decoded]] = {
-        "PNG": read_png,
-        "TIFF": read_tiff,
-        "WebP": read_webp,
-    }
-    if format_name in readers:
-        return readers[format_name](file, budget, allocate)
-    return read_with_pillow(file, format_name, budget, allocate)
-
-
-def _picture(decoded: Decoded, path: Path, format_name: str) -> Picture:
+def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:
     pixels, alpha = decoded.canvas.pixels, decoded.canvas.alpha
-    notes = [*_extension_notes(path, format_name), *decoded.notes, *_value_notes(pixels)]
+    suffix = path.suffix.lower()
+    notes = [*decoded.notes, *_value_notes(pixels)]
+    if suffix in opened_suffixes() and suffix not in known.suffixes:
+        notes.insert(0, f"It is named {suffix} but is a {known.title} file.")
     profile = decoded.icc_profile
     if profile and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
@@ -132,15 +149,7 @@ def _picture(decoded: Decoded, path: Path, format_name: str) -> Picture:
         notes.append(
             f"Its colour profile is not one for {channels}, as the picture is now, and was left out."
         )
-    return Picture(pixels, alpha, profile or None, path, format_name, tuple(notes), decoded.metadata)
-
-
-def _extension_notes(path: Path, format_name: str) -> Sequence[str]:
-    extension = path.suffix.lower()
-    is_other = extension not in _EXTENSIONS[format_name]
-    if is_other and any(extension in extensions for extensions in _EXTENSIONS.values()):
-        return [f"It is named {extension} but is a {format_name} file."]
-    return []
+    return Picture(pixels, alpha, profile or None, path, known.title, tuple(notes), decoded.metadata)
 
 
 def _value_notes(pixels: NDArray[Any]) -> Sequence[str]:

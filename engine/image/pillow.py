@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
-from engine.image.budget import Budget
-from engine.image.canvas import Allocate, Canvas
-from engine.image.decoded import Decoded
-from engine.image.faults import Refused, not_supported
+from engine.image.budget import Budget, check_long_enough
+from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import Frame, WithSurplus, end_of_first_image, frame_of
-from engine.image.metadata import named_metadata
-from engine.image.orientation import EXIF_ORIENTATION_TAG
+from engine.image.metadata import EXIF_ORIENTATION_TAG, named_metadata
 from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:
@@ -41,35 +39,55 @@ _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 # decodes, and is lost where it then takes other memory (GIF).
 _MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 
+# What Pillow says of intact BMP files that it does not decode, as of `Format`.
+BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
+    (r"BMP compression \(4\)|BMP pixel depth \(0\)", "it holds a JPEG or a PNG"),
+    (r"BMP compression \(5\)", "it holds a PNG"),
+    (r"BMP compression \(6\)", "its channels and its alpha are named by masks"),
+    (r"BMP bitfields layout", "its channels are named by masks of an unusual layout"),
+    (r"BMP header type \((16|64)\)", "it is one of OS/2 (a header of {1} bytes)"),
+    (r"BMP pixel depth \((2|64)\)", "it has {1} bits per pixel"),
+)
+
 _limit_lock = threading.Lock()
 
 
+def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+    """Decode a JPEG, and prove that its data reaches its last row (see `jpeg`).
+
+    Parameters, errors : as of `read_with_pillow`.
+    """
+    frame = frame_of(file)
+    if frame.unread:
+        raise Unsupported(frame.unread)
+    return read_with_pillow("JPEG", file, budget, allocate, frame)
+
+
 def read_with_pillow(
-    file: BinaryIO, format_name: str, budget: Budget, allocate: Allocate | None = None
+    kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None, frame: Frame | None = None
 ) -> Decoded:
-    """Decode a JPEG, BMP or GIF, or an animation; of several frames the first.
+    """Decode a file of one of Pillow's formats; of several frames the first.
 
     Parameters
     ----------
+    kind : str
+        Pillow's name of the format.
     file : binary file
-        At its start.
-    format_name : str
-        "JPEG", "BMP", "WebP" or "GIF".
     budget : Budget
     allocate : callable of (Form), optional
         As of `Canvas`.
+    frame : Frame, optional
+        Of a JPEG.
 
     Raises
     ------
     Refused
-        Too large, or damaged in a way that Pillow does not tell. Errors of Pillow pass through.
+        Too large, or damaged in a way that Pillow does not report. Errors of Pillow pass through.
+    Unsupported
     """
-    frame = frame_of(file) if format_name == "JPEG" else None
-    if frame is not None and frame.unread:
-        raise not_supported("JPEG", frame.unread)
     file.seek(0)
-    with _opened(file, format_name) as image:
-        mode = _target_mode(image, format_name)
+    with _opened(file, kind) as image:
+        mode = _target_mode(image)
         width, height = image.size
         form = Form(
             height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8)
@@ -80,13 +98,13 @@ def read_with_pillow(
         beside = max(0, stored_bytes - form.decoded_bytes) if image.mode in _MAPPED_MODES else stored_bytes
         budget.check(form, beside + (frame.coefficient_bytes if frame else 0))
         if frame is not None:
-            _check_long_enough(frame, file, form)
+            check_long_enough(form, file.seek(0, 2), frame.fewest_bytes)
         notes: list[str] = []
         if image.mode == "CMYK":
             notes.append("It was converted from CMYK to RGB without its colour profile.")
         scratch = _mapped(image, height, stored_bytes // height)
         file.seek(0)
-        expected = _checksum_with_surplus(file, scratch) if format_name == "JPEG" else None
+        expected = _checksum_with_surplus(file, scratch) if frame is not None else None
         image.load()
         if image.size != (width, height):
             raise Refused(
@@ -118,15 +136,6 @@ def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None
     return scratch
 
 
-def _check_long_enough(frame: Frame, file: BinaryIO, form: Form) -> None:
-    file_bytes = file.seek(0, 2)
-    if file_bytes < frame.fewest_bytes:
-        raise Refused(
-            f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take "
-            f"{frame.fewest_bytes:,} at least: it was cut short or its header is damaged"
-        )
-
-
 def _checksum_with_surplus(file: BinaryIO, scratch: Scratch | None) -> int | None:
     """Checksum of a JPEG's pixels with surplus data; None where it has no end marker, which Pillow tells."""
     end = end_of_first_image(file)
@@ -145,21 +154,21 @@ def _checksum(scratch: Scratch | None) -> int:
     return 0 if scratch is None else zlib.crc32(scratch.memory)
 
 
-def _opened(file: BinaryIO, format_name: str) -> "ImageFile.ImageFile":
+def _opened(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
     """Read the header without Pillow's own limit on pixels: the budget is checked here."""
     from PIL import Image
 
     with _limit_lock:
         limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
         try:
-            return Image.open(file, formats=[format_name.upper()])
+            return Image.open(file, formats=[kind])
         finally:
             Image.MAX_IMAGE_PIXELS = limit
 
 
-def _target_mode(image: "Image.Image", format_name: str) -> str:
+def _target_mode(image: "Image.Image") -> str:
     if image.mode not in _TARGET_MODES:
-        raise not_supported(format_name, f"its pixels are of the kind {image.mode}")
+        raise Unsupported(f"its pixels are of the kind {image.mode}")
     mode = _TARGET_MODES[image.mode]
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
 

@@ -12,9 +12,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from engine.image.budget import Budget
-from engine.image.canvas import Allocate, Canvas
-from engine.image.decoded import Decoded
+from engine.image.budget import Budget, check_long_enough
+from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.metadata import is_raw_exif, named_metadata, orientation_of_exif, orientation_of_text
@@ -109,9 +108,10 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
     might_be = _form(header, has_alpha=True)
     budget.check(might_be, 0 if is_cut or file_bytes <= _HELD_BYTES else file_bytes)
-    _check_long_enough(header, file_bytes)
+    least_bytes = header.raw_bytes // _MOST_INFLATED
+    check_long_enough(might_be, file_bytes, least_bytes)
     chunks = _checked_chunks(file, file_bytes)
-    _check_long_enough(header, sum(size for _, size in chunks.pixels))
+    check_long_enough(might_be, sum(size for _, size in chunks.pixels), least_bytes)
     extras = chunks.extras
     orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts)
     form = _form(header, has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
@@ -142,16 +142,6 @@ def _form(header: Header, *, has_alpha: bool) -> Form:
     channels = 1 if header.colour_type in (0, 4) else 3
     dtype = np.dtype(np.uint16 if header.depth == 16 else np.uint8)
     return Form(header.height, header.width, channels, has_alpha, dtype)
-
-
-def _check_long_enough(header: Header, byte_count: int) -> None:
-    """Refuse a file that cannot hold its pixels, however well they are compressed."""
-    least = header.raw_bytes // _MOST_INFLATED
-    if byte_count < least:
-        raise Refused(
-            f"it has {byte_count:,} bytes, its {header.width:,} x {header.height:,} pixels take "
-            f"{least:,} at least: it was cut short or its header is damaged"
-        )
 
 
 def _decode_whole(file: BinaryIO, form: Form, canvas: Canvas) -> None:

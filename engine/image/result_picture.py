@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.convert import RangeMode, change_alpha_depth, to_depth
+from engine.image.formats import formats_for, titles
 from engine.image.picture import Picture
 from engine.image.scratch import bands
 
@@ -71,10 +72,11 @@ def lost_values(values: NDArray[Any], target: np.dtype[Any]) -> tuple[str, ...]:
             nan_count += int(np.isnan(values[rows]).sum())
             infinite_count += int(np.isinf(values[rows]).sum())
     bits = 8 * target.itemsize
+    keeping = titles(formats_for(np.float32))
     found = ((nan_count, "NaN", "0"), (infinite_count, "infinite", "an end of the range"))
     return tuple(
         f"Of {values.size:,} samples of the result {number:,} {'is' if number == 1 else 'are'} {kind}, which {bits} bit "
-        f"cannot hold: saved as {as_what}. A float32 TIFF keeps them."
+        f"cannot hold: saved as {as_what}. A float32 {keeping} keeps them."
         for number, kind, as_what in found
         if number
     )

@@ -1,23 +1,13 @@
 """What a file is, by its first bytes. The extension is only a hint to people."""
 
+import re
+
+from engine.image import formats
 from engine.image.faults import Refused
+from engine.image.formats import Format
 
 # Enough for every signature below (DICOM's lies at 128) and to tell text from other data.
 HEAD_BYTES = 512
-
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
-_OURS: tuple[tuple[bytes, str], ...] = (
-    (_PNG_SIGNATURE, "PNG"),
-    (b"\xff\xd8\xff", "JPEG"),
-    (b"II*\x00", "TIFF"),
-    (b"MM\x00*", "TIFF"),
-    (b"II+\x00", "TIFF"),
-    (b"MM\x00+", "TIFF"),
-    (b"GIF87a", "GIF"),
-    (b"GIF89a", "GIF"),
-    (b"BM", "BMP"),
-)
 
 # Offset, bytes, what it looks like. Only what people are likely to try.
 _OTHERS: tuple[tuple[int, bytes, str], ...] = (
@@ -41,66 +31,61 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"MZ", "a program"),
     (0, b"ID3", "a sound file"),
     (0, b"OggS", "a sound or video file"),
+    (0, b"RIFF", "a sound or video file"),
     (0, b"\x1aE\xdf\xa3", "a video"),
     *((0, b"P%d" % kind, "a PNM picture") for kind in range(1, 8)),
+    # The "ftyp" box (ISO base media) is the same container for pictures and films.
+    *((4, b"ftyp" + brand, "an AVIF picture") for brand in (b"avif", b"avis")),
+    *((4, b"ftyp" + brand, "a HEIC picture") for brand in (b"heic", b"heix", b"mif1", b"msf1")),
+    (4, b"ftyp", "a video"),
 )
 
-# Brands of the "ftyp" box (ISO base media): the same container for pictures and films.
-_BRANDS: dict[bytes, str] = {
-    b"avif": "an AVIF picture",
-    b"avis": "an AVIF picture",
-    b"heic": "a HEIC picture",
-    b"heix": "a HEIC picture",
-    b"mif1": "a HEIC picture",
-    b"msf1": "a HEIC picture",
-}
 
-_REMEDY = "Save it as PNG, JPEG, TIFF, BMP, WebP or GIF, and open that."
-
-
-def format_of(head: bytes) -> str:
-    """Name of the picture format that a file begins with.
+def format_of(head: bytes) -> Format:
+    """Return the picture format that a file begins with.
 
     Parameters
     ----------
     head : bytes
         The first `HEAD_BYTES` bytes of the file, or all of them where it is shorter.
 
-    Returns
-    -------
-    str
-        "PNG", "JPEG", "TIFF", "BMP", "WebP" or "GIF".
-
     Raises
     ------
     Refused
-        None of them; the reason says what the file looks like.
+        It is none of `FORMATS`; the reason says what the file looks like.
     """
     if not head:
         raise Refused("it holds zero bytes", "Get the file again: nothing of it arrived.")
-    for signature, name in _OURS:
-        if head.startswith(signature):
-            return name
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "WebP"
-    if any(head.startswith(signature[: len(head)]) for signature, _ in _OURS):
+    begun = False
+    for known in formats.FORMATS:
+        for signature in known.signatures:
+            if _fits(signature, head):
+                if len(head) >= len(signature):
+                    return known
+                begun = True
+    if begun:
         raise Refused(f"it ends after {len(head)} bytes, before the picture begins")
-    if b"PNG" in head[:5] or head[12:16] == b"IHDR":
-        raise Refused(
-            "it looks like a PNG whose first bytes are damaged, as by a transfer in text mode",
-            "Transfer the file again in binary mode.",
-        )
-    raise Refused(f"it is not a picture that this program reads; it looks like {_looks_like(head)}", _REMEDY)
+    for known in formats.FORMATS:
+        if known.damaged and re.match(known.damaged, head, re.DOTALL):
+            raise Refused(
+                f"it looks like a {known.title} whose first bytes are damaged, as by a transfer in text mode",
+                "Transfer the file again in binary mode.",
+            )
+    raise Refused(
+        f"it is not a picture that this program reads; it looks like {_looks_like(head)}",
+        f"Save it as {formats.titles()}, and open that.",
+    )
+
+
+def _fits(signature: bytes, head: bytes) -> bool:
+    """Return whether a file begins with a signature, as far as both reach."""
+    return all(wanted in (found, ord("?")) for wanted, found in zip(signature, head, strict=False))
 
 
 def _looks_like(head: bytes) -> str:
     for offset, signature, name in _OTHERS:
         if head[offset:].startswith(signature):
             return name
-    if head[4:8] == b"ftyp":
-        return _BRANDS.get(head[8:12], "a video")
-    if head[:4] == b"RIFF":
-        return "a sound or video file"
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if text.startswith((b"<svg", b"<?xml")):
         return "an SVG drawing" if b"<svg" in text else "an XML document"
@@ -112,5 +97,5 @@ def _looks_like(head: bytes) -> str:
 def _is_text(head: bytes) -> bool:
     # "ignore" because a character may be cut in two where the head ends.
     decoded = head.decode("utf-8", errors="ignore")
-    whole = len(head) - len(decoded.encode()) < 4
-    return whole and all(character.isprintable() or character in "\t\r\n\f" for character in decoded)
+    is_whole = len(head) - len(decoded.encode()) < 4
+    return is_whole and all(character.isprintable() or character in "\t\r\n\f" for character in decoded)

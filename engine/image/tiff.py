@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
-from engine.image.budget import Budget
-from engine.image.canvas import Allocate, Canvas
-from engine.image.decoded import Decoded
+from engine.image.budget import Budget, check_long_enough
+from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.metadata import named_metadata
-from engine.image.orientation import EXIF_ORIENTATION_TAG
+from engine.image.metadata import EXIF_ORIENTATION_TAG, named_metadata
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import bytes_beside, sample_bands
 
@@ -31,6 +29,16 @@ _INCHES = {2: 1.0, 3: 2.54}
 # Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
 # becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
+
+
+# What tifffile and imagecodecs say of intact files that they do not decode, as of `Format`.
+TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
+    (r"<COMPRESSION\.(\w+): \d+> not supported", "its compression is {1}"),
+    (r"^(\d+) is not a known COMPRESSION", "its compression has number {1}, which has no name"),
+    (r"chroma subsampling", "its colours have less resolution than its brightness, and it is not a JPEG"),
+    (r"sample formats do not match", "its channels are of different number types"),
+    (r"^<?PREDICTOR\.?(\w*).* not supported", "its predictor is {1}"),
+)
 
 
 def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -71,7 +79,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         budget.check(samples_form)
         form = _form(page)
         budget.check(form, bytes_beside(page, form.decoded_bytes))
-        notes = list(_check_segments(page, file_bytes))
+        notes = list(_check_segments(page, form, file_bytes))
         canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
         # Bands may tell the same of the picture again.
         notes += dict.fromkeys(_fill(canvas, page, file))
@@ -125,7 +133,7 @@ def _fill(canvas: Canvas, page: "TiffPage", file: BinaryIO) -> list[str]:
     return notes
 
 
-def _check_segments(page: "TiffPage", file_bytes: int) -> tuple[str, ...]:
+def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str, ...]:
     """Every strip or tile must lie whole within the file: tifffile would fill what is missing."""
     expected = math.prod(page.chunked)
     segments = list(zip(page.dataoffsets, page.databytecounts, strict=False))
@@ -144,22 +152,12 @@ def _check_segments(page: "TiffPage", file_bytes: int) -> tuple[str, ...]:
     if empty == len(segments):
         raise Refused("it holds no pixels")
     if not empty and not page.is_subsampled:
-        _check_long_enough(page, sum(byte_count for _, byte_count in segments))
+        most = _MOST_EXPANDED.get(int(page.compression))
+        bits = page.samplesperpixel * int(page.bitspersample)
+        least = 0 if most is None else form.pixel_count * bits // 8 // most
+        held = sum(byte_count for _, byte_count in segments)
+        check_long_enough(form, held, least, "its strips or tiles have")
     return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",) if empty else ()
-
-
-def _check_long_enough(page: "TiffPage", byte_count: int) -> None:
-    """Refuse strips or tiles that cannot hold the pixels, however well they are compressed."""
-    most = _MOST_EXPANDED.get(int(page.compression))
-    if most is None:
-        return
-    least = page.imagelength * page.imagewidth * page.samplesperpixel * int(page.bitspersample) // 8 // most
-    if byte_count < least:
-        raise Refused(
-            f"its strips or tiles have {byte_count:,} bytes, its "
-            f"{page.imagewidth:,} x {page.imagelength:,} pixels take {least:,} at least: "
-            "it was cut short or its tags are damaged"
-        )
 
 
 def _page_notes(tiff: "TiffFile") -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.colour import cmyk_to_rgb, lab_to_rgb, unpremultiplied, ycbcr_to_rgb
-from engine.image.faults import Refused, not_supported
+from engine.image.faults import Refused, Unsupported
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
@@ -66,11 +66,9 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
     photometric = int(page.photometric)
     if photometric not in _COLOUR_SAMPLES:
         name = getattr(page.photometric, "name", str(photometric))
-        raise not_supported(
-            "TIFF", f"its pixels are {_PHOTOMETRIC_WORDS.get(name, f'of colour model {name}')}"
-        )
+        raise Unsupported(f"its pixels are {_PHOTOMETRIC_WORDS.get(name, f'of colour model {name}')}")
     if photometric == _SEPARATED and page.tags.valueof(332, 1) != 1:  # InkSet
-        raise not_supported("TIFF", "its inks are not cyan, magenta, yellow and black")
+        raise Unsupported("its inks are not cyan, magenta, yellow and black")
     colour_count = _COLOUR_SAMPLES[photometric]
     if samples.shape[2] < colour_count:
         raise Refused(f"it has {samples.shape[2]} samples a pixel, its colour model needs {colour_count}")
@@ -85,7 +83,7 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
         return pixels, alpha, notes
     if photometric in (_CIELAB, _ICCLAB):
         if samples.dtype.kind not in "ui" or samples.dtype.itemsize > 2:
-            raise not_supported("TIFF", f"it is Lab of {samples.dtype} values")
+            raise Unsupported(f"it is Lab of {samples.dtype} values")
         notes.append("It was converted from Lab to RGB.")
         pixels = lab_to_rgb(colours, signed=photometric == _CIELAB)
         return pixels, None if alpha is None else _our_dtype(alpha, page, []), notes
@@ -138,7 +136,7 @@ def _our_dtype(samples: NDArray[Any], page: "TiffPage", notes: list[str]) -> NDA
         scaled = (samples.astype(np.uint32) * np.uint32(full_scale) + np.uint32(top // 2)) // np.uint32(top)
         return scaled.astype(samples.dtype)
     if kind not in "uif":
-        raise not_supported("TIFF", f"its values are {samples.dtype}")
+        raise Unsupported(f"its values are {samples.dtype}")
     if samples.dtype == np.float32:
         return samples
     notes.append(f"Its {_words(samples.dtype)} were opened as 32-bit float.")

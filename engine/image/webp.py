@@ -9,9 +9,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from engine.image.budget import Budget
-from engine.image.canvas import Allocate, Canvas
-from engine.image.decoded import Decoded
+from engine.image.budget import Budget, check_long_enough
+from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
@@ -58,14 +57,10 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     form = Form(facts.height, facts.width, 3, facts.has_alpha, np.dtype(np.uint8))
     file_bytes = file.seek(0, 2)
     budget.check(form, form.pixel_count * facts.bytes_beside + file_bytes)
-    if file_bytes < facts.fewest_bytes:
-        raise Refused(
-            f"it has {file_bytes:,} bytes, its {form.width:,} x {form.height:,} pixels take "
-            f"{facts.fewest_bytes:,} at least: it was cut short or its header is damaged"
-        )
+    check_long_enough(form, file_bytes, facts.fewest_bytes)
     file.seek(0)
     if facts.is_animation:
-        return read_with_pillow(file, "WebP", budget, allocate)
+        return read_with_pillow("WEBP", file, budget, allocate)
 
     import imagecodecs
 

@@ -4,6 +4,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction, QActionGroup
 
 from engine.image.convert import RANGE_MODES
+from engine.image.formats import saved_formats, titles
 from engine.image.samples import SAMPLES
 from gui.engine_link.engine_state import EngineState
 from gui.explore.results.results_model import ResultsModel
@@ -12,10 +13,6 @@ from gui.page.actions import Actions, Entry
 
 _FILE, _EDIT, _VIEW = "&File", "&Edit", "&View"
 ENTRIES: tuple[Entry, ...] = (
-    Entry("open", "&Open…", "Open a picture: PNG, JPEG, TIFF, BMP, WebP or GIF. You can also drop one here.",
-          "Ctrl+O", "open", _FILE, 10),
-    Entry("save", "&Save result…", "Save the filtered picture as PNG, JPEG, TIFF or WebP.", "Ctrl+S", "save",
-          _FILE, 10),
     Entry("open_session", "Open s&ession…", "Open a saved session (image, mask, settings).", "Ctrl+Shift+O",
           "session-open", _FILE, 20),
     Entry("save_session", "Save sess&ion…", "Save picture path, mask and settings, to open them again later.",
@@ -47,6 +44,15 @@ _UNDO = Entry("undo", "&Undo", "Undo the last edit of the mask.", "Ctrl+Z", "und
 _REDO = Entry("redo", "&Redo", "Redo the last undone mask edit.", "Ctrl+Shift+Z Ctrl+Y", "redo", _EDIT, 10)
 
 
+def _picture_entries() -> tuple[Entry, ...]:
+    return (
+        Entry("open", "&Open…", f"Open a picture: {titles()}. You can also drop one here.",
+              "Ctrl+O", "open", _FILE, 10),
+        Entry("save", "&Save result…", f"Save the filtered picture as {titles(saved_formats())}.",
+              "Ctrl+S", "save", _FILE, 10),
+    )  # fmt: skip
+
+
 # fmt: off
 _SAMPLES = [
     Entry(f"sample:{sample.key}", sample.title, sample.sentence, f"Ctrl+Alt+{number}", "sample", _FILE, 10,
@@ -71,7 +77,7 @@ class ExploreActions(QObject):
         self._workspace = workspace
         self._state = state
         self._results = results
-        actions.add(ENTRIES)
+        actions.add((*_picture_entries(), *ENTRIES))
         self.samples: list[QAction] = actions.add(_SAMPLES)
         self.range_modes: QActionGroup = actions.add_choice(_RANGES)
         actions.add_history(workspace.undo_stack, _UNDO, _REDO)

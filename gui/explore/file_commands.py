@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QObject
 
+from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
 from gui.explore.mask.mask_controller import MaskController, says_mask
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.results.results_controller import ResultsController
@@ -13,12 +15,24 @@ from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 
-PICTURES = ["Pictures (*.png *.jpg *.jpeg *.tif *.tiff *.bmp *.webp *.gif)", "All files (*)"]
-FLOAT_TIFF = "TIFF, 32-bit float, nothing clipped (*.tif)"
-RESULTS_AS = ["PNG (*.png)", "TIFF (*.tif)", FLOAT_TIFF, "JPEG (*.jpg)", "WebP (*.webp)"]
 MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
 MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
 SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
+
+
+def picture_filters() -> list[str]:
+    """Return the name filters of the dialog that opens a picture."""
+    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
+
+
+def result_filters(*, with_float: bool) -> dict[str, str]:
+    """Return the name filters of the dialog that saves a result, each with the depth that it means."""
+    depths = {}
+    for known in saved_formats():
+        depths[f"{known.title} (*{known.saved_suffixes[0]})"] = "keep"
+        if with_float and known.holds(np.float32):
+            depths[f"{known.title}, 32-bit float, nothing clipped (*{known.saved_suffixes[0]})"] = "float32"
+    return depths
 
 
 class FileCommands(QObject):
@@ -42,7 +56,7 @@ class FileCommands(QObject):
         self._masks = masks
         self._results = results
         for name, slot in (
-            ("open", lambda: files.ask_to_open("Open a picture", PICTURES, pictures.open_path)),
+            ("open", lambda: files.ask_to_open("Open a picture", picture_filters(), pictures.open_path)),
             ("save", self.save_result),
             ("open_session", lambda: files.ask_to_open("Open a session", SESSIONS, sessions.open)),
             ("save_session", self.save_session),
@@ -69,13 +83,14 @@ class FileCommands(QObject):
         if not self._pictures.can_save_result():
             return
 
-        def save(path: Path, chosen: str) -> None:
-            self._pictures.save_result(path, "float32" if chosen == FLOAT_TIFF else "keep")
-
         # A kernel that writes 8 or 16 bit has clipped its results.
-        is_clipped = self._workspace.result_dtype != "float32"
-        formats = [name for name in RESULTS_AS if not (is_clipped and name == FLOAT_TIFF)]
-        self._files.ask_to_save("Save the result", formats, f"{self._stem()}-{self._mask_word()}.png", save)
+        depths = result_filters(with_float=self._workspace.result_dtype == "float32")
+        name = f"{self._stem()}-{self._mask_word()}{offered_suffixes()[0]}"
+
+        def save(path: Path, chosen: str) -> None:
+            self._pictures.save_result(path, depths.get(chosen, "keep"))
+
+        self._files.ask_to_save("Save the result", list(depths), name, save)
 
     def save_session(self) -> None:
         """Ask where, and save the session."""

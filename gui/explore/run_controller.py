@@ -6,7 +6,8 @@ from PySide6.QtCore import QObject
 
 from engine.device_info import AUTO, Environment
 from engine.errors import EngineError
-from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run, VariantInfo
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
 from engine.host.shared_array import segments_of
 from engine.results.measurement import RunResult
 from gui.engine_link.block_keeper import BlockKeeper

@@ -1,1 +1,1 @@
-"""The window around the pages: start, actions, menus, message bar, status line, preferences."""
+"""The main window around the pages: start, actions, menus, messages, status line, preferences."""

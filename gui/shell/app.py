@@ -1,4 +1,4 @@
-"""The one place that wires: client, services, window, the frame's actions. It decides nothing else."""
+"""The application: makes the services and the window, and connects the actions of the frame."""
 
 import sys
 from collections.abc import Callable
@@ -92,8 +92,7 @@ class Haloscope:
         self.window.closing.connect(self._keep_preferences)
 
     def _show_help(self, name: str) -> None:
-        from gui.shell.help_texts import HOW_TO, about_html, shortcuts_html
-        from gui.shell.text import show_text
+        from gui.shell.help import HOW_TO, about_html, shortcuts_html, show_text
 
         title = self.actions[name].iconText()
         if name == "documentation":

@@ -1,4 +1,4 @@
-"""The command line of the window and of `screenshot`. No Qt in here; the engine's commands have parsers of their own."""
+"""The command line of the window and of `screenshot`. No Qt in here."""
 
 import argparse
 import re
@@ -12,8 +12,8 @@ from engine.geometry.border import Border
 
 COMMANDS = f"""commands:
 {listed()}
-  screenshot OUT.png [IMAGE]    a picture of the window
-  `python main.py COMMAND --help` tells more of each.
+  screenshot OUT.png [IMAGE]    save a picture of the window
+  `python main.py COMMAND --help` explains each.
 
 exit status: 0 done, 2 bad use or bad input, 3 no such device, 4 failed verification"""
 
@@ -36,17 +36,16 @@ class WindowOptions:
     measure_startup: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScreenshotOptions:
-    """What `screenshot` is to show, and where it is to go."""
+    """What a screenshot shows, its size in pixels (width, height), and the file that it is written to."""
 
     out: str
     image: str = ""
     session: str = ""
     mask: str = ""
     variant: str = ""
-    width: int = 1600
-    height: int = 1000
+    size: tuple[int, int] = (1600, 1000)
     theme: str = "light"
     run: bool = False
     device: str = ""
@@ -56,37 +55,21 @@ class ScreenshotOptions:
 
 
 def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
-    """Return what the arguments ask for; with bad use, end the program with status 2 and one line on stderr."""
-    if arguments and arguments[0] == "screenshot":
-        parser = _screenshot_parser()
-        # Intermixed: IMAGE may stand anywhere, not only right after OUT.png.
-        given = parser.parse_intermixed_args(arguments[1:])
-        if not given.out.lower().endswith(".png"):
-            parser.error(f"{given.out} does not end in .png, and a screenshot is written as PNG")
-        width, height = given.size
-        return ScreenshotOptions(
-            given.out,
-            given.image or "",
-            given.session or "",
-            given.mask or "",
-            given.variant or "",
-            width,
-            height,
-            given.theme,
-            given.run,
-            given.device or "",
-            given.border or "",
-            given.flip,
-            given.page or "",
-        )
-    given = _window_parser().parse_args(arguments)
-    return WindowOptions(given.image or "", given.session or "", given.theme or "", given.measure_startup)
+    """Return the options; with bad use, end the program with status 2 and one line on stderr."""
+    if not arguments or arguments[0] != "screenshot":
+        return WindowOptions(**vars(_window_parser().parse_args(arguments)))
+    parser = _screenshot_parser()
+    # Intermixed: IMAGE may stand anywhere, not only right after OUT.png.
+    options = ScreenshotOptions(**vars(parser.parse_intermixed_args(arguments[1:])))
+    if not options.out.lower().endswith(".png"):
+        parser.error(f"{options.out} does not end in .png, and a screenshot is written as PNG")
+    return options
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         line = " ".join(message.split())
-        tell(f"{self.prog}: {line}. `{self.prog} --help` tells what can be written.")
+        tell(f"{self.prog}: {line}. `{self.prog} --help` lists what is possible.")
         sys.exit(2)
 
 
@@ -98,9 +81,11 @@ def _window_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("image", nargs="?", metavar="IMAGE", help="picture to open (without it, a sample)")
-    parser.add_argument("--session", metavar="FILE", help="take up a saved session")
-    parser.add_argument("--theme", choices=THEMES, help="colours, this time only")
+    parser.add_argument(
+        "image", nargs="?", default="", metavar="IMAGE", help="picture to open (without it, a sample)"
+    )
+    parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
+    parser.add_argument("--theme", choices=THEMES, default="", help="colours, this time only")
     parser.add_argument(
         "--measure-startup",
         action="store_true",
@@ -118,20 +103,28 @@ def _screenshot_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("out", metavar="OUT.png", help="file to write")
-    parser.add_argument("image", nargs="?", metavar="IMAGE", help="picture to open (without it, a sample)")
     parser.add_argument(
-        "--mask", help="preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'"
+        "image", nargs="?", default="", metavar="IMAGE", help="picture to open (without it, a sample)"
     )
-    parser.add_argument("--variant", metavar="KEY", help="variant to choose (`variants` lists them)")
-    parser.add_argument("--device", metavar="KEY", help="device to choose (`devices` lists them)")
-    parser.add_argument("--border", metavar="NAME", help=", ".join(Border))
-    parser.add_argument("--flip", action="store_true", help="convolution: turn the mask by 180 degrees")
-    parser.add_argument("--session", metavar="FILE", help="take up a saved session")
+    parser.add_argument(
+        "--mask",
+        default="",
+        help="preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'",
+    )
+    parser.add_argument(
+        "--variant", default="", metavar="KEY", help="variant to choose (`variants` lists them)"
+    )
+    parser.add_argument("--device", default="", metavar="KEY", help="device to choose (`devices` lists them)")
+    parser.add_argument("--border", default="", metavar="NAME", help=", ".join(Border))
+    parser.add_argument("--flip", action="store_true", help="convolution: rotate the mask by 180 degrees")
+    parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="1600x1000", help="pixels")
     parser.add_argument("--theme", choices=THEMES[:2], default="light")
-    parser.add_argument("--page", metavar="KEY", help="page to show instead of explore, such as course")
     parser.add_argument(
-        "--run", action="store_true", help="run every variant that can, so that the plots are filled"
+        "--page", default="", metavar="KEY", help="page to show instead of explore, such as course"
+    )
+    parser.add_argument(
+        "--run", action="store_true", help="run every compatible variant first, to fill the plots"
     )
     return parser
 

@@ -1,4 +1,4 @@
-"""The log that survives a crash: faulthandler writes into it, and unexpected errors with their tracebacks. No Qt in here."""
+"""The crash log: Python's faulthandler and unexpected errors write their tracebacks there. No Qt in here."""
 
 import faulthandler
 import sys
@@ -36,7 +36,7 @@ def open_crash_log() -> None:
 
 
 def write_error(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write an error that nobody expected, with its traceback."""
+    """Log an unexpected error with its traceback."""
     target = _file or sys.stderr
     if target is not None:
         with suppress(OSError, ValueError):
@@ -46,5 +46,5 @@ def write_error(kind: type[BaseException], error: BaseException, trace: Tracebac
 
 
 def note_error(error: BaseException) -> None:
-    """Write an error that was dealt with, but that nobody could be told of."""
+    """Log an error that was handled but could not be shown."""
     write_error(type(error), error, error.__traceback__)

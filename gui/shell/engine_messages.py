@@ -1,4 +1,4 @@
-"""What the engine's process tells in words: its end, its successor, a GPU that is out, code that cannot be kept."""
+"""Messages about the engine's process: ended, replaced, GPU given up, compiled code not cached."""
 
 from PySide6.QtCore import QObject
 
@@ -12,19 +12,19 @@ RETRY = "Try the GPU again"
 
 
 class EngineMessages(QObject):
-    """Tells of lost hosts, and offers the GPU again after it was given up."""
+    """Reports lost hosts, and offers to retry the GPU after it was given up."""
 
     def __init__(self, link: EngineLink, messages: Messages, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._link = link
         self._messages = messages
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         link.noticed.connect(self._noticed)
         link.lost.connect(self._lost)
         link.ready.connect(self._ready)
 
     def try_gpu_again(self) -> None:
-        """Use the GPU again."""
+        """Retry the GPU."""
         self._messages.clear(SOURCE)
         self._link.try_cuda_again()
 
@@ -33,9 +33,9 @@ class EngineMessages(QObject):
         self._messages.everywhere.show(error_message(SOURCE, error, *retry))
 
     def _noticed(self, warning: CodeNotKept) -> None:
-        # Each successor of a host notices it anew.
-        if str(warning) not in self._told:
-            self._told.add(str(warning))
+        # Each new host reports it again.
+        if str(warning) not in self._reported:
+            self._reported.add(str(warning))
             self._messages.everywhere.show(
                 Message(CODE_SOURCE, Severity.INFO, warning.what, warning.why, warning.remedy)
             )

@@ -1,7 +1,7 @@
-"""Ctrl+C in the terminal, or a plain `kill`, at whatever moment: the program ends at once, or does what it is told to. No Qt in here.
+"""Handles Ctrl+C and `kill` at any moment, also while libraries load and while Qt waits. No Qt in here.
 
-Python's own way is an exception wherever the main thread happens to be. While a library of C is being imported it ends
-in an abort (one start of 36), in a slot of Qt it is lost, and while Qt waits for events no handler of Python's runs.
+Python's own KeyboardInterrupt is not enough: during the import of a C library it ended in an abort (1 start
+in 36), in a Qt slot it is lost, and while Qt waits for events no Python handler runs.
 """
 
 import os
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 
 class Interrupts:
-    """Hears SIGINT, SIGTERM and SIGHUP on a thread of its own; each ends the process, except within `calling`.
+    """Receives SIGINT, SIGTERM and SIGHUP on its own thread; each ends the process, except within `calling`.
 
     Called on: the main thread, where handlers can be set.
     """
@@ -24,21 +24,21 @@ class Interrupts:
         self._act: Callable[[], object] = self._leave
         self._receiver, self._sender = socket.socketpair()
         self._sender.setblocking(False)
-        # Windows has no SIGHUP: the terminal was closed.
+        # SIGHUP (the terminal was closed) does not exist on Windows.
         for ending in {signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
-            # Of a program that was started in the background a shell wants Ctrl+C to be ignored.
+            # A shell that starts a program in the background makes it ignore Ctrl+C.
             if signal.getsignal(ending) is not signal.SIG_IGN:
                 signal.signal(ending, lambda *_: None)
         signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
         threading.Thread(target=self._listen, name="interrupts", daemon=True).start()
 
     def before_leaving(self, act: Callable[[], object]) -> None:
-        """Do this before the process is ended at once: the engine's process ends first."""
+        """Set what is done before the process ends at once: stopping the engine's process."""
         self._before_leaving = act
 
     @contextmanager
     def calling(self, act: Callable[[], object]) -> Iterator[None]:
-        """Call `act` within instead of ending the process. It is called on: the thread of this object."""
+        """Call `act`, on this object's thread, instead of ending the process."""
         self._act = act
         try:
             yield
@@ -46,7 +46,7 @@ class Interrupts:
             self._act = self._leave
 
     def exit_status(self, otherwise: int) -> int:
-        """Return what shells expect of a program that a signal ended, or `otherwise` where there was none."""
+        """Return 128 + the signal that was received, or `otherwise` if there was none."""
         return otherwise if self.last is None else 128 + self.last
 
     def _listen(self) -> None:
@@ -56,5 +56,5 @@ class Interrupts:
 
     def _leave(self) -> None:
         self._before_leaving()
-        # Not by an exception: the main thread may be anywhere.
+        # No exception: the main thread may be in C code.
         os._exit(self.exit_status(0))

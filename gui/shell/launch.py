@@ -1,4 +1,4 @@
-"""From the command line to the window: the engine's process is started first, Qt is imported while it starts."""
+"""Starts the engine's process first, imports Qt while it starts, then opens the window."""
 
 import os
 import sys
@@ -51,7 +51,7 @@ def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
             raise
         remedy = "Install the system libraries that the README names for Linux."
         return _complain(EngineError("Qt cannot be loaded", str(error), remedy))
-    except Exception as error:  # noqa: BLE001 - the process's boundary: there is no window that could tell of it
+    except Exception as error:  # noqa: BLE001 - the process's boundary: no window can show it
         note_error(error)
         why = f"{type(error).__name__}: {error}"
         _complain(EngineError("Something went wrong", why, f"The details are in {log_path()}."))
@@ -61,12 +61,7 @@ def main(argv: list[str], interrupts: Interrupts | None = None) -> int:
 
 
 def _check_files(options: WindowOptions | ScreenshotOptions) -> None:
-    """Refuse what cannot be opened or written before anything is started.
-
-    Raises
-    ------
-    EngineError
-    """
+    """Raise EngineError for what cannot be opened or written, before anything is started."""
     for path in (options.image, options.session):
         if path and not os.path.exists(path):
             raise EngineError(
@@ -104,7 +99,7 @@ def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOption
 
 
 def _has_screen() -> bool:
-    """Tell whether there is a screen; Qt would abort the program without one."""
+    """Return whether there is a screen; without one Qt would abort the program."""
     asked_for = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     return sys.platform != "linux" or any(os.environ.get(name) for name in asked_for)
 
@@ -115,7 +110,7 @@ def _complain(error: EngineError) -> int:
 
 
 def process_age_ms() -> tuple[float, str]:
-    """Return how long this process has lived, milliseconds, and since which moment that was counted."""
+    """Return the age of this process in milliseconds, and what it is counted from."""
     try:
         with open("/proc/self/stat", encoding="ascii") as file:
             # The name in brackets may hold blanks; the start time is the 20th word after it.

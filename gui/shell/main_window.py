@@ -1,4 +1,4 @@
-"""The window: bars around the pages, and what is kept of its layout. What happens is wired in `gui.shell.app`."""
+"""The main window: the bars around the pages, and its saved layout. Connected in `gui.shell.app`."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ LAYOUT_VERSION = 1
 
 
 def _first_size() -> QSize:
-    """Return the size of the first start: ours, or as much of it as the screen has room for."""
+    """Return the size at the first start: 1440 x 900 or what fits the screen."""
     screen = QGuiApplication.primaryScreen()
     room = screen.availableSize() if screen is not None else FIRST_SIZE
     fits = room.width() >= SMALLEST_SIZE.width() and room.height() >= SMALLEST_SIZE.height()
@@ -40,7 +40,7 @@ class MainWindow(QMainWindow):
     painted()
         The first paint is done.
     close_wanted(object)
-        The QCloseEvent, which whoever cannot let the window close ignores.
+        The QCloseEvent; whoever needs the window open calls its `ignore`.
     closing()
         The window is about to close; its layout can still be read.
     """
@@ -91,21 +91,11 @@ class MainWindow(QMainWindow):
         return self._page(0)
 
     def page_of(self, key: str) -> Page:
-        """Return a page, built if it has not been shown.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Return a page, built if needed; raise UnknownName for an unknown key."""
         return self._page(_number(key))
 
     def show_page(self, key: str) -> None:
-        """Switch to a page.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Switch to a page; raise UnknownName for an unknown key."""
         self._show(_number(key))
 
     def offer(self, intent: Intent) -> bool:
@@ -117,19 +107,19 @@ class MainWindow(QMainWindow):
         return False
 
     def cancel(self) -> None:
-        """Stop what goes on, on whatever page."""
+        """Stop running work on every page."""
         self._services.jobs.cancel()
         for page in self._entered.values():
             page.cancel()
 
     def finish(self) -> None:
-        """Add what the first paint does not wait for."""
+        """Build what the first paint does not wait for."""
         self._is_finished = True
         for page in self._entered.values():
             page.finish()
 
     def take_layout(self, preferences: Preferences) -> None:
-        """Arrange window and docks as they were kept; what does not fit any more is passed over."""
+        """Restore window and docks from the preferences; what no longer fits is ignored."""
         if preferences.geometry:
             self.restoreGeometry(_bytes(preferences.geometry))
         self._kept_layouts = dict(preferences.layouts)
@@ -145,7 +135,7 @@ class MainWindow(QMainWindow):
         return replace(preferences, geometry=_text(self.saveGeometry()), layouts=layouts)
 
     def restore_default_layout(self) -> None:
-        """Put the docks of the page that is shown back to where they were at first."""
+        """Restore the default positions of the visible page's docks."""
         self.page.restore_default()
 
     def _show(self, number: int) -> None:
@@ -170,7 +160,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 
     def _page(self, number: int) -> Page:
-        """Return a page, built when it is shown for the first time: the first paint waits for the first one only."""
+        """Return a page, built when it is first needed: the first paint waits for one page only."""
         entry = PAGES[number]
         if entry.key not in self._entered:
             page = self._entered[entry.key] = entry.build(self._services)
@@ -211,7 +201,7 @@ class MainWindow(QMainWindow):
             self.painted.emit()
 
     def _leave_room_for_the_frame(self) -> None:
-        """Shrink a window of the first size, whose frame is known only now, to the screen."""
+        """Shrink a window of the default size to the screen: its frame is known only now."""
         if self.size() != _first_size() or self.isMaximized():
             return
         room, frame = self.screen().availableGeometry(), self.frameGeometry()

@@ -1,4 +1,4 @@
-"""The menus, made from the actions that there are. Nothing is done here."""
+"""The menu bar, built from the actions' menus and sections."""
 
 from bisect import bisect_right
 
@@ -12,12 +12,12 @@ _PANELS = "&View", 90
 
 
 class Menus:
-    """Puts actions into the menu bar, by their sections; those that come later too.
+    """Puts actions into the menu bar by section, also those added later.
 
     Parameters
     ----------
     panels : QMenu
-        Stands in View; its entries follow the page that is shown.
+        A submenu of View; its entries follow the visible page.
     """
 
     def __init__(self, bar: QMenuBar, actions: Actions, panels: QMenu) -> None:
@@ -31,7 +31,7 @@ class Menus:
         self.fill()
 
     def fill(self) -> None:
-        """Put every action that is not there yet into its menu."""
+        """Add every action that no menu has yet."""
         for title in _TITLES:
             for entry in self._actions.entries(title):
                 if entry.name in self._placed:
@@ -49,7 +49,7 @@ class Menus:
                 self._submenus[entry.submenu].addAction(action)
 
     def _insert(self, title: str, section: int, action: QAction) -> None:
-        """Put an action at the end of its section; a line parts it from the sections beside."""
+        """Add an action at the end of its section; separators stand between sections."""
         menu, placed = self._menus[title], self._sections[title]
         at = bisect_right(placed, section, key=lambda other: other[0])
         is_new = all(section != other for other, _ in placed)
@@ -59,7 +59,7 @@ class Menus:
                 menu.addSeparator()
             menu.addAction(action)
         elif is_new:
-            # The line before the next section is now the line before this one.
+            # The separator before the next section is now the one before this section.
             menu.insertAction(after, action)
             menu.insertSeparator(after)
         else:

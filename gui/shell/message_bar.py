@@ -1,4 +1,4 @@
-"""The message over the page: what happened, why, what to do. It moves nothing and is never a traceback."""
+"""The message over the page: what happened, why, and what to do."""
 
 from html import escape
 
@@ -18,7 +18,7 @@ _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "E
 
 
 class MessageBar(QFrame):
-    """Shows the newest message at its parent's lower edge; hidden without one. Information expires."""
+    """Shows the newest message at its parent's lower edge, over the page; information expires."""
 
     def __init__(self, messages: Messages, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,7 +58,7 @@ class MessageBar(QFrame):
 
     @property
     def text(self) -> str:
-        """What it says, without marks."""
+        """The message as plain text."""
         message = self._messages.newest
         return sentence(message) if message else ""
 
@@ -68,7 +68,7 @@ class MessageBar(QFrame):
         return super().eventFilter(watched, event)
 
     def _place(self) -> None:
-        """Lie over the middle of the parent's lower edge."""
+        """Centre the bar at the parent's lower edge."""
         parent, layout = self.parentWidget(), self.layout()
         if parent is None or layout is None:
             return

@@ -42,5 +42,5 @@ class PageBar(QFrame):
         self.show_chosen(0)
 
     def show_chosen(self, number: int) -> None:
-        """Mark the page that is shown."""
+        """Mark the visible page."""
         self._group.button(number).setChecked(True)

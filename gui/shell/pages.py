@@ -1,4 +1,4 @@
-"""The pages that the bar on the left switches: one folder and one line each, no other place names them."""
+"""The list of pages: one folder and one entry each; no other module names a page."""
 
 from gui.page.contract import PageEntry
 
@@ -13,7 +13,7 @@ PAGES: list[PageEntry] = [
     PageEntry(
         "course",
         "Course",
-        "The course papers: load any of their kernels with one click, and see their tables for this machine.",
+        "The course papers: load any kernel with one click, and compare their tables with this machine.",
         "school-outline",
         "gui.course.page",
         "F3",
@@ -21,7 +21,7 @@ PAGES: list[PageEntry] = [
     PageEntry(
         "matrices",
         "Matrices",
-        "Multiply matrices, naively and with tiles: what is loaded, what the bandwidth allows, what is reached.",
+        "Multiply matrices, naively and with tiles: loads, the limit of the bandwidth, and measured times.",
         "matrix",
         "gui.matrices.page",
     ),

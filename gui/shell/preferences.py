@@ -1,12 +1,13 @@
-"""What is kept from one session of the window to the next: theme, window, layout of each page. Own JSON, no QSettings.
+"""The preferences: theme, window and layout of each page, as JSON of our own (no QSettings).
 
-A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the program.
+A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the
+program.
 """
 
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,16 @@ import platformdirs
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
+from gui.shell.command_line import THEMES
 from gui.strict_json import read_strict_json
 
 VERSION = 1
 LARGEST_BYTES = 1 << 20
-THEMES = ("light", "dark", "system")
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What is kept.
+    """What is kept from one start to the next.
 
     Parameters
     ----------
@@ -71,13 +72,7 @@ def save_preferences(path: Path, preferences: Preferences) -> None:
     """
     with suppress(OSError):  # atomic_write says what is wrong with the folder
         path.parent.mkdir(parents=True, exist_ok=True)
-    document = {
-        "version": VERSION,
-        "theme": preferences.theme,
-        "geometry": preferences.geometry,
-        "layouts": preferences.layouts,
-        "last_folder": preferences.last_folder,
-    }
+    document = {"version": VERSION, **asdict(preferences)}
     atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
 
 

@@ -1,4 +1,4 @@
-"""Takes up what was kept, and keeps it again when the window closes."""
+"""Applies the preferences at the start, and saves them when the window closes."""
 
 from dataclasses import replace
 from pathlib import Path

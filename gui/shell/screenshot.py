@@ -1,4 +1,4 @@
-"""`screenshot`: the real window with the real engine, saved as PNG when everything that was asked for is shown."""
+"""`screenshot`: the real window with the real engine, saved as PNG once everything is shown."""
 
 from PySide6.QtCore import QBuffer, QIODevice, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication
@@ -24,12 +24,11 @@ def take_screenshot(
     Raises
     ------
     EngineError
-        The picture, the session, the mask, the variant, the device, the border, the page or the place to write is
-        not as it should be.
+        An option names something that does not exist or cannot be used, or the file cannot be written.
     """
     app = make_application()
     haloscope = Haloscope(app, engine, theme=options.theme)
-    haloscope.window.resize(options.width, options.height)
+    haloscope.window.resize(*options.size)
     shot = _Shot(app, haloscope, options)
     haloscope.window.offer(begin_of(options, first))
     if options.page:
@@ -61,12 +60,12 @@ def begin_of(options: ScreenshotOptions, first: FirstPicture | None = None) -> B
 
 
 class _Shot(QObject):
-    """Waits for what was asked for, then takes the picture.
+    """Waits until everything asked for is shown, then takes the picture.
 
     Signals
     -------
     stopped()
-        Nobody wants the picture any more. Emitted on: any thread.
+        Ctrl+C. Emitted on: any thread.
     """
 
     stopped = Signal()
@@ -107,7 +106,6 @@ class _Shot(QObject):
         self._app.quit()
 
     def _stop(self) -> None:
-        """End without a picture."""
         self.was_stopped = True
         self._app.quit()
 

@@ -1,4 +1,4 @@
-"""The actions of the window's frame; pages bring their own."""
+"""The actions of the main window; pages bring their own."""
 
 from PySide6.QtCore import QObject
 
@@ -6,7 +6,6 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions, Entry
 from gui.page.contract import PageEntry, PageStatus
-from gui.style.theme import THEME_NAMES
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("run", "&Run", "Run what this page shows.", "Ctrl+R F5", "run", "&Run"),
@@ -16,7 +15,7 @@ ENTRIES: tuple[Entry, ...] = (
           "cancel", "&Run", 20),
     Entry("retry_gpu", "Try the &GPU again", "Retry the GPU after repeated errors disabled it.",
           "Ctrl+Shift+G", "retry", "&Run", 30),
-    Entry("reset_layout", "&Default layout", "Put every panel of this page back to where it was at first.",
+    Entry("reset_layout", "&Default layout", "Restore the default positions of all panels on this page.",
           "Ctrl+Shift+L", "layout", "&View", 90),
     Entry("documentation", "&How to use Haloscope", "The main job in six steps, and the words used here.",
           "Shift+F1", "help", "&Help"),
@@ -31,16 +30,8 @@ _THEME_TIPS = {"light": "Light theme.", "dark": "Dark theme.", "system": "Follow
 def theme_entries() -> list[Entry]:
     """Return a choice for each theme."""
     return [
-        Entry(
-            f"theme:{name}",
-            name.capitalize(),
-            _THEME_TIPS[name],
-            menu="&View",
-            section=80,
-            submenu="&Theme",
-            data=name,
-        )
-        for name in THEME_NAMES
+        Entry(f"theme:{name}", name.capitalize(), tip, menu="&View", section=80, submenu="&Theme", data=name)
+        for name, tip in _THEME_TIPS.items()
     ]
 
 
@@ -68,7 +59,7 @@ def page_action(page: PageEntry) -> str:
 
 
 class RunActions(QObject):
-    """Keeps Run, Cancel and Try the GPU again as the engine and the page that is shown say."""
+    """Enables and explains Run, Run all, Cancel and Try the GPU again."""
 
     def __init__(self, actions: Actions, state: EngineState, link: EngineLink) -> None:
         super().__init__(actions)
@@ -80,16 +71,14 @@ class RunActions(QObject):
             signal.connect(self._refresh)
 
     def show_page(self, status: PageStatus) -> None:
-        """Follow what the page that is shown says."""
+        """Follow the status of the visible page."""
         self._status = status
         self._refresh()
 
     def _refresh(self) -> None:
         state, actions = self._state, self._actions
         for name, does in (("run", self._status.run_does), ("run_all", self._status.run_all_does)):
-            why_not = (
-                self._status.why_no_run or state.why_no_run if does else "There is nothing of that kind here."
-            )
+            why_not = self._status.why_no_run or state.why_no_run if does else "Not available on this page."
             actions[name].setEnabled(not why_not)
             actions.explain(name, f"{does} {why_not}".strip())
         actions["cancel"].setEnabled((state.running or state.slow) and not state.cancelling)

@@ -1,4 +1,4 @@
-"""Measures how soon the window is there and how soon it shows a result, as a person would see it."""
+"""Measures the time from process start to the first paint and to the first result on the screen."""
 
 import json
 from collections.abc import Callable

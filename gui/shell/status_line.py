@@ -1,4 +1,4 @@
-"""The line at the bottom: the engine and its device, what it is doing, the page's last run and its proof, the speed-up."""
+"""The status line: engine and device, progress, the page's last run and its verification, the speed-up."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
@@ -14,7 +14,7 @@ _STEPS = 1000
 
 
 class StatusLine(QFrame):
-    """Four facts in words; the progress of anything that takes over half a second stands in the middle."""
+    """Engine, last run and speed-up; work that takes over half a second shows its progress in the middle."""
 
     def __init__(self, state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,11 +48,11 @@ class StatusLine(QFrame):
 
     @property
     def last_run(self) -> str:
-        """What it says of the last run."""
+        """The sentence about the last run."""
         return self._last.text()
 
     def show_page(self, status: PageStatus) -> None:
-        """Say what a page says of itself: each has a device and runs of its own."""
+        """Show the status of a page: each has its own device and runs."""
         self._status = status
         self._last.setText(status.sentence)
         self._figure.setText(status.figure)
@@ -77,7 +77,7 @@ class StatusLine(QFrame):
 
 
 class _Sentence(ElidedLabel):
-    """A fact that may be long: cut with … where there is no room, and whole in its tooltip."""
+    """A sentence, cut with … where there is no room; the tooltip has all of it."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

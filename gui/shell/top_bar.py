@@ -1,4 +1,4 @@
-"""The bar over everything: the page's own tools left, what is worked on, Run and Cancel right."""
+"""The top bar: the page's tools, the name of the document, Run and Cancel."""
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QResizeEvent
@@ -10,7 +10,7 @@ from gui.style.metrics import GRID, HALF_GRID
 
 
 class TopBar(QFrame):
-    """Buttons of the actions that the main job of a page needs."""
+    """Buttons for a page's most important actions."""
 
     def __init__(self, actions: Actions, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -21,7 +21,7 @@ class TopBar(QFrame):
         self._row.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self._row.setSpacing(HALF_GRID)
         self._row.addWidget(self._caption, 1)
-        # They are there on every page, so that they keep their places.
+        # On every page, so that they do not move.
         run, self._run_all, cancel = (_button(Tool(actions[name])) for name in ("run", "run_all", "cancel"))
         run.setObjectName("primary")
         # On the accent colour, an icon in the colour of text would hardly be seen.
@@ -41,12 +41,12 @@ class TopBar(QFrame):
         self._run_all.setVisible(bool(page.status.run_all_does))
 
     def show_caption(self, text: str, tip: str) -> None:
-        """Say what is worked on."""
+        """Show the name of the document."""
         self._caption.show_text(text, tip)
 
 
 class _Elided(QLabel):
-    """A line that is cut in the middle where it is too long, and whole in the tooltip."""
+    """A line that is elided in the middle; the tooltip has all of it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Elided(QLabel):
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-        self.setAccessibleName("What is worked on")
+        self.setAccessibleName("Document")
 
     def show_text(self, text: str, tip: str) -> None:
         """Show another line."""

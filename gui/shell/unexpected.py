@@ -1,4 +1,4 @@
-"""Errors that nobody expected: written to the crash log and told in the message bar; the window stays alive."""
+"""Unexpected errors: written to the crash log and shown in the message bar; the window stays open."""
 
 import sys
 import threading
@@ -13,7 +13,7 @@ SOURCE = "unexpected"
 
 
 class UnexpectedErrors(QObject):
-    """Catches what reaches the top of the GUI thread and of any other thread.
+    """Catches exceptions that nobody handled, on the GUI thread and on every other.
 
     Signals
     -------
@@ -29,14 +29,14 @@ class UnexpectedErrors(QObject):
         self.happened.connect(self._show, Qt.ConnectionType.QueuedConnection)
 
     def install(self) -> None:
-        """Catch from now on."""
+        """Install the hooks."""
         sys.excepthook = self.catch
         threading.excepthook = lambda found: self.catch(
             found.exc_type, found.exc_value or found.exc_type(), found.exc_traceback
         )
 
     def catch(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Write an error to the log and tell the person. Called on: any thread."""
+        """Log an error and show it. Called on: any thread."""
         if issubclass(kind, KeyboardInterrupt):
             return
         write_error(kind, error, trace)

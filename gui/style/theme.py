@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QApplication, QStyleFactory
 from gui.style.sheet import sheet_for
 
 ThemeName = Literal["light", "dark", "system"]
-THEME_NAMES: tuple[ThemeName, ...] = ("light", "dark", "system")
 
 
 @dataclass(frozen=True, slots=True)

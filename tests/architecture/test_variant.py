@@ -22,7 +22,7 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host import jobs
+from engine.host import run_jobs
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -109,7 +109,7 @@ def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(
     toys: tuple[Variant, ...], qapp: object
 ) -> None:
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
-    state.set_ready(jobs.ready())
+    state.set_ready(run_jobs.ready())
     model = VariantsModel(workspace, state, ResultsModel())
     listed = [model.index(row, 0).data(ROW_ROLE).key for row in range(model.rowCount())]
     assert listed == [AUTO, *(known.key for known in toys)]

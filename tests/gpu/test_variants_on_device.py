@@ -1,4 +1,4 @@
-"""Every registered variant on a real device: the full list of cases, real sizes, what the compiler made of it."""
+"""Every registered variant on a real device: the full list of cases, real sizes, the compiled kernels."""
 
 import math
 from importlib.util import find_spec
@@ -17,10 +17,10 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose
@@ -28,7 +28,7 @@ from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
-from tests.engine.variants.cases import Case, check
+from tests.engine.variants.cases import Case, by_group, faults_of
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
 
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
@@ -41,8 +41,7 @@ MASK = Mask(
 
 
 def binomial_for(variant: Variant) -> Mask:
-    """Return the binomial mask; for 1-D variants its first row, for running sums one of equal weights, for sums of products
-    one of their rank."""
+    """Return the binomial mask, or one like it of the class that the variant takes."""
     if variant.rounds_weights:
         return mask_for(variant, 5, 5)
     if variant.masks is MaskClass.EQUAL_WEIGHTS:
@@ -54,17 +53,17 @@ every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant
 
 
 @pytest.mark.parametrize(
-    ("variant", "case"),
+    ("variant", "cases"),
     [
-        pytest.param(v, case, id=f"{v.key}-{case.name}")
+        pytest.param(v, cases, id=f"{v.key}-{group}")
         for v in CUDA
-        for case in suited_cases(v, full_cases())
+        for group, cases in by_group(suited_cases(v, full_cases())).items()
     ],
 )
 def test_that_a_variant_agrees_with_the_oracle_on_the_device(
-    variant: Variant, case: Case, device: str
+    variant: Variant, cases: tuple[Case, ...], device: str
 ) -> None:
-    check(variant, case, device)
+    assert faults_of(variant, cases, device) == {}
 
 
 @pytest.fixture(scope="module", params=["float32 grey", "uint8 RGB"])
@@ -140,21 +139,20 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(
 
 
 @every_cuda_variant
-def test_that_large_masks_run_with_the_largest_block_that_needs_no_limit(
-    variant: Variant, gpu: Backend, device: str
-) -> None:
-    for side in (15, 31, 63):
-        for border in (Border.ZERO, Border.MIRROR):
-            case = Case(
-                f"large mask {side} {border}",
-                70,
-                70,
-                mask_shape=(side, side),
-                border=border,
-                block=Block(32, 16),
-            )
-            if (suited_case := suited(variant, case)) is not None:
-                check(variant, suited_case, device)
+def test_that_large_masks_and_the_largest_blocks_run(variant: Variant, device: str) -> None:
+    cases = [
+        Case(
+            f"large mask {side} {border}", 70, 70, mask_shape=(side, side), border=border, block=Block(32, 16)
+        )
+        for side in (15, 31, 63)
+        for border in (Border.ZERO, Border.MIRROR)
+    ] + [
+        Case(f"largest {block} {side}", 70, 70, 3, mask_shape=(side, side), block=block)
+        for block in (Block(32, 32), Block(1024, 1), Block(1, 1024), Block(32, 16), Block(32, 24))
+        for side in (3, 5, 9, 2)
+    ]
+    possible = [found for case in cases if (found := suited(variant, case)) is not None]
+    assert faults_of(variant, possible, device) == {}
 
 
 @pytest.mark.parametrize("result", ["float32", "same"])
@@ -175,15 +173,6 @@ def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
     problem = describe_problem(image, mask, Border.MIRROR, 0.0, out.dtype.name)
     verification = verify(out.reshape(image.shape), image, mask, problem)
     assert verification.passed, verification.reason
-
-
-@every_cuda_variant
-def test_that_the_largest_blocks_run(variant: Variant, gpu: Backend, device: str) -> None:
-    for block in (Block(32, 32), Block(1024, 1), Block(1, 1024), Block(32, 16), Block(32, 24)):
-        for side in (3, 5, 9, 2):
-            case = Case(f"largest {block} {side}", 70, 70, 3, mask_shape=(side, side), block=block)
-            if (suited_case := suited(variant, case)) is not None:
-                check(variant, suited_case, device)
 
 
 def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:

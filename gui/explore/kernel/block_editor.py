@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
 from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal, refuse_block
-from engine.host.protocol import Availability, VariantInfo
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon

@@ -7,7 +7,8 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from engine.device_info import AUTO
-from engine.host.protocol import Availability, Filtered, VariantInfo
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability, Filtered
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text
 from engine.tasks.filtering.problem import Problem

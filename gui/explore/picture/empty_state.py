@@ -4,6 +4,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
+from engine.image.formats import titles
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme, theme_notifier
 
@@ -31,7 +32,7 @@ class EmptyState(QWidget):
         self.text = QLabel(_TEXT)
         self.open_button = QPushButton("Open picture…")
         self.sample_button = QPushButton("Use a sample")
-        self.open_button.setToolTip("Choose a PNG, JPEG, TIFF, BMP, WebP or GIF file (Ctrl+O).")
+        self.open_button.setToolTip(f"Choose a {titles()} file (Ctrl+O).")
         self.sample_button.setToolTip("Show a picture that came with the program.")
         self.open_button.clicked.connect(self.open_requested)
         self.sample_button.clicked.connect(self.sample_requested)

@@ -160,7 +160,7 @@ def test_that_a_folder_that_cannot_be_written_is_refused_before_the_work(
 
 def test_that_a_float_picture_is_not_rounded_into_a_png_unasked(refused, tmp_path):
     _files(tmp_path)
-    says = ("PNG does not hold 32-bit float", "Save it as TIFF, or ask for a depth of 8 bit.")
+    says = ("PNG does not hold 32-bit float", "Save it as TIFF, or ask for depth 8 or 16.")
     refused("filter", tmp_path / "float.tif", tmp_path / "out.png", "--mask", "box-3", status=2, says=says)
 
 
@@ -177,7 +177,7 @@ def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path
         "filter",
         *arguments,
         status=2,
-        says=("512 x 512 in the simulator", "up to 64 x 64", "smaller picture"),
+        says=("512 x 512 in the simulator", "up to 64 x 64", "smaller size"),
     )
 
 

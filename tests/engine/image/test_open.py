@@ -2,12 +2,14 @@ import os
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.errors import ImageReadError
+from engine.image import formats
 from engine.image.open import open_image
 from engine.image.samples import sample_path
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, tiff_header, with_pillow
@@ -180,7 +182,7 @@ def test_that_any_library_error_leaves_as_ours(tmp_path, monkeypatch, error):
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("engine.image.open.read_png", fail)
+    monkeypatch.setattr(formats, "FORMATS", (replace(formats.FORMATS[0], decode=fail),))
     path = tmp_path / "a.png"
     path.write_bytes(FILES["png"])
     with pytest.raises(ImageReadError) as caught:

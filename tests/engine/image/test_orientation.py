@@ -5,8 +5,9 @@ import pytest
 import tifffile
 from PIL import Image
 
+from engine.image.canvas import Canvas
+from engine.image.form import Form
 from engine.image.open import open_image
-from engine.image.orientation import turned_upright
 
 # The upright picture, and how each orientation stores it (row by row), from the figures of the EXIF standard.
 UPRIGHT = np.array([[10, 20, 30], [40, 50, 60]], np.uint8)
@@ -55,7 +56,9 @@ def test_that_a_picture_stands_upright(tmp_path, kind, orientation):
 
 @pytest.mark.parametrize("orientation", [0, 9, -1, 274])
 def test_that_an_orientation_that_does_not_exist_changes_nothing(orientation):
-    assert turned_upright(UPRIGHT, orientation) is UPRIGHT
+    canvas = Canvas(Form(2, 3, 1, False, np.dtype(np.uint8)), orientation)
+    canvas.put(slice(0, 2), UPRIGHT)
+    assert np.array_equal(canvas.pixels, UPRIGHT)
 
 
 def test_that_alpha_is_turned_with_the_colours(tmp_path):

@@ -1,11 +1,12 @@
 """The cases that every variant must get right.
 
-The same list serves the CPU variants in the test's own process, the CUDA variants in the simulator (a part of the list:
-a block with a barrier costs it 30 ms) and on a real device.
+The same list serves the CPU variants in the test's own process, the CUDA variants in the simulator (a part of
+the list: a block with a barrier costs it 30 ms) and on a real device.
 """
 
 from dataclasses import replace
 from functools import cache, partial
+from itertools import cycle
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -15,108 +16,68 @@ from tests.engine.variants.cases import Case
 BORDERS = tuple(Border)
 
 
+def _sizes(text: str) -> list[tuple[int, int]]:
+    """Return the pairs of numbers in a text such as "3x5 1x17"."""
+    return [(int(first), int(second)) for first, second in (size.split("x") for size in text.split())]
+
+
 def _shapes() -> list[Case]:
     """One pixel, one row, one column, primes, and one less and one more than whole blocks of 8 x 4."""
-    shapes = [
-        (1, 1),
-        (1, 17),
-        (19, 1),
-        (3, 7),
-        (4, 8),
-        (5, 9),
-        (7, 16),
-        (8, 15),
-        (9, 17),
-        (13, 11),
-        (31, 29),
-        (2, 33),
-    ]
+    sizes = _sizes("1x1 1x17 19x1 3x7 4x8 5x9 7x16 8x15 9x17 13x11 31x29 2x33")
     return [
-        Case(
-            f"shape {height}x{width}",
-            height,
-            width,
-            border=BORDERS[i % len(BORDERS)],
-            cval=3.5,
-            mask_shape=(3, 5),
-        )
-        for i, (height, width) in enumerate(shapes)
+        Case(f"shape {rows}x{columns}", rows, columns, border=border, cval=3.5, mask_shape=(3, 5))
+        for (rows, columns), border in zip(sizes, cycle(BORDERS), strict=False)
     ]
 
 
 def _masks() -> list[Case]:
     squares = [(side, side) for side in range(1, 16)]
-    others = [
-        (1, 15),
-        (15, 1),
-        (2, 5),
-        (4, 3),
-        (6, 2),
-        (3, 7),
-        (63, 1),
-        (1, 63),
-        (63, 63),
-        (127, 1),
-        (1, 127),
-    ]
+    others = _sizes("1x15 15x1 2x5 4x3 6x2 3x7 63x1 1x63 63x63 127x1 1x127")
     return [
-        Case(
-            f"mask {rows}x{columns}", border=BORDERS[i % len(BORDERS)], cval=-2.25, mask_shape=(rows, columns)
-        )
-        for i, (rows, columns) in enumerate(squares + others)
+        Case(f"mask {shape[0]}x{shape[1]}", border=border, cval=-2.25, mask_shape=shape)
+        for shape, border in zip(squares + others, cycle(BORDERS), strict=False)
     ]
 
 
 def _borders() -> list[Case]:
     """Every border: a mask that fits, and one that is much larger than the picture."""
-    cases = []
-    for border in BORDERS:
-        cases.append(Case(f"border {border}, 5x5", border=border, cval=7.5, mask_shape=(5, 5)))
-        cases.append(
-            Case(f"border {border}, mask over picture", 3, 2, border=border, cval=7.5, mask_shape=(9, 7))
+    rgb = partial(Case, height=6, width=5, channels=3, dtype="uint8", mask_shape=(3, 6), anchor=(2, 5))
+    return [
+        case
+        for border in BORDERS
+        for case in (
+            Case(f"border {border}, 5x5", border=border, cval=7.5, mask_shape=(5, 5)),
+            Case(f"border {border}, mask over picture", 3, 2, border=border, cval=7.5, mask_shape=(9, 7)),
+            Case(f"border {border}, one pixel", 1, 1, border=border, cval=7.5, mask_shape=(4, 5)),
+            rgb(f"border {border}, RGB", border=border, cval=200, weights="whole"),
         )
-        cases.append(Case(f"border {border}, one pixel", 1, 1, border=border, cval=7.5, mask_shape=(4, 5)))
-        cases.append(
-            Case(
-                f"border {border}, RGB",
-                6,
-                5,
-                3,
-                "uint8",
-                (3, 6),
-                (2, 5),
-                border=border,
-                cval=200,
-                weights="whole",
-            )
-        )
-    return cases
+    ]
 
 
 def _anchors() -> list[Case]:
     return [
-        Case(f"anchor {row},{column} of {rows}x{columns}", 6, 7, mask_shape=(rows, columns), anchor=(row, column),
-             border=BORDERS[(row + column) % len(BORDERS)], cval=50.0)
+        Case(f"anchor {row},{column} of {rows}x{columns}", 6, 7, mask_shape=(rows, columns),
+             anchor=(row, column), border=BORDERS[(row + column) % len(BORDERS)], cval=50.0)
         for rows, columns in ((2, 2), (3, 4))
         for row in range(rows)
         for column in range(columns)
     ]  # fmt: skip
 
 
-def _samples() -> list[Case]:
-    cases = []
-    for dtype in ("uint8", "uint16", "float32"):
-        for channels in (1, 2, 3, 4):
-            weights = "whole" if dtype == "uint8" else "even"
-            cases.append(Case(f"{dtype} x {channels}", 7, 10, channels, dtype, (3, 3), weights=weights))
-    cases += [
+def _samples() -> tuple[Case, ...]:
+    cases = [
+        Case(f"{dtype} x {channels}", 7, 10, channels, dtype, weights="whole" if dtype == "uint8" else "even")
+        for dtype in ("uint8", "uint16", "float32")
+        for channels in (1, 2, 3, 4)
+    ]
+    return (
+        *cases,
         Case("exact sixteenths", dtype="uint8", weights="sixteenths", offset=0.5, mask_shape=(5, 5)),
         Case("exact, whole offset", dtype="uint16", weights="whole", offset=-17.0),
         Case("offset on bright 16 bits", dtype="uint16", offset=-1234.56, mask_shape=(7, 7)),
         Case("offset alone", channels=3, offset=0.1, weights="holes", mask_shape=(1, 1)),
         Case("whole numbers in float32", pixels="whole", weights="whole", mask_shape=(5, 3)),
-    ]
-    return cases
+    )
 
 
 def _quantised() -> list[Case]:
@@ -141,74 +102,42 @@ def _quantised() -> list[Case]:
 
 
 def _strange() -> list[Case]:
+    strange = partial(Case, height=8, width=9, pixels="strange", weights="holes")
     return [
-        Case(
-            f"NaN and infinity, {border}",
-            8,
-            9,
-            pixels="strange",
-            weights="holes",
-            mask_shape=(3, 4),
-            border=border,
-        )
-        for border in BORDERS
-    ] + [Case("NaN and infinity, colour", 8, 9, 3, pixels="strange", weights="holes", mask_shape=(5, 5))]
+        *(strange(f"NaN and infinity, {border}", mask_shape=(3, 4), border=border) for border in BORDERS),
+        strange("NaN and infinity, colour", channels=3, mask_shape=(5, 5)),
+    ]
 
 
 def _layouts() -> list[Case]:
-    layouts = ("Fortran", "mirrored", "every second", "big-endian", "read-only")
-    return [Case(f"layout {layout}, {dtype}", 6, 9, 2, dtype, layout=layout) for layout in layouts for dtype in ("float32", "uint16")]  # fmt: skip
+    return [
+        Case(f"layout {layout}, {dtype}", 6, 9, 2, dtype, layout=layout)
+        for layout in ("Fortran", "mirrored", "every second", "big-endian", "read-only")
+        for dtype in ("float32", "uint16")
+    ]
 
 
 def _blocks() -> list[Case]:
-    blocks = [
-        (1, 1),
-        (4, 8),
-        (7, 3),
-        (16, 16),
-        (32, 8),
-        (33, 3),
-        (64, 2),
-        (32, 32),
-        (1024, 1),
-        (1, 1024),
-        (5, 1),
-        (1, 7),
-    ]
+    blocks = _sizes("1x1 4x8 7x3 16x16 32x8 33x3 64x2 32x32 1024x1 1x1024 5x1 1x7")
+    of = partial(Case, height=20, width=30, channels=2, mask_shape=(5, 4), cval=9.0)
     return [
-        Case(
-            f"block {x}x{y}",
-            20,
-            30,
-            2,
-            mask_shape=(5, 4),
-            border=BORDERS[i % len(BORDERS)],
-            cval=9.0,
-            block=Block(x, y),
-        )
-        for i, (x, y) in enumerate(blocks)
+        of(f"block {x}x{y}", border=border, block=Block(x, y))
+        for (x, y), border in zip(blocks, cycle(BORDERS), strict=False)
+    ]
+
+
+def _packed() -> list[Case]:
+    return [
+        Case(f"packed rows, {dtype} x {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
+        for dtype, channels in (("uint8", 3), ("uint16", 1), ("float32", 1), ("float32", 3))
     ]
 
 
 @cache
 def full_cases() -> tuple[Case, ...]:
     """Return every case."""
-    packed = [
-        Case(f"packed rows, {dtype} x {channels}", 5, 7, channels, dtype, rows=Layout.PACKED)
-        for dtype, channels in (("uint8", 3), ("uint16", 1), ("float32", 1), ("float32", 3))
-    ]
-    return tuple(
-        packed
-        + _shapes()
-        + _masks()
-        + _borders()
-        + _anchors()
-        + _samples()
-        + _quantised()
-        + _strange()
-        + _layouts()
-        + _blocks()
-    )
+    lists = (_packed, _shapes, _masks, _borders, _anchors, _samples, _quantised, _strange, _layouts, _blocks)
+    return tuple(case for cases in lists for case in cases())
 
 
 # Pairs of what may go wrong together, at most 6 blocks each; the real device takes the full list.
@@ -225,7 +154,8 @@ _BARRIER_CASES = (
     Case("sim uint8 RGB, exact", 4, 7, 3, "uint8", (3, 3), border=Border.REPLICATE, weights="whole"),
     Case("sim uint16, 2 channels, offset", 5, 6, 2, "uint16", (2, 2), offset=12.75, border=Border.REFLECT),
     Case("sim float32, 4 channels", 2, 5, 4, mask_shape=(1, 4), border=Border.WRAP),
-    Case("sim strange, ghosts", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 4), border=Border.ZERO),
+    Case("sim strange, ghosts", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 4),
+         border=Border.ZERO),
     Case("sim strange, wrap", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 3), border=Border.WRAP),
     Case("sim Fortran", 5, 6, 2, layout="Fortran"),
     Case("sim mirrored uint16", 4, 9, dtype="uint16", layout="mirrored"),
@@ -235,7 +165,8 @@ _BARRIER_CASES = (
     Case("sim packed rows", 5, 7, rows=Layout.PACKED),
     Case("sim 1x127", 2, 9, mask_shape=(1, 127), border=Border.WRAP),
     Case("sim 8 bit RGB, ties", 5, 7, 3, "uint8", (3, 3), weights="halves", offset=64.0, is_quantised=True),
-    Case("sim 16 bit, packed", 4, 7, dtype="uint16", mask_shape=(2, 3), rows=Layout.PACKED, is_quantised=True),
+    Case("sim 16 bit, packed", 4, 7, dtype="uint16", mask_shape=(2, 3), rows=Layout.PACKED,
+         is_quantised=True),
     Case("sim odd block", 6, 9, mask_shape=(3, 5), block=Block(5, 3), border=Border.CONSTANT, cval=1.5),
 )  # fmt: skip
 
@@ -251,7 +182,8 @@ def simulator_cases(*, whole: bool, has_barrier: bool) -> tuple[Case, ...]:
     whole : bool
         Nearly every case, for the one variant that all others build on (the others cost 13 to 26 s each).
     has_barrier : bool
-        A block with a barrier costs the simulator 30 ms: those variants get the borders with their pairs only.
+        A block with a barrier costs the simulator 30 ms: those variants get the borders with their pairs
+        only.
     """
     if whole:
         small = (

@@ -1,5 +1,6 @@
-"""One case of filtering, and the one check of a variant on it: in the test's own process, in the simulator, on a real device."""
+"""One case of filtering, and the check of a variant on it: on the CPU, in the simulator, on a real device."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,9 +38,9 @@ class Case:
     pixels : str
         "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     weights : str
-        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after "rank 1 " of
-        a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many; after "equal " one such
-        number in every cell.
+        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after
+        "rank 1 " of a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many;
+        after "equal " one such number in every cell.
     layout : str
         Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
     rows : Layout
@@ -126,8 +127,32 @@ def _weights(kind: str, shape: tuple[int, ...], random: np.random.Generator) -> 
     return weights
 
 
+def by_group(cases: Iterable[Case]) -> dict[str, tuple[Case, ...]]:
+    """Return the cases by the first word of their names: "shape", "mask", "border" and so on."""
+    groups: dict[str, tuple[Case, ...]] = {}
+    for case in cases:
+        group = case.name.partition(" ")[0].rstrip(",")
+        groups[group] = (*groups.get(group, ()), case)
+    return groups
+
+
+def fault_of(variant: Variant, case: Case, device: str) -> str:
+    """Return what is wrong with a variant's result on a case; empty where it agrees with the oracle."""
+    try:
+        check(variant, case, device)
+    except Exception as error:  # noqa: BLE001 - each case of a group is tried and reported
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str, str]:
+    """Return the faults of all cases by name, those without one left out."""
+    faults = {case.name: fault_of(variant, case, device) for case in cases}
+    return {name: fault for name, fault in faults.items() if fault}
+
+
 def check(variant: Variant, case: Case, device: str) -> None:
-    """Run a variant on a case and compare every sample with the oracle; raise AssertionError with the first one off."""
+    """Run a variant on a case; raise AssertionError with the first sample that the oracle does not confirm."""
     mask, samples = case.mask(), as_samples(case.picture())
     problem = case.problem()
     machine = backend(device)
@@ -149,7 +174,7 @@ def check(variant: Variant, case: Case, device: str) -> None:
 
 
 def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, added: float = 0.0) -> None:
-    """Compare a result with the oracle by the rules of `engine.tasks.filtering.agreement`, apart from `verify` itself.
+    """Compare a result with the oracle by the rules of `engine.tasks.filtering.agreement`, without `verify`.
 
     `added` is what the variant may be off beyond these.
     """
@@ -170,6 +195,7 @@ def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, add
         fine = same | (finite & (np.abs(result - wanted) <= bound))
     places = np.argwhere(~fine)
     assert not places.size, (
-        f"{len(places)} of {result.size} samples are off, first (row, column, channel) {tuple(places[0].tolist())}: "
+        f"{len(places)} of {result.size} samples are wrong, first (row, column, channel) "
+        f"{tuple(places[0].tolist())}: "
         f"{result[tuple(places[0])]} instead of {wanted[tuple(places[0])]} within {bound[tuple(places[0])]}"
     )

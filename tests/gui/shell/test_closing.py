@@ -7,10 +7,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from engine.errors import FileWriteError
-from engine.host.course_requests import CountCourse
-from engine.host.protocol import SaveResult
+from engine.host.protocol import CountCourse, SaveResult
 from gui.shell.app import Haloscope
-from gui.shell.saving_dialog import SavingDialog
+from gui.shell.closing import SavingDialog
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
 

@@ -26,7 +26,7 @@ def test_that_picture_session_and_theme_are_taken():
 def test_that_a_screenshot_takes_all_that_it_shows():
     line = "screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run"
     assert parse(line.split()) == ScreenshotOptions(
-        "out.png", "in.png", "", "box-3", "tiled", 1280, 800, "dark", True
+        out="out.png", image="in.png", mask="box-3", variant="tiled", size=(1280, 800), theme="dark", run=True
     )
 
 
@@ -41,7 +41,7 @@ def test_that_a_screenshot_takes_all_that_it_shows():
 )
 def test_that_the_picture_of_a_screenshot_may_stand_anywhere_after_its_file(line):
     options = parse(["screenshot", *line.split()])
-    assert options == ScreenshotOptions("out.png", "in.png", mask="box-3", run=True)
+    assert options == ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
 
 
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():

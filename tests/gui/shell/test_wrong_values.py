@@ -1,4 +1,4 @@
-"""What is no value, typed into every field of the window: refused in words, and the last right value stays in force."""
+"""Invalid text typed into every field of the window: refused in words, the last valid value stays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ NO_WHOLE_NUMBERS = (*NO_NUMBERS, "1.5", "1e3", "1,024", "16 threads", "1_6")
 class Field:
     """One field as a person meets it.
 
-    `widget` is where it is typed, `state` what is in force, `reason` what is said of a refusal, `wrong` what is no value.
+    `widget` is where it is typed, `state` what is in force, `reason` what is said of a refusal, `wrong` what
+    is no value.
     """
 
     widget: QWidget

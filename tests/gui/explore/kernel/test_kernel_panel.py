@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.geometry.block import Block
-from engine.host.protocol import Availability, Ready
+from engine.host.messages import Ready
+from engine.host.protocol import Availability
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE

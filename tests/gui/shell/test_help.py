@@ -1,7 +1,7 @@
 from PySide6.QtGui import QAction, QKeySequence
 
 from gui.shell.crash_log import log_path
-from gui.shell.help_texts import about_html, shortcuts_html
+from gui.shell.help import about_html, shortcuts_html
 
 
 def test_that_about_names_the_version_the_packages_and_the_log():

@@ -1,0 +1,185 @@
+"""The picture formats, one entry each: opening, saving, `batch`, file dialogs, help texts and refusals read them here.
+
+What only looks like a picture is in `sniff`.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from engine.image.budget import Budget
+from engine.image.canvas import Allocate, Decoded
+from engine.image.encode import encode_jpeg, encode_png, encode_tiff, encode_webp
+from engine.image.picture import Picture
+from engine.image.pillow import BMP_UNSUPPORTED, read_jpeg, read_with_pillow
+from engine.image.png import read_png
+from engine.image.tiff import TIFF_UNSUPPORTED, read_tiff
+from engine.image.webp import read_webp
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One picture format.
+
+    Parameters
+    ----------
+    title : str
+        Its name for people, and in `Picture.format`.
+    suffixes : tuple of str
+        What its file names end in, in lower case.
+    signatures : tuple of bytes
+        Each a beginning of its files; "?" stands for any byte.
+    decode : callable of (binary file, Budget, Allocate or None) -> Decoded
+        Decodes a file from its start. It states the picture's form to the budget before it allocates. It raises
+        `Refused` or `Unsupported`; errors of libraries pass through.
+    damaged : bytes
+        A regular expression that fits the beginning of its files after a transfer in text mode.
+    unsupported : tuple of (str, str)
+        Regular expressions for what its library says of intact files that it cannot decode, each with what such
+        a file is.
+    encode : callable of (Picture, int) -> bytes, optional
+        Encodes a picture with a quality of 1 to 100. None: such files are not written.
+    saved_suffixes : tuple of str
+        The suffixes that choose it for saving; the first one is offered.
+    dtypes : tuple of types
+        The sample types that it saves.
+    has_quality : bool
+        Whether the quality changes its files; others are exact.
+    keeps_alpha, keeps_grey : bool
+        What it cannot keep is left out with a sentence.
+    max_side : int, optional
+        The most pixels on a side that its header can hold.
+    encoder_bytes : int
+        Memory that its encoder takes beside the picture and the file, bytes per pixel.
+    """
+
+    title: str
+    suffixes: tuple[str, ...]
+    signatures: tuple[bytes, ...]
+    decode: Callable[[BinaryIO, Budget, Allocate | None], Decoded]
+    damaged: bytes = b""
+    unsupported: tuple[tuple[str, str], ...] = ()
+    encode: Callable[[Picture, int], bytes] | None = None
+    saved_suffixes: tuple[str, ...] = ()
+    dtypes: tuple[type[Any], ...] = ()
+    has_quality: bool = False
+    keeps_alpha: bool = True
+    keeps_grey: bool = True
+    max_side: int | None = None
+    encoder_bytes: int = 0
+
+    def holds(self, dtype: object, side: int = 1) -> bool:
+        """Return whether a picture of this sample type and longer side can be saved in it."""
+        return dtype in self.dtypes and (self.max_side is None or side <= self.max_side)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format(
+        "PNG",
+        suffixes=(".png", ".apng"),
+        signatures=(b"\x89PNG\r\n\x1a\n",),
+        decode=read_png,
+        damaged=rb".{0,2}PNG|.{12}IHDR",
+        encode=encode_png,
+        saved_suffixes=(".png",),
+        dtypes=(np.uint8, np.uint16),
+    ),
+    Format(
+        "JPEG",
+        suffixes=(".jpg", ".jpeg", ".jpe", ".jfif", ".mpo"),
+        signatures=(b"\xff\xd8\xff",),
+        decode=read_jpeg,
+        encode=encode_jpeg,
+        saved_suffixes=(".jpg", ".jpeg"),
+        dtypes=(np.uint8,),
+        has_quality=True,
+        keeps_alpha=False,
+        max_side=65_500,
+        encoder_bytes=4,  # Pillow's image
+    ),
+    Format(
+        "TIFF",
+        suffixes=(".tif", ".tiff"),
+        signatures=(b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+"),
+        decode=read_tiff,
+        unsupported=TIFF_UNSUPPORTED,
+        encode=encode_tiff,
+        saved_suffixes=(".tif", ".tiff"),
+        dtypes=(np.uint8, np.uint16, np.float32),
+    ),
+    Format(
+        "BMP",
+        suffixes=(".bmp", ".dib"),
+        signatures=(b"BM",),
+        decode=partial(read_with_pillow, "BMP"),
+        unsupported=BMP_UNSUPPORTED,
+    ),
+    Format(
+        "WebP",
+        suffixes=(".webp",),
+        signatures=(b"RIFF????WEBP",),
+        decode=read_webp,
+        encode=encode_webp,
+        saved_suffixes=(".webp",),
+        dtypes=(np.uint8,),
+        has_quality=True,
+        keeps_grey=False,
+        max_side=16_383,
+        encoder_bytes=16,  # Pillow's image, and what libwebp compares (measured: 15)
+    ),
+    Format(
+        "GIF",
+        suffixes=(".gif",),
+        signatures=(b"GIF87a", b"GIF89a"),
+        decode=partial(read_with_pillow, "GIF"),
+    ),
+)
+
+
+def saved_formats() -> tuple[Format, ...]:
+    """Return the formats that can be written."""
+    return tuple(known for known in FORMATS if known.encode is not None)
+
+
+def offered_suffixes() -> tuple[str, ...]:
+    """Return the suffix of each format that can be written."""
+    return tuple(known.saved_suffixes[0] for known in saved_formats())
+
+
+def format_to_save(path: str | os.PathLike[str]) -> Format | None:
+    """Return the format that the suffix of a path chooses for saving; None where there is none."""
+    suffix = Path(path).suffix.lower()
+    return next((known for known in saved_formats() if suffix in known.saved_suffixes), None)
+
+
+def formats_for(dtype: object, side: int = 1) -> tuple[Format, ...]:
+    """Return the formats that can save a picture of this sample type and longer side."""
+    return tuple(known for known in saved_formats() if known.holds(dtype, side))
+
+
+def opened_suffixes() -> tuple[str, ...]:
+    """Return the suffixes of all formats."""
+    return tuple(suffix for known in FORMATS for suffix in known.suffixes)
+
+
+def titles(formats: Iterable[Format] | None = None, word: str = "or") -> str:
+    """Return the titles of formats, by default of all, as in a sentence: "PNG, JPEG or TIFF"."""
+    return in_words((known.title for known in (FORMATS if formats is None else formats)), word)
+
+
+def in_words(names: Iterable[str], word: str = "or") -> str:
+    """Join names as in a sentence: "a, b or c"."""
+    *first, last = tuple(names) or ("",)
+    return f"{', '.join(first)} {word} {last}" if first else last
+
+
+def quality_words() -> str:
+    """Say which formats a quality is for."""
+    lossy = [known for known in saved_formats() if known.has_quality]
+    exact = [known for known in saved_formats() if not known.has_quality]
+    return f"{titles(lossy, 'and')}; {titles(exact, 'and')} are exact"

@@ -1,0 +1,164 @@
+"""A new picture format is one entry: opening, saving, `batch`, the window's dialogs, help and refusals find it there."""
+
+import json
+import struct
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import engine
+from engine.errors import ImageReadError, ImageWriteError
+from engine.image import formats
+from engine.image.canvas import Canvas, Decoded
+from engine.image.faults import Unsupported
+from engine.image.form import Form
+from engine.image.formats import Format
+from engine.image.picture import Picture
+from tests.gui.conftest import open_window  # noqa: F401 - a fixture
+
+HEADER = struct.Struct("<4sII")
+
+
+def decode(file, budget, allocate):
+    """Decode what `encode` wrote; a header of no rows stands for a kind that is not read."""
+    _, height, width = HEADER.unpack(file.read(HEADER.size))
+    if not height:
+        raise Unsupported("it has no rows")
+    form = Form(height, width, 1, False, np.dtype(np.float32))
+    budget.check(form)
+    canvas = Canvas(form, allocate=allocate)
+    canvas.decode_into(lambda out: file.readinto(out))
+    return Decoded(canvas)
+
+
+def encode(picture, quality):
+    """Write a grey float picture as it lies in memory."""
+    return HEADER.pack(b"TOY!", picture.height, picture.width) + picture.pixels.tobytes()
+
+
+TOY = Format(
+    "Toy",
+    suffixes=(".toy", ".toybox"),
+    signatures=(b"TOY!",),
+    decode=decode,
+    damaged=b"TOY",
+    unsupported=(("odd toy", "it is odd"),),
+    encode=encode,
+    saved_suffixes=(".toy",),
+    dtypes=(np.float32,),
+    has_quality=True,
+    keeps_alpha=False,
+    max_side=100,
+    encoder_bytes=2**20,
+)
+VALUES = np.linspace(-3, 300, 35, dtype=np.float32).reshape(5, 7)
+
+
+@pytest.fixture(autouse=True)
+def _with_toy(monkeypatch):
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, TOY))
+
+
+@pytest.fixture
+def toy_file(tmp_path):
+    path = tmp_path / "a.toy"
+    engine.save_image(VALUES, path)
+    return path
+
+
+def test_that_it_is_saved_and_opened_by_its_first_bytes(toy_file):
+    opened = engine.open_image(toy_file)
+    assert (opened.format, opened.notes) == ("Toy", ())
+    assert np.array_equal(opened.pixels, VALUES)
+    misnamed = toy_file.rename(toy_file.with_suffix(".png"))
+    assert engine.open_image(misnamed).notes == ("It is named .png but is a Toy file.",)
+
+
+def test_that_what_it_cannot_keep_is_left_out_with_a_sentence(tmp_path):
+    alpha = np.ones_like(VALUES)
+    assert engine.save_image(Picture(VALUES, alpha), tmp_path / "a.toy") == (
+        "Toy has no alpha: it was left out. PNG, TIFF and WebP keep it.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"TO", "ends after 2 bytes"),
+        (b"TOY\n", "it looks like a Toy whose first bytes are damaged"),
+        (HEADER.pack(b"TOY!", 0, 1), "this kind of Toy is not supported: it has no rows"),
+        (b"TOY!", "its Toy data is damaged or cut short"),
+        (HEADER.pack(b"TOY!", 10**5, 10**5), "its 100,000 x 100,000 pixels take"),
+    ],
+)
+def test_that_its_files_are_refused_in_its_words(tmp_path, content, why):
+    (tmp_path / "a.toy").write_bytes(content)
+    with pytest.raises(ImageReadError) as caught:
+        engine.open_image(tmp_path / "a.toy")
+    assert why in caught.value.why
+
+
+def test_that_what_its_library_says_is_explained(tmp_path, monkeypatch):
+    def fail(*arguments):
+        raise ValueError("this is an odd toy")
+
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS[:-1], replace(TOY, decode=fail)))
+    (tmp_path / "a.toy").write_bytes(b"TOY!")
+    with pytest.raises(ImageReadError, match="this kind of Toy is not supported: it is odd"):
+        engine.open_image(tmp_path / "a.toy")
+
+
+def test_that_refusals_of_others_name_it(tmp_path):
+    (tmp_path / "a.png").write_bytes(b"some words")
+    with pytest.raises(ImageReadError, match="Save it as PNG, JPEG, TIFF, BMP, WebP, GIF or Toy"):
+        engine.open_image(tmp_path / "a.png")
+    with pytest.raises(ImageWriteError, match=r"\.webp, \.toy\.$"):
+        engine.save_image(VALUES, tmp_path / "a.xyz")
+    with pytest.raises(ImageWriteError, match="Save it as TIFF or Toy, or ask for depth 8 or 16"):
+        engine.save_image(VALUES, tmp_path / "a.png")
+    with pytest.raises(ImageWriteError, match="Toy does not hold 8 bit values"):
+        engine.save_image(VALUES.astype(np.uint8), tmp_path / "a.toy")
+    with pytest.raises(ImageWriteError, match=r"Toy holds 100 pixels on a side.* Save it as TIFF"):
+        engine.save_image(np.zeros((1, 101), np.float32), tmp_path / "a.toy")
+
+
+def test_that_filter_writes_it_explains_it_and_counts_its_memory(toy_file, command):
+    out = toy_file.with_name("b.toy")
+    assert command("filter", toy_file, out, "--mask", "identity", "--quality", "50").err == ""
+    assert np.array_equal(engine.open_image(out).pixels, VALUES)
+    help_text = " ".join(command("filter", "--help").out.split())
+    assert "picture: PNG, JPEG, TIFF, BMP, WebP, GIF or Toy" in help_text
+    assert "file to write: .png, .jpg, .tif, .webp or .toy" in help_text
+    assert "float32 (TIFF or Toy only" in help_text
+    assert "for JPEG, WebP and Toy; PNG and TIFF are exact" in help_text
+    limit = ("--max-bytes", "1MiB")
+    assert (
+        "filtering and saving its 7 x 5 pixels takes 35.0 MiB"
+        in command("filter", toy_file, out, "--mask", "identity", *limit).err
+    )
+    assert command("filter", toy_file, out.with_suffix(".tif"), "--mask", "identity", *limit).status == 0
+
+
+def test_that_batch_finds_and_writes_its_files(toy_file, tmp_path, command):
+    options = ("--out", tmp_path / "out", "--mask", "identity", "--depth", "float32", "--json")
+    answer = command("batch", tmp_path, *options, "--format", "toy")
+    assert answer.status == 0, answer.err
+    assert np.array_equal(engine.open_image(tmp_path / "out" / "a.toy").pixels, VALUES)
+    assert json.loads(answer.out)["pictures"] == 1
+    assert "keep, png, jpg, tif, webp, toy" in command("batch", "--help").out
+    toy_file.rename(tmp_path / "a.bmp")
+    answer = command("batch", tmp_path, *options)
+    assert "Choose what to write: --format png, jpg, tif, webp or toy." in answer.err
+
+
+def test_that_dialogs_and_tooltips_of_the_window_offer_it(open_window):  # noqa: F811
+    haloscope = open_window()
+    actions, files = haloscope.actions, haloscope.files
+    assert "WebP, GIF or Toy." in actions["open"].toolTip()
+    assert "WebP or Toy." in actions["save"].toolTip()
+    actions["open"].trigger()
+    assert "*.gif *.toy *.toybox" in files.dialog.nameFilters()[0]
+    actions["save"].trigger()
+    filters = files.dialog.nameFilters()
+    assert filters[-2:] == ["Toy (*.toy)", "Toy, 32-bit float, nothing clipped (*.toy)"]
