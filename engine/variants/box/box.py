@@ -2,7 +2,7 @@
 
 Idea
     Neighbouring windows have most of their cells in common. These are added up once; what lies before them is added from the
-    back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6 additions a result along the
+    back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6 additions per result along the
     rows, and as many down the columns, whatever the mask.
 Who loads what
     A block copies its input tile into shared memory with 16-byte copies that no thread waits for. A few threads take a row,
@@ -60,7 +60,7 @@ INSTEAD = "register-blocked or tiled"
 def box_shape(problem: Problem) -> BoxShape:
     """Return the shape of a block's work: a tile where there is room for one, else a ring.
 
-    More neighbouring results a thread share more of what it reads of a row. More rows share the sums of those above and
+    More neighbouring results per thread share more of what it reads of a row. More rows share the sums of those above and
     below, but take the registers of other warps. Widths, results and rows are those that were fastest on an H200.
     """
     rows, columns = problem.mask_shape
@@ -175,7 +175,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
     wait = waiter(pending=0)
     sum_along, keep = row_summer(shape.along), sums_store(shape.results)
     sum_down = column_summer(shape.down, shape.kept_at)
-    store = result_storer(shape.thread_results, result_itemsize)
+    store = result_storer(shape.rows, shape.columns, result_itemsize)
     # Vectors of 16 bytes need it; the simulator knows no alignment.
     ALIGNMENT = None if SIMULATED else 16
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at

@@ -12,7 +12,7 @@ What it saves
 Limit
     Memory for small masks, and loads and stores of lines for large ones.
 
-Along the rows three additions a sample would do as well, but each waits for the one before it: 0.69 ns a sample and core
+Along the rows three additions per sample would do as well, but each waits for the one before it: 0.69 ns a sample and core
 with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
 """
 

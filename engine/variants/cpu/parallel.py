@@ -13,7 +13,7 @@ What it saves
 Limit
     From 5 x 5 on the multiply-adds (95 % of the machine's rate), below that memory and, for integers, the conversion.
 
-Sums are formed as in `cpu-serial` (a partial sum a mask row), but each multiply-add rounds once (fused). Where the samples
+Sums are formed as in `cpu-serial` (a partial sum per mask row), but each multiply-add rounds once (fused). Where the samples
 of an integer picture cannot hold the ghost value, the picture is made float32 first.
 """
 

@@ -2,7 +2,7 @@
 
 Idea
     If the mask is one column times one row, a row of sums along the picture's rows is computed first, then results down
-    the columns of these sums: rows + columns instead of rows x columns multiply-adds a result.
+    the columns of these sums: rows + columns instead of rows x columns multiply-adds per result.
 Who loads what
     With few mask rows (up to 13 for float32, 7 for integers) a core walks down a band as `cpu-parallel` does: the sum along
     the row is formed in registers and added at once to all results that wait for it. With more rows it walks down a tile of

@@ -1,7 +1,7 @@
 """`cpu-fft`: correlation through Fourier transforms by SciPy, in tiles, on all cores.
 
 Idea
-    A spectrum times a spectrum instead of rows x columns multiply-adds a result (`engine.variants.fft.transform`).
+    A spectrum times a spectrum instead of rows x columns multiply-adds per result (`engine.variants.fft.transform`).
 Who loads what
     A task takes a tile of 512 x 512 results of one channel with its halo, makes it float64, and transforms it there and back.
 What it saves

@@ -1,7 +1,7 @@
 """`fft`: correlation through Fourier transforms by cuFFT, which CuPy brings.
 
 Idea
-    A spectrum times a spectrum instead of rows x columns multiply-adds a result (`engine.variants.fft.transform`), for the whole
+    A spectrum times a spectrum instead of rows x columns multiply-adds per result (`engine.variants.fft.transform`), for the whole
     picture at once, in float64.
 Who loads what
     CuPy's own kernels and cuFFT's, on the picture where it lies and on the stream that the run is timed on. The padded

@@ -1,25 +1,25 @@
 """`cached`: shared memory holds the block's own cells; the halo is left to L1 and L2.
 
 Idea
-    Each thread loads the one input cell at its own place into shared memory. Taps inside the block's cells are
-    read from there, taps in the halo from global memory, where a neighbouring block has most likely just put
-    them into the cache.
+    Each thread loads the one input cell at its own position into shared memory. Taps inside the block's cells
+    are read from there, taps in the halo from global memory, where a neighbouring block has most likely just
+    put them into the cache.
 Who loads what
-    One load a thread for the tile, no steps and no apron; the threads near the block's edge load their halo taps
-    again and again, from the cache.
+    One load per thread for the tile, no steps and no apron; the threads near the block's edge load their halo
+    taps again and again, from the cache.
 What it saves
     Against `tiled`: the loading is one line, and shared memory is only as large as the block. The price is a
     branch at every tap, on which the threads of a warp often disagree.
 Limit
     The smaller the block and the larger the mask, the more taps are halo: then it is `naive` with a branch.
 
-Sources: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel); Drexel ECEC-622, assignment
-3, the optimised kernel (there with the mask in constant memory).
+Sources: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_kernel); Drexel ECEC-622,
+assignment 3, the optimised kernel (there with the mask in constant memory).
 """
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
+from engine.device.cuda_kernels import float32, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
@@ -29,11 +29,9 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps, taps_in_own_tile
-from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
+from engine.variants.ladder.single_pass import one_pass, work_of_own_cells
 
 
 def shared_bytes(block: Block) -> int:
@@ -42,30 +40,13 @@ def shared_bytes(block: Block) -> int:
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch with the block's own cells in shared memory."""
+    """Return one launch, one thread per result, with the block's own cells in shared memory."""
     return one_launch(problem, block, shared_bytes(block))
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: one load a result for the tile; taps in the tile from shared, the others from global memory."""
-    rows, columns = problem.mask_shape
-    in_tile = (
-        taps_in_own_tile(problem.height, block.y, rows, problem.anchor[0])
-        * taps_in_own_tile(problem.width, block.x, columns, problem.anchor[1])
-        * problem.channels
-    )
-    return filter_work(
-        problem,
-        picture_loads=problem.samples + loads_by_taps(problem) - in_tile,
-        weight_loads=problem.multiply_adds,
-        shared_loads=in_tile,
-        shared_stores=problem.samples,
-    )
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the block, its tile or the grid is illegal, or None."""
-    return refuse_launch(problem, block, limits, shared_bytes)
+    return refuse_launch(problem, mask, block, limits, shared_bytes)
 
 
 @lru_cache(maxsize=64)
@@ -84,10 +65,10 @@ def kernel(border: Border, block: Block):
         height = image.shape[0]
         inside = row < height and column < width
 
-        # Load the block's own cells, one a thread.
+        # Load the block's own cells, one per thread.
         if inside:
             tile[ty, tx] = float32(image[row, column, channel])
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if inside:
@@ -118,20 +99,17 @@ def kernel(border: Border, block: Block):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(problem, block)
-    function = kernel(problem.border, block)
-    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
-    return (Pass("correlate_cached", function, signature, launch, arguments),)
+    return one_pass(problem, mask, plan(problem, block), kernel(problem.border, block))
 
 
 VARIANT = Variant(
     key="cached",
     title="Cached halo",
     device=DeviceKind.CUDA,
-    idea="Shared memory holds only the block's own cells; the halo comes from global memory through the caches.",
+    idea="Shared memory holds only the block's own cells; the halo comes from global memory through caches.",
     default_block=Block(32, 8),
     plan=plan,
-    work=work,
+    work=work_of_own_cells,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,

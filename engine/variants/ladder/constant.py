@@ -1,26 +1,27 @@
 """`constant`: as `naive`, but the mask lies in constant memory.
 
 Idea
-    Every thread of a warp reads the same weight at the same time: what constant memory and its own small cache are
-    made for, one broadcast for all of them. The picture stays in global memory.
+    Every thread of a warp reads the same weight at the same time: what constant memory and its own small
+    cache are made for, one broadcast for all of them. The picture stays in global memory.
 Who loads what
-    Every thread loads all of its taps itself from global memory, as in `naive`, and its weights from constant memory.
+    Every thread loads all of its taps itself from global memory, as in `naive`, and its weights from constant
+    memory.
 What it saves
     Against `naive`: the weight's load from global memory, half of all of its loads.
 Limit
-    Numba has no `cudaMemcpyToSymbol`: `cuda.const.array_like` bakes the weights into the compiled kernel, so each edit
-    of the mask compiles anew (0.2 s to PTX). Constant memory has 64 KB; the largest mask here, 63 x 63, takes 15,876
-    bytes of them.
+    Numba has no `cudaMemcpyToSymbol`: `cuda.const.array_like` bakes the weights into the compiled kernel, so
+    each edit of the mask compiles anew (0.2 s to PTX). Constant memory has 64 KB; the largest mask here, 63 x
+    63, takes 15,876 bytes of them.
 
-    Constant memory is not always constant memory. Where the compiler knows the index it puts the weight itself into
-    the instruction, as an immediate, and where it knows every index it leaves the array out. Left alone it unrolls
-    some small masks and not others, depending on the border. Here the source decides, so that the plan can say it:
-    a mask of at most 3 x 3 becomes immediates and takes no constant memory at all (loops of known length around
-    next to nothing, which are unrolled always); a larger one takes 4 bytes a weight (the lengths of the loops are
-    arguments, so that no index is known).
+    Constant memory is not always constant memory. Where the compiler knows the index it puts the weight
+    itself into the instruction, as an immediate, and where it knows every index it leaves the array out. Left
+    alone it unrolls some small masks and not others, depending on the border. Here the source decides, so
+    that the plan can say it: a mask of at most 3 x 3 becomes immediates and takes no constant memory at all
+    (loops of known length around next to nothing, which are unrolled always); a larger one takes 4 bytes a
+    weight (the lengths of the loops are arguments, so that no index is known).
 
-Sources: CENG443, "Constant Memory", "Constant Memory Usage"; Drexel ECEC-622, assignment 3, the optimised kernel
-(kernel_c), whose mask lies there.
+Sources: CENG443, "Constant Memory", "Constant Memory Usage"; Drexel ECEC-622, assignment 3, the optimised
+kernel (kernel_c), whose mask lies there.
 """
 
 from dataclasses import replace
@@ -33,13 +34,11 @@ from engine.device.cuda_kernels import filter_arguments, filter_signature, float
 from engine.device.index_rules import cuda_rule
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps
-from engine.tasks.filtering.work import filter_work
+from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
@@ -59,7 +58,7 @@ def constant_bytes(mask_shape: tuple[int, int]) -> int:
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch, a thread a result, no shared memory."""
+    """Return one launch, one thread per result, no shared memory."""
     (launch,) = one_launch(problem, block)
     return (replace(launch, constant_bytes=constant_bytes(problem.mask_shape)),)
 
@@ -67,17 +66,12 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 def work(problem: Problem, block: Block) -> Work:
     """Return the work: for each tap a cell from global memory (ghost cells cost no load) and a weight.
 
-    Weights count as constant loads, as the source asks for them, also where the compiler makes them immediates.
+    Weights count as constant loads, as in the source, even where the compiler makes them immediates.
     """
     return filter_work(problem, picture_loads=loads_by_taps(problem), constant_loads=problem.multiply_adds)
 
 
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the block or the grid is illegal, or None. Every mask fits constant memory."""
-    return refuse_launch(problem, block, limits)
-
-
-# A kernel a mask: one for each step of a person's editing, of which the last few are wanted again (undo, compare).
+# One kernel per mask, so one for each edit, of which the last few are wanted again (undo, compare).
 @lru_cache(maxsize=32)
 def kernel(border: Border, mask_shape: tuple[int, int], weight_bytes: bytes):
     """Return the kernel for a border and the float32 weights of a mask, row by row."""
@@ -101,7 +95,8 @@ def kernel_with_array(border: Border, weights32: np.ndarray):
         if row >= height or column >= width:
             return
         total = float32(0.0)
-        # Lengths that are known only at run time keep the compiler from unrolling, and the weights in their array.
+        # Lengths that are known only at run time keep the compiler from unrolling, and the weights in their
+        # array.
         for m in range(mask_rows):
             source_row = rule(row + m - anchor_row, height)
             partial = float32(0.0)
@@ -174,9 +169,9 @@ VARIANT = Variant(
     plan=plan,
     work=work,
     prepare=prepare_passes(passes),
-    unsupported=unsupported,
+    unsupported=refuse_launch,
     passes=passes,
-    remark="Numba bakes the weights into the compiled kernel: each edit of the mask compiles it anew. A mask of at "
-    "most 3 x 3 becomes immediates in the code and takes no constant memory at all; larger ones take 4 bytes a "
-    "weight of the 64 KB that there are.",
+    remark="Numba bakes the weights into the compiled kernel: each edit of the mask compiles it anew. A "
+    "mask of at most 3 x 3 becomes immediates in the code and takes no constant memory at all; larger ones "
+    "take 4 bytes per weight of the 64 KB that there are.",
 )

@@ -1,4 +1,4 @@
-"""Grids of blocks: how many cover a picture, and when there are too many. Pure integers."""
+"""Grids of blocks: plans, refusals and the loads of tiles. Pure integers."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,30 +9,37 @@ from engine.geometry.block_rules import (
 )
 from engine.geometry.block_rules import Refusal, SharedBytes, refuse_block
 from engine.geometry.block_rules import blocks_along as blocks_along
+from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import cells_inside
+from engine.tasks.filtering.work import cells_inside
 
 
-def one_launch(problem: Problem, block: Block, shared_bytes: int = 0) -> tuple[Launch, ...]:
-    """Return the launch of one thread a result: x along columns, y along rows, z along channels."""
-    grid = (blocks_along(problem.width, block.x), blocks_along(problem.height, block.y), problem.channels)
+def one_launch(
+    problem: Problem, block: Block, shared_bytes: int = 0, tile: Block | None = None
+) -> tuple[Launch, ...]:
+    """Return a launch whose blocks each compute a tile of results, by default one result per thread.
+
+    x runs along columns, y along rows, z along channels.
+    """
+    tile = tile or block
+    grid = (blocks_along(problem.width, tile.x), blocks_along(problem.height, tile.y), problem.channels)
     return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
 
 
 def loads_of_tiles(
     problem: Problem, lefts: Sequence[int], samples: int, bands: Sequence[tuple[int, int]]
 ) -> int:
-    """Return the elements of the picture that tiles load: all their cells, or where others are ghosts those of the picture.
+    """Return the elements of the picture that tiles load: all their cells, but no ghost cells.
 
     Parameters
     ----------
     problem : Problem
     lefts : sequence of int
-        The sample of a row that each tile across begins with, before or in the picture.
+        First sample of each tile across, before or in the picture.
     samples : int
-        Samples of a tile's row.
+        Samples per row of a tile.
     bands : sequence of (int, int)
-        The row that each tile down begins with, and its rows.
+        First row and number of rows of each tile down.
     """
     if not problem.border.has_ghost_cells:
         return len(lefts) * samples * sum(rows for _, rows in bands)
@@ -42,6 +49,7 @@ def loads_of_tiles(
 
 def refuse_launch(
     problem: Problem,
+    mask: Mask,
     block: Block,
     limits: Limits,
     shared_bytes: SharedBytes = lambda block: 0,
@@ -50,21 +58,23 @@ def refuse_launch(
     idle_rows: int = 0,
     too_small: Callable[[], str] = lambda: "",
 ) -> Refusal | None:
-    """Return why a block, its shared memory or its grid is illegal, with the nearest legal block; None if all is well.
+    """Return why a block, its shared memory or its grid is illegal, with the nearest legal block; else None.
 
     Parameters
     ----------
     problem : Problem
+    mask : Mask
+        Any: it is here so that this function can be a variant's `unsupported`.
     block : Block
     limits : Limits
     shared_bytes : callable of Block -> int
         Static shared memory that the variant uses with a block, bytes.
     least_x : int
-        Threads across that a block must at least have for the variant to load its tile.
+        Least width of a block, in threads, with which the variant can load its tile.
     idle_rows : int
         Rows of a block's threads that compute no result.
     too_small : callable of () -> str
-        The reason to give for a block with fewer threads across, or without a row that computes.
+        The reason for refusing a block that is narrower, or has no row that computes.
     """
     least = Block(max(1, least_x), idle_rows + blocks_along(problem.height, MAX_GRID_Y))
 

@@ -1,29 +1,30 @@
-"""`implicit-gemm`: convolution as a matrix product, whose large matrix exists only tile by tile in shared memory.
+"""`implicit-gemm`: convolution as a matrix product; the large matrix exists only as tiles in shared memory.
 
 Idea
-    Y = W X. A row of W is a mask with its cells one after another; a column of X holds the cells that the mask
-    covers when it lies on one pixel (k = tap, p = pixel, counted row after row over the picture); so
-    Y[f, p] = sum over k of W[f, k] X[k, p] is the result of mask f at pixel p. X is taps times as large as the
-    picture and is never stored: a block of x by y threads computes y masks at x pixels and builds, phase after
-    phase, the next 25 rows of X for its own pixels in shared memory, multiplies, and builds the next.
+    Y = W X. A row of W is a mask with its cells one after another; a column of X holds the cells that the
+    mask covers when it lies on one pixel (k = tap, p = pixel, counted row after row over the picture); so
+    Y[f, p] = sum over k of W[f, k] X[k, p] is the result of mask f at pixel p. X is taps times as large as
+    the picture and is never stored: a block of x by y threads computes y masks at x pixels and builds, phase
+    after phase, the next 25 rows of X for its own pixels in shared memory, multiplies, and builds the next.
 Who loads what
-    In each phase thread (tx, ty) loads every y-th row of X at its pixel (borders are decided here), and every x-th
-    weight of its mask; after the barrier it multiplies row ty of W with column tx of X; a second barrier, because
-    the next phase overwrites both tiles.
+    In each phase thread (tx, ty) loads every y-th row of X at its pixel (borders are decided here), and every
+    x-th weight of its mask; after the barrier it multiplies row ty of W with column tx of X; a second
+    barrier, because the next phase overwrites both tiles.
 What it saves
-    With one mask nothing: every cell of X is used once, as in `naive`, and of a block with more than one row of
-    threads only the first computes (the others help to load). With a bank of masks the y rows of threads share X:
-    loads of the picture fall by the factor y, and borders are decided once for y results.
+    With one mask nothing: every cell of X is used once, as in `naive`, and of a block with more than one row
+    of threads only the first computes (the others help to load). With a bank of masks the y rows of threads
+    share X: loads of the picture fall by the factor y, and borders are decided once for y results.
 Limit
-    X repeats the picture: neighbouring pixels' columns hold the same cells again, loaded again, where `tiled` keeps
-    one copy. And each multiply-add needs two loads from shared memory.
+    X repeats the picture: neighbouring pixels' columns hold the same cells again, loaded again, where `tiled`
+    keeps one copy. And each multiply-add needs two loads from shared memory.
 
-Source: ECE408 final report (CUCUDA), section 4, "Build Matrix Multiplication on the fly": there the block is 25 x 25,
-so that each thread loads one weight and one cell a phase, and the mask 5 x 5, so that there is one phase. Here blocks
-and masks are of any size, the last phase is shorter instead of padded, and each phase is a float32 partial sum.
+Source: ECE408 final report (CUCUDA), section 4, "Build Matrix Multiplication on the fly": there the block is
+25 x 25, so that each thread loads one weight and one cell per phase, and the mask 5 x 5, so that there is one
+phase. Here blocks and masks are of any size, the last phase is shorter instead of padded, and each phase is a
+float32 partial sum.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from numba import types
 
@@ -38,14 +39,14 @@ from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps
-from engine.tasks.filtering.work import filter_work
+from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import blocks_along
 
-# Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a warp that
-# work on different masks (blocks narrower than 32) read their weights from different banks of shared memory.
+# Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a
+# warp that work on different masks (blocks narrower than 32) read their weights from different banks of
+# shared memory.
 TILE_K = 25
 MAX_GRID_X = (1 << 31) - 1
 
@@ -56,7 +57,7 @@ def tile_depth(taps: int) -> int:
 
 
 def shared_bytes(taps: int, block: Block) -> int:
-    """Return the bytes of the tiles of W (block.y masks) and X (block.x pixels), float32 whatever the picture's type."""
+    """Return the bytes of the float32 tiles of W (block.y masks) and X (block.x pixels)."""
     return tile_depth(taps) * (block.x + block.y) * 4
 
 
@@ -75,7 +76,7 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 def bank_work(problem: Problem, block: Block, masks: int) -> Work:
     """Return the work of a bank: X is built once for every block.y masks, W once a block.
 
-    Loads of weights include the mask's offset, one a result.
+    Loads of weights include the mask's offset, once per result.
     """
     (launch,) = bank_plan(problem, block, masks)
     pixel_blocks, mask_blocks, channels = launch.grid
@@ -131,8 +132,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     """Return the kernel for a border, a mask shape and a block.
 
-    It takes weights of shape (masks, taps) and writes the masks' results one below the other: mask f's row r is row
-    f x height + r of `out`.
+    It takes weights of shape (masks, taps) and writes the masks' results one below the other: mask f's row r
+    is row f x height + r of `out`.
     """
     rule = cuda_rule(border)
     MASK_COLUMNS = mask_shape[1]
@@ -173,12 +174,13 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
                     if source_row >= 0 and source_column >= 0:
                         value = float32(image[source_row, source_column, channel])
                     x_tile[k, tx] = value
-            # Nobody may read a cell before whoever loads it has stored it.
+            # No thread may read a cell before it is stored.
             cuda.syncthreads()
 
             if has_pixel and has_mask:
                 partial = float32(0.0)
-                # Both lengths are known when compiled, so both loops are unrolled: 3 instructions a tap, not 14.
+                # Both lengths are known when compiled, so both loops are unrolled: 3 instructions per tap,
+                # not 14.
                 if depth == DEPTH:
                     for k in range(DEPTH):
                         partial += w_tile[ty, k] * x_tile[k, tx]
@@ -213,9 +215,9 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
 
 
 def bank_block(masks: int) -> Block:
-    """Return the block for a bank where nobody chose: up to 8 masks at once, as even as they come, and 512 threads.
+    """Return the default block for a bank: up to 8 masks at once, spread evenly, and 512 threads.
 
-    17 masks, for example, go in three tiles of 6, 6 and 5 and not of 8, 8 and 1.
+    17 masks, for example, make three tiles of 6, 6 and 5 and not of 8, 8 and 1.
     """
     at_once = blocks_along(masks, blocks_along(masks, 8))
     return Block(min(256, 512 // at_once // 32 * 32), at_once)
@@ -224,8 +226,8 @@ def bank_block(masks: int) -> Block:
 def for_bank(bank: Bank) -> Variant:
     """Return the variant that applies a whole bank in one launch.
 
-    Its functions do not look at the mask that they are given, and its `Prepared` writes the masks' results one below
-    the other: `out` has as many rows as all results together.
+    Its functions do not look at the mask that they are given, and its `Prepared` writes the masks' results
+    one below the other: `out` has as many rows as all results together.
     """
 
     def passes_of_bank(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
@@ -243,6 +245,7 @@ def for_bank(bank: Bank) -> Variant:
         prepare=prepare_passes(passes_of_bank),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
         passes=passes_of_bank,
+        made_by=partial(for_bank, bank),
     )
 
 
@@ -250,8 +253,8 @@ VARIANT = Variant(
     key="implicit-gemm",
     title="Implicit matrix product",
     device=DeviceKind.CUDA,
-    idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by the mask; "
-    "masks of a bank share them.",
+    idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by the "
+    "mask; the masks of a bank share them.",
     default_block=Block(256, 1),
     plan=plan,
     work=work,

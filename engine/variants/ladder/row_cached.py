@@ -1,15 +1,16 @@
 """`row-cached`: 1-D along the rows; shared memory holds the block's own cells, the halo is left to L1 and L2.
 
 Idea
-    The mask has one row. Each thread of a block of TILE_SIZE loads the one cell at its own place into shared memory.
-    Taps between this tile's start and the next one's are read from there, the others from global memory, where a
-    neighbouring block has most likely just put them into the cache.
+    The mask has one row. Each thread of a block of TILE_SIZE loads the one cell at its own position into
+    shared memory. Taps between this tile's start and the next one's are read from there, the others from
+    global memory, where a neighbouring block has most likely just put them into the cache.
 Who loads what
-    One load a thread for the tile. The threads near its ends load their halo taps again and again, from the cache.
-    A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above the other.
+    One load per thread for the tile. The threads near its ends load their halo taps again and again, from the
+    cache. A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one
+    above the other.
 What it saves
-    Against `row-tiled`: two of the three load steps, and the rule that a halo may be no wider than the tile. The price
-    is a branch at every tap, on which the threads of a warp disagree near the tile's ends.
+    Against `row-tiled`: two of the three load steps, and the rule that a halo may be no wider than the tile.
+    The price is a branch at every tap, on which the threads of a warp disagree near the tile's ends.
 Limit
     The shorter the tile and the wider the mask, the more taps are halo: then it is `row-naive` with a branch.
 
@@ -28,12 +29,9 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps, taps_in_own_tile
-from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.rows import refuse_mask, row_arguments, row_signature
+from engine.variants.ladder.single_pass import refuse_several_rows, row_pass, work_of_own_cells
 
 
 def shared_bytes(block: Block) -> int:
@@ -42,26 +40,14 @@ def shared_bytes(block: Block) -> int:
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch with the block's own cells in shared memory."""
+    """Return one launch, one thread per result, with the block's own cells in shared memory."""
     return one_launch(problem, block, shared_bytes(block))
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: one load a result for the tile; taps in the tile from shared, the others from global memory."""
-    rows = problem.height * problem.channels
-    in_tile = rows * taps_in_own_tile(problem.width, block.x, problem.mask_shape[1], problem.anchor[1])
-    return filter_work(
-        problem,
-        picture_loads=problem.samples + loads_by_taps(problem) - in_tile,
-        weight_loads=problem.multiply_adds,
-        shared_loads=in_tile,
-        shared_stores=problem.samples,
-    )
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask, the block, its tile or the grid is illegal, or None."""
-    return refuse_mask(mask, "cached") or refuse_launch(problem, block, limits, shared_bytes)
+    refusal = refuse_several_rows(mask, "cached")
+    return refusal or refuse_launch(problem, mask, block, limits, shared_bytes)
 
 
 @lru_cache(maxsize=64)
@@ -79,10 +65,10 @@ def kernel(border: Border, block: Block):
         channel = cuda.blockIdx.z
         inside = row < image.shape[0] and i < width
 
-        # Load the block's own cells, one by each thread.
+        # Load the block's own cells, one per thread.
         if inside:
             tile[ty, tx] = float32(image[row, i, channel])
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if inside:
@@ -107,22 +93,18 @@ def kernel(border: Border, block: Block):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(problem, block)
-    function = kernel(problem.border, block)
-    return (
-        Pass("correlate_row_cached", function, row_signature(problem), launch, row_arguments(problem, mask)),
-    )
+    return row_pass(problem, mask, plan(problem, block), kernel(problem.border, block))
 
 
 VARIANT = Variant(
     key="row-cached",
     title="1-D, cached halo",
     device=DeviceKind.CUDA,
-    idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes from "
-    "global memory through the caches.",
+    idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
+    "from global memory through caches.",
     default_block=Block(256, 1),
     plan=plan,
-    work=work,
+    work=work_of_own_cells,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,

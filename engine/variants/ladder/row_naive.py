@@ -1,18 +1,19 @@
-"""`row-naive`: 1-D along the rows of a picture, one thread a result, everything in global memory.
+"""`row-naive`: 1-D along the rows of a picture, one thread per result, everything in global memory.
 
 Idea
-    The mask has one row. Thread `i` of a row walks over the mask from cell `i - anchor` on and reads each input cell
-    and each weight from global memory.
+    The mask has one row. Thread `i` of a row walks over the mask from cell `i - anchor` on and reads each
+    input cell and each weight from global memory.
 Who loads what
-    Every thread loads all its cells itself: neighbours load the same ones again, and only L1 and L2 know.
-    A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above the other.
+    Every thread loads all its cells itself: neighbours load the same ones again, and only L1 and L2 help. A
+    block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above the
+    other.
 What it saves
     Against `naive`: the loop over the mask's rows. It is the baseline of the other two.
 Limit
     One load of a cell and one of a weight for each multiply-add. Where 8 threads share 12 cells they load 40.
 
-Source: CENG443, "1D Convolution Kernel" (convolution_1D_basic_kernel). There the picture is one row, ghost cells are
-left out of the sum, and the anchor is the middle of the mask.
+Source: CENG443, "1D Convolution Kernel" (convolution_1D_basic_kernel). There the picture is one row, ghost
+cells are left out of the sum, and the anchor is the middle of the mask.
 """
 
 from functools import lru_cache
@@ -20,34 +21,21 @@ from functools import lru_cache
 from engine.device.cuda_kernels import float32, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import DeviceKind, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps
-from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.rows import refuse_mask, row_arguments, row_signature
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch, a thread a result, no shared memory."""
-    return one_launch(problem, block)
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: a cell (ghost cells cost no load) and a weight from global memory for each tap."""
-    return filter_work(problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds)
+from engine.variants.ladder.single_pass import refuse_several_rows, row_pass, work_by_taps
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask, the block or the grid is illegal, or None."""
-    return refuse_mask(mask, "naive") or refuse_launch(problem, block, limits)
+    return refuse_several_rows(mask, "naive") or refuse_launch(problem, mask, block, limits)
 
 
 @lru_cache
@@ -77,21 +65,17 @@ def kernel(border: Border):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(problem, block)
-    function = kernel(problem.border)
-    return (
-        Pass("correlate_row_naive", function, row_signature(problem), launch, row_arguments(problem, mask)),
-    )
+    return row_pass(problem, mask, one_launch(problem, block), kernel(problem.border))
 
 
 VARIANT = Variant(
     key="row-naive",
     title="1-D, naive",
     device=DeviceKind.CUDA,
-    idea="Along the rows, for masks of one row: one thread a result, all its cells from global memory.",
+    idea="Along the rows, for masks of one row: one thread per result, all its cells from global memory.",
     default_block=Block(256, 1),
-    plan=plan,
-    work=work,
+    plan=one_launch,
+    work=work_by_taps,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,

@@ -6,21 +6,21 @@ Idea
 Who loads what
     1. left halo: the last `anchor` threads, each the cell that lies TILE_SIZE to the left of its own;
     2. centre: every thread its own cell;
-    3. right halo: the first `mask - 1 - anchor` threads, each the cell that lies TILE_SIZE to the right of its own.
-    A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above the other,
-    each with its own row of shared memory.
+    3. right halo: the first `mask - 1 - anchor` threads, each the cell that lies TILE_SIZE to the right of
+       its own. A block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them,
+       one above the other, each with its own row of shared memory.
 What it saves
-    Against `row-naive`: TILE_SIZE + mask - 1 loads instead of TILE_SIZE x mask. Tile 8, mask 5: 12 instead of 40,
-    3.3 times less. Borders are decided once a loaded cell instead of once a tap.
+    Against `row-naive`: TILE_SIZE + mask - 1 loads instead of TILE_SIZE x mask. Tile 8, mask 5: 12 instead of
+    40, 3.3 times less. Borders are decided once per loaded cell instead of once per tap.
 Limit
-    A thread loads at most one cell of each halo, so neither may be wider than TILE_SIZE. The weights still come from
-    global memory, and each multiply-add still needs a load from shared memory.
+    A thread loads at most one cell of each halo, so neither may be wider than TILE_SIZE. The weights still
+    come from global memory, and each multiply-add still needs a load from shared memory.
 
-Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). There both halos have Mask_Width / 2
-cells, and the mask lies in constant memory; the left halo is the anchor's column here.
+Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). There both halos have Mask_Width
+/ 2 cells, and the mask lies in constant memory; the left halo is the anchor's column here.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from engine.device.cuda_kernels import float32, jit_for, prepare_passes
 from engine.device.index_rules import cuda_rule
@@ -32,17 +32,10 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import tile_cells_inside
-from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import MaskClass, Variant
-from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
-from engine.variants.ladder.rows import refuse_mask, row_arguments, row_signature
-
-
-def halos(mask_width: int, anchor: int) -> tuple[int, int]:
-    """Return the cells of the left and of the right halo."""
-    return anchor, mask_width - 1 - anchor
+from engine.variants.ladder.geometry import one_launch, refuse_launch
+from engine.variants.ladder.single_pass import refuse_several_rows, row_pass, work_of_tiles
 
 
 def tile_shape(mask_width: int, block: Block) -> tuple[int, int]:
@@ -62,32 +55,23 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each tile of a row is loaded once, each tap reads shared memory and a weight."""
-    mask_width, anchor = problem.mask_shape[1], problem.anchor[1]
-    ghosts = problem.border.has_ghost_cells
-    rows = problem.height * problem.channels
-    tiles = rows * blocks_along(problem.width, block.x)
-    return filter_work(
-        problem,
-        picture_loads=rows * tile_cells_inside(problem.width, block.x, mask_width, anchor, ghosts),
-        weight_loads=problem.multiply_adds,
-        shared_loads=problem.multiply_adds,
-        shared_stores=tiles * (block.x + mask_width - 1),
-    )
+    """Return the work: each row of threads loads its tile once, each tap reads shared memory and a weight."""
+    return work_of_tiles(problem, Block(block.x, 1))
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask, the block, its tile or the grid is illegal, or None."""
-    wider = max(halos(mask.columns, mask.anchor[1]))
-    return refuse_mask(mask, "tiled") or refuse_launch(
+    wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
+    return refuse_several_rows(mask, "tiled") or refuse_launch(
         problem,
+        mask,
         block,
         limits,
-        lambda candidate: shared_bytes(mask.columns, candidate),
+        partial(shared_bytes, mask.columns),
         least_x=wider,
         too_small=lambda: (
-            f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads across; "
-            "each of them loads one cell of it."
+            f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
+            "across; each loads one cell of it."
         ),
     )
 
@@ -109,7 +93,8 @@ def kernel(border: Border, mask_width: int, block: Block):
         channel = cuda.blockIdx.z
         left_halo = anchor
         right_halo = MASK_WIDTH - 1 - anchor
-        # The last block down may have threads below the picture: they have nothing to load, and wait at the barrier.
+        # The last block down may have threads below the picture: they have nothing to load, and wait at the
+        # barrier.
         has_row = row < image.shape[0]
 
         # Load left halo cells, by the last threads.
@@ -120,7 +105,7 @@ def kernel(border: Border, mask_width: int, block: Block):
                 value = float32(image[row, source, channel])
             tile[ty, tx - (TILE_SIZE - left_halo)] = value
 
-        # Load centre cells, one by each thread.
+        # Load centre cells, one per thread.
         if has_row:
             source = rule(i, width)
             value = ghost_value
@@ -136,7 +121,7 @@ def kernel(border: Border, mask_width: int, block: Block):
                 value = float32(image[row, source, channel])
             tile[ty, left_halo + TILE_SIZE + tx] = value
 
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if has_row and i < width:
@@ -150,19 +135,15 @@ def kernel(border: Border, mask_width: int, block: Block):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(problem, block)
-    function = kernel(problem.border, problem.mask_shape[1], block)
-    return (
-        Pass("correlate_row_tiled", function, row_signature(problem), launch, row_arguments(problem, mask)),
-    )
+    return row_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape[1], block))
 
 
 VARIANT = Variant(
     key="row-tiled",
     title="1-D, tiled",
     device=DeviceKind.CUDA,
-    idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the first "
-    "the right halo; every tap is read from shared memory.",
+    idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the "
+    "first the right halo; every tap is read from shared memory.",
     default_block=Block(256, 1),
     plan=plan,
     work=work,

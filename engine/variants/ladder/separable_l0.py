@@ -1,13 +1,14 @@
 """`separable-l0`: a column times a row, applied one after the other from global memory.
 
 Idea
-    If the mask is one column times one row, the picture is filtered along its rows with the row, and what comes out
-    along its columns with the column: two passes, two kernels, float32 values in global memory between them.
+    If the mask is one column times one row, the picture is filtered along its rows with the row, and what
+    comes out along its columns with the column: two passes, two kernels, float32 values in global memory
+    between them.
 Who loads what
     Each thread of a pass loads all taps along its own line from global memory, as in `naive`.
 What it saves
-    Against `naive`: rows + columns instead of rows x columns multiply-adds and loads a result (31 x 31: 62 instead of
-    961). The price is one more store and load of the whole picture between the passes.
+    Against `naive`: rows + columns instead of rows x columns multiply-adds and loads per result (31 x 31: 62
+    instead of 961). The price is one more store and load of the whole picture between the passes.
 Limit
     Only masks of rank 1. Neighbouring threads ask for the same cells again, all from global memory.
 
@@ -21,8 +22,7 @@ from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -39,19 +39,13 @@ from engine.variants.ladder.two_passes import (
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return two launches, a thread a result, no shared memory."""
+    """Return two launches, one thread per result, no shared memory."""
     return two_launches(problem, block)
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: a cell (ghost cells cost no load) and a weight from global memory for each tap of each pass."""
-    horizontal, vertical = loads_along(problem, line_of_taps)
-    return two_pass_work(problem, picture_loads=horizontal, scratch_loads=vertical)
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask, the block or the grid is illegal, or None."""
-    return refuse_two_passes(problem, mask, block, limits)
+    """Return the work: for each tap of each pass a cell (no ghost cell) and a weight from global memory."""
+    return two_pass_work(problem, *loads_along(problem, block, line_of_taps))
 
 
 @lru_cache
@@ -113,13 +107,13 @@ VARIANT = Variant(
     key="separable-l0",
     title="Separable, global memory (L0)",
     device=DeviceKind.CUDA,
-    idea="Two passes, along the rows and along the columns, for masks that are one column times one row: rows + columns "
-    "multiply-adds a result, everything in global memory.",
+    idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "
+    "rows + columns multiply-adds per result, everything in global memory.",
     default_block=Block(32, 8),
     plan=plan,
     work=work,
     prepare=prepare_passes(passes),
-    unsupported=unsupported,
+    unsupported=refuse_two_passes,
     passes=passes,
     remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
     masks=MaskClass.PRODUCTS,

@@ -1,17 +1,19 @@
 """`separable-l1`: two passes; each block loads its own cells and their aprons into shared memory together.
 
 Idea
-    As `separable-l0`, but in each pass the block first copies what it needs into shared memory. Each pass reaches along
-    one axis only, so its apron is one-dimensional: left and right of the block, then above and below it.
+    As `separable-l0`, but in each pass the block first copies what it needs into shared memory. Each pass
+    reaches along one axis only, so its apron is one-dimensional: left and right of the block, then above and
+    below it.
 Who loads what
-    Each thread loads the cell at its own place, and the cells one level before and after it that belong to the apron:
-    the thread's place moved by a whole block, as often as the apron is wide. After a barrier every tap is read from
-    shared memory.
+    Each thread loads the cell at its own position, and the cells one level before and after it that belong to
+    the apron: the thread's place moved by a whole block, as often as the apron is wide. After a barrier every
+    tap is read from shared memory.
 What it saves
-    Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads a result along the rows, and
+    Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads per result along the rows, and
     (by + rows - 1) / by instead of `rows` along the columns. The tiles are far smaller than that of `tiled`.
 Limit
-    A flat block has few rows to share its vertical apron with: 32 x 8 threads and 15 rows load 2.75 cells a result.
+    A flat block has few rows to share its vertical apron with: 32 x 8 threads and 15 rows load 2.75 cells a
+    result.
 
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.
 """
@@ -28,7 +30,7 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import tile_cells_inside
+from engine.tasks.filtering.work import tile_cells_inside
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along
@@ -52,30 +54,21 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     return two_launches(problem, block, *shared_bytes(problem.mask_shape, block))
 
 
-def tile_cells(length: int, side: int, mask_side: int) -> int:
-    """Return the cells of all tiles along one axis: every result's own one, and the aprons of every block."""
-    return length + blocks_along(length, side) * (mask_side - 1)
-
-
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each block loads its cells and aprons once a pass; each tap reads shared memory and a weight."""
+    """Return the work: each block loads its cells and aprons once per pass; each tap reads shared memory."""
 
-    def loaded(side: int, length: int, mask_side: int, anchor: int, ghosts: bool) -> int:
-        if ghosts:
-            return tile_cells_inside(length, side, mask_side, anchor, ghosts)
-        return tile_cells(length, side, mask_side)
+    def in_tiles(length: int, side: int, mask_side: int, anchor: int, ghosts: bool) -> int:
+        """Cells of all tiles along a line: every result's own one, and the aprons of every block."""
+        return length + blocks_along(length, side) * (mask_side - 1)
 
-    rows, columns = problem.mask_shape
-    horizontal, _ = loads_along(problem, lambda *line: loaded(block.x, *line))
-    _, vertical = loads_along(problem, lambda *line: loaded(block.y, *line))
-    in_tiles = problem.height * tile_cells(problem.width, block.x, columns)
-    in_tiles += problem.width * tile_cells(problem.height, block.y, rows)
+    def loaded(length: int, side: int, mask_side: int, anchor: int, ghosts: bool) -> int:
+        return (tile_cells_inside if ghosts else in_tiles)(length, side, mask_side, anchor, ghosts)
+
     return two_pass_work(
         problem,
-        picture_loads=horizontal,
-        scratch_loads=vertical,
-        shared_loads=problem.samples * (rows + columns),
-        shared_stores=in_tiles * problem.channels,
+        *loads_along(problem, block, loaded),
+        shared_loads=problem.samples * sum(problem.mask_shape),
+        shared_stores=sum(loads_along(problem, block, in_tiles)),
     )
 
 
@@ -116,7 +109,7 @@ def horizontal_kernel(border: Border, columns: int, block: Block):
                     if source >= 0:
                         value = float32(image[row, source, channel])
                     tile[ty, anchor + cell] = value
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if row < height and column < width:
@@ -157,7 +150,7 @@ def vertical_kernel(border: Border, rows: int, block: Block):
                     if source >= 0:
                         value = scratch[source, column, channel]
                     tile[anchor + cell, tx] = value
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if row < height and column < width:
@@ -183,8 +176,8 @@ VARIANT = Variant(
     key="separable-l1",
     title="Separable, aprons shared (L1)",
     device=DeviceKind.CUDA,
-    idea="Two passes for masks that are one column times one row; in each the block loads its cells and the aprons along "
-    "that axis into shared memory together.",
+    idea="Two passes for masks that are one column times one row; in each the block loads its cells and the "
+    "aprons along that axis into shared memory together.",
     default_block=Block(32, 8),
     plan=plan,
     work=work,

@@ -1,18 +1,19 @@
 """`separable-l2`: two passes; shared memory holds the block's own cells, the aprons are left to L1 and L2.
 
 Idea
-    As `separable-l1`, but no thread loads an apron: each loads the one cell at its own place. Taps inside the block's
-    cells are read from shared memory, taps in the aprons from global memory, where a neighbouring block has most likely
-    just put them into the cache.
+    As `separable-l1`, but no thread loads an apron: each loads the one cell at its own position. Taps inside
+    the block's cells are read from shared memory, taps in the aprons from global memory, where a neighbouring
+    block has most likely just put them into the cache.
 Who loads what
-    One load a thread and pass for the tile; the threads near the block's edge load their apron taps again and again.
+    One load per thread and pass for the tile; the threads near the block's edge load their apron taps again
+    and again.
 What it saves
-    Against `separable-l1`: the steps of the loading and the room for the aprons. The price is a branch at every tap. In
-    the vertical pass all threads of a warp of 32 take the same way, because they lie in one row; in the horizontal
-    pass those near the edge do not.
+    Against `separable-l1`: the steps of the loading and the room for the aprons. The price is a branch at
+    every tap. In the vertical pass all threads of a warp of 32 take the same way, because they lie in one
+    row; in the horizontal pass those near the edge do not.
 Limit
-    The smaller the block along a pass and the longer the factor, the more taps are apron: then it is `separable-l0`
-    with a branch.
+    The smaller the block along a pass and the longer the factor, the more taps are apron: then it is
+    `separable-l0` with a branch.
 
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.3, L2. Its borders are zero only.
 """
@@ -29,7 +30,7 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import taps_in_own_tile
+from engine.tasks.filtering.work import taps_in_own_tile
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.two_passes import (
@@ -53,15 +54,18 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: a load a result and pass for the tile; taps in the tile from shared, others from global memory."""
-    horizontal, vertical = loads_along(problem, line_of_taps)
-    in_tile_x, _ = loads_along(problem, lambda *line: taps_in_own_tile(line[0], block.x, *line[1:3]))
-    _, in_tile_y = loads_along(problem, lambda *line: taps_in_own_tile(line[0], block.y, *line[1:3]))
+    """Return the work: one cell per thread and pass; taps in the tile read shared, others global memory."""
+
+    def in_tile(length: int, side: int, mask_side: int, anchor: int, ghosts: bool) -> int:
+        return taps_in_own_tile(length, side, mask_side, anchor)
+
+    horizontal, vertical = loads_along(problem, block, line_of_taps)
+    own_x, own_y = loads_along(problem, block, in_tile)
     return two_pass_work(
         problem,
-        picture_loads=problem.samples + horizontal - in_tile_x,
-        scratch_loads=problem.samples + vertical - in_tile_y,
-        shared_loads=in_tile_x + in_tile_y,
+        picture_loads=problem.samples + horizontal - own_x,
+        scratch_loads=problem.samples + vertical - own_y,
+        shared_loads=own_x + own_y,
         shared_stores=2 * problem.samples,
     )
 
@@ -86,10 +90,10 @@ def horizontal_kernel(border: Border, block: Block):
         channel = cuda.blockIdx.z
         inside = row < image.shape[0] and column < width
 
-        # Load the block's own cells, one a thread.
+        # Load the block's own cells, one per thread.
         if inside:
             tile[ty, tx] = float32(image[row, column, channel])
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if inside:
@@ -127,10 +131,10 @@ def vertical_kernel(border: Border, block: Block):
         height = scratch.shape[0]
         inside = row < height and column < width
 
-        # Load the block's own cells, one a thread.
+        # Load the block's own cells, one per thread.
         if inside:
             tile[ty, tx] = scratch[row, column, channel]
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if inside:
@@ -162,8 +166,8 @@ VARIANT = Variant(
     key="separable-l2",
     title="Separable, aprons cached (L2)",
     device=DeviceKind.CUDA,
-    idea="Two passes for masks that are one column times one row; shared memory holds only the block's own cells, the "
-    "aprons come from global memory through the caches.",
+    idea="Two passes for masks that are one column times one row; shared memory holds only the block's own "
+    "cells, the aprons come from global memory through the caches.",
     default_block=Block(32, 8),
     plan=plan,
     work=work,

@@ -1,25 +1,26 @@
 """`tiled`: the block shares its input tile; the block covers the *output* tile.
 
 Idea
-    A block of bx x by threads computes bx x by results. First all its threads together copy the input tile, the
-    block's own cells and the halo around them (the apron), into shared memory, in as many steps as it takes.
-    After a barrier every tap is read from there.
+    A block of bx x by threads computes bx x by results. First all its threads together copy the input tile,
+    the block's own cells and the halo around them (the apron), into shared memory, in as many steps as it
+    takes. After a barrier every tap is read from there.
 Who loads what
-    Each thread loads about (bx + columns - 1)(by + rows - 1) / (bx by) cells instead of rows x columns of them.
+    Each thread loads about (bx + columns - 1)(by + rows - 1) / (bx by) cells instead of rows x columns of
+    them.
 What it saves
-    Against `naive`: loads of the picture fall by the factor taps / that number (a 16 x 16 block and a 5 x 5 mask:
-    1.6 instead of 25). Borders are decided once a loaded cell instead of once a tap.
+    Against `naive`: loads of the picture fall by the factor taps / that number (a 16 x 16 block and a 5 x 5
+    mask: 1.6 instead of 25). Borders are decided once per loaded cell instead of once per tap.
 Limit
-    The weights still come from global memory (every thread of a warp reads the same one: one broadcast from L1),
-    and each multiply-add still needs a load from shared memory.
+    The weights still come from global memory (every thread of a warp reads the same one: one broadcast from
+    L1), and each multiply-add still needs a load from shared memory.
 
-Source: CENG443, "Tiled 1D Convolution" (halo loaded by the output block) carried to two dimensions; the lecture's
-2-D tile, where the block covers the input tile, is another design.
+Source: CENG443, "Tiled 1D Convolution" (halo loaded by the output block) carried to two dimensions; the
+lecture's 2-D tile, where the block covers the input tile, is another design.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
+from engine.device.cuda_kernels import float32, jit_for, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
@@ -29,11 +30,9 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import tile_cells_inside
-from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
+from engine.variants.ladder.single_pass import one_pass, work_of_tiles
 
 
 def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
@@ -52,30 +51,9 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     return one_launch(problem, block, shared_bytes(problem.mask_shape, block))
 
 
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each block loads its input tile once, each tap reads shared memory and a weight."""
-    rows, columns = problem.mask_shape
-    ghosts = problem.border.has_ghost_cells
-    loaded = (
-        tile_cells_inside(problem.height, block.y, rows, problem.anchor[0], ghosts)
-        * tile_cells_inside(problem.width, block.x, columns, problem.anchor[1], ghosts)
-        * problem.channels
-    )
-    tile_rows, tile_columns = tile_shape(problem.mask_shape, block)
-    return filter_work(
-        problem,
-        picture_loads=loaded,
-        weight_loads=problem.multiply_adds,
-        shared_loads=problem.multiply_adds,
-        shared_stores=plan(problem, block)[0].blocks * tile_rows * tile_columns,
-    )
-
-
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the block, its tile or the grid is illegal, or None."""
-    return refuse_launch(
-        problem, block, limits, lambda candidate: shared_bytes(problem.mask_shape, candidate)
-    )
+    return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
@@ -107,7 +85,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
                 if source_row >= 0 and source_column >= 0:
                     value = float32(image[source_row, source_column, channel])
                 tile[tile_row, tile_column] = value
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         if row < height and column < width:
@@ -124,20 +102,17 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(problem, block)
-    function = kernel(problem.border, problem.mask_shape, block)
-    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
-    return (Pass("correlate_tiled", function, signature, launch, arguments),)
+    return one_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape, block))
 
 
 VARIANT = Variant(
     key="tiled",
     title="Tiled, shared memory",
     device=DeviceKind.CUDA,
-    idea="The block loads its input tile with the halo into shared memory once; every tap is read from there.",
+    idea="The block loads its input tile and halo into shared memory once; every tap is read from there.",
     default_block=Block(32, 8),
     plan=plan,
-    work=work,
+    work=work_of_tiles,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,

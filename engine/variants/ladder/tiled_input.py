@@ -1,26 +1,27 @@
 """`tiled-input`: the block shares its input tile; the block covers the *input* tile.
 
 Idea
-    A block of bx x by threads loads the bx x by cells of one input tile, one a thread. After a barrier only its first
-    (bx - columns + 1) x (by - rows + 1) threads compute, a result each: the output tile (O_TILE in the lecture).
+    A block of bx x by threads loads the bx x by cells of one input tile, one per thread. After a barrier only
+    its first (bx - columns + 1) x (by - rows + 1) threads compute, a result each: the output tile (O_TILE in
+    the lecture).
 Who loads what
     Each thread loads one cell, so a result costs bx by / ((bx - columns + 1)(by - rows + 1)) loads: 1.3 for a
     32 x 32 block and a 5 x 5 mask.
 What it saves
-    Against `naive`: loads of the picture fall from rows x columns to that number. Against `tiled`, the other design
-    with the same loads a tile: loading takes no loop, every thread does the same. The weights come from global
-    memory in both, so that the two differ in what the block covers and in nothing else.
+    Against `naive`: loads of the picture fall from rows x columns to that number. Against `tiled`, the other
+    design with the same loads per tile: loading takes no loop, every thread does the same. The weights come
+    from global memory in both, so that the two differ in what the block covers and in nothing else.
 Limit
-    While computing, 1 - (bx - columns + 1)(by - rows + 1) / (bx by) of the threads idle: with 32 x 32 threads 12 % for
-    a 3 x 3 mask, 23 % for 5 x 5, 68 % for 15 x 15. A block cannot be smaller than the mask, so a mask of more cells
-    than a block may have threads cannot be used at all; `tiled` takes it.
+    While computing, 1 - (bx - columns + 1)(by - rows + 1) / (bx by) of the threads idle: with 32 x 32 threads
+    12 % for a 3 x 3 mask, 23 % for 5 x 5, 68 % for 15 x 15. A block cannot be smaller than the mask, so a
+    mask of more cells than a block may have threads cannot be used at all; `tiled` takes it.
 
 Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
 """
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
+from engine.device.cuda_kernels import float32, jit_for, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
@@ -30,16 +31,15 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import tile_cells_inside
-from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.ladder.geometry import blocks_along, refuse_launch
+from engine.variants.ladder.geometry import one_launch, refuse_launch
+from engine.variants.ladder.single_pass import one_pass, work_of_tiles
 
 
-def output_tile(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
-    """Return (rows, columns) of the results of a block; below 1 where the block is smaller than the mask."""
-    return block.y - mask_shape[0] + 1, block.x - mask_shape[1] + 1
+def output_tile(mask_shape: tuple[int, int], block: Block) -> Block:
+    """Return the results of a block; below 1 where the block is smaller than the mask."""
+    return Block(block.x - mask_shape[1] + 1, block.y - mask_shape[0] + 1)
 
 
 def shared_bytes(block: Block) -> int:
@@ -49,49 +49,34 @@ def shared_bytes(block: Block) -> int:
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch: as many blocks as output tiles, each with its input tile in shared memory."""
-    rows, columns = output_tile(problem.mask_shape, block)
-    grid = (blocks_along(problem.width, columns), blocks_along(problem.height, rows), problem.channels)
-    return (Launch(grid, (block.x, block.y, 1), shared_bytes(block)),)
+    return one_launch(problem, block, shared_bytes(block), output_tile(problem.mask_shape, block))
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each thread of each block loads one cell (ghost cells cost no load), each tap a weight."""
-    mask_rows, mask_columns = problem.mask_shape
-    rows, columns = output_tile(problem.mask_shape, block)
-    ghosts = problem.border.has_ghost_cells
-    loaded = (
-        tile_cells_inside(problem.height, rows, mask_rows, problem.anchor[0], ghosts)
-        * tile_cells_inside(problem.width, columns, mask_columns, problem.anchor[1], ghosts)
-        * problem.channels
-    )
-    return filter_work(
-        problem,
-        picture_loads=loaded,
-        weight_loads=problem.multiply_adds,
-        shared_loads=problem.multiply_adds,
-        shared_stores=plan(problem, block)[0].blocks * block.threads,
-    )
+    """Return the work: each block loads its input tile once, each tap reads shared memory and a weight."""
+    return work_of_tiles(problem, output_tile(problem.mask_shape, block))
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is too large for every block, or the block or the grid illegal; None if all is well."""
+    """Return why the mask is too large for every block, or the block or the grid illegal; else None."""
     rows, columns = problem.mask_shape
     if problem.taps > limits.max_threads:
         return Refusal(
             f"The block covers the input tile, so a mask of {rows} x {columns} needs a block of at least "
-            f"{problem.taps:,} threads; the limit is {limits.max_threads:,} per block. Use tiled, whose threads load "
-            f"several cells each, or a smaller mask."
+            f"{problem.taps:,} threads; the limit is {limits.max_threads:,} per block. Use tiled, whose "
+            "threads load several cells each, or a smaller mask."
         )
     return refuse_launch(
         problem,
+        mask,
         block,
         limits,
         shared_bytes,
         least_x=columns,
         idle_rows=rows - 1,
         too_small=lambda: (
-            f"A block of {block} is smaller than the mask: for its {rows} x {columns} cells the block, a thread for "
-            f"each cell of the input tile, has to be at least {columns} wide and {rows} high."
+            f"A block of {block} is smaller than the mask: for its {rows} x {columns} cells the block, a "
+            f"thread for each cell of the input tile, has to be at least {columns} wide and {rows} high."
         ),
     )
 
@@ -103,7 +88,8 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     rule = cuda_rule(border)
     MASK_ROWS, MASK_COLUMNS = mask_shape
     BLOCK_X, BLOCK_Y = block.x, block.y
-    O_TILE_ROWS, O_TILE_COLUMNS = output_tile(mask_shape, block)
+    o_tile = output_tile(mask_shape, block)
+    O_TILE_ROWS, O_TILE_COLUMNS = o_tile.y, o_tile.x
 
     @jit_for(block.threads)
     def correlate_tiled_input(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
@@ -115,14 +101,14 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
         channel = cuda.blockIdx.z
         height = image.shape[0]
 
-        # Load the input tile, one cell a thread.
+        # Load the input tile, one cell per thread.
         source_row = rule(row - anchor_row, height)
         source_column = rule(column - anchor_column, width)
         value = ghost_value
         if source_row >= 0 and source_column >= 0:
             value = float32(image[source_row, source_column, channel])
         tile[ty, tx] = value
-        # Nobody may read a cell before whoever loads it has stored it.
+        # No thread may read a cell before it is stored.
         cuda.syncthreads()
 
         # Only the first threads of each side have all their taps in the tile.
@@ -140,24 +126,21 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(problem, block)
-    function = kernel(problem.border, problem.mask_shape, block)
-    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
-    return (Pass("correlate_tiled_input", function, signature, launch, arguments),)
+    return one_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape, block))
 
 
 VARIANT = Variant(
     key="tiled-input",
     title="Tiled, block covers the input",
     device=DeviceKind.CUDA,
-    idea="Each thread loads one cell of the input tile into shared memory; only the inner threads then compute.",
+    idea="Each thread loads one cell of the input tile into shared memory; then only the inner ones compute.",
     default_block=Block(32, 32),
     plan=plan,
     work=work,
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
-    remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only load. "
-    "Masks of more cells than a block may have threads are refused.",
+    remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only "
+    "load. Masks with more cells than a block may have threads are refused.",
     block_covers_input=True,
 )

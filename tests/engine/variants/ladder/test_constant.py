@@ -1,4 +1,4 @@
-"""`constant`: what its plan says, when it compiles anew, and the kernel of small masks, whose loops are its own."""
+"""`constant`: its plan, when it compiles anew, and the kernel of small masks, whose loops are its own."""
 
 import numpy as np
 import pytest
@@ -65,16 +65,12 @@ def test_that_small_masks_load_what_the_model_says(shape: tuple[int, int], borde
     assert (counts.picture_loads, counts.weight_loads) == (model.picture_loads, 0)
     assert counts.constant_loads == model.constant_loads == problem.multiply_adds
     assert counts.multiplications == problem.multiply_adds
+    # A weight and a cell of each tap: half of the loads of `naive` are left where no tap meets a ghost cell.
+    if not border.has_ghost_cells:
+        assert model.global_loads * 2 == variant("naive").work(problem, Block(4, 2)).global_loads
     wanted = oracle.correlate(image, mask, border, 1.5)
     bound = rounding_bound(oracle.magnitudes(image, mask, border, 1.5), mask.taps)
     assert np.all(np.abs(counts.out - wanted) <= bound)
-
-
-def test_that_half_of_the_global_loads_of_naive_are_left() -> None:
-    problem = Problem(40, 50, mask_shape=(5, 5), anchor=(2, 2), border=Border.WRAP)
-    assert (
-        constant.work(problem, BLOCK).global_loads * 2 == variant("naive").work(problem, BLOCK).global_loads
-    )
 
 
 def test_that_people_are_told_that_each_edit_compiles_and_that_3_by_3_is_no_constant_memory() -> None:

@@ -33,18 +33,10 @@ def counted(bank: Bank, problem: Problem, block: Block, image: np.ndarray) -> tu
     """Run the kernel over a bank and return what it asked for and its results, one a mask."""
     counts = Counts()
     height, width, channels = image.shape
-    padded = np.full((height, width + 2, channels), 77, image.dtype)
-    padded[:, :width] = image
+    padded = CountingArray(np.pad(image, ((0, 0), (0, 2), (0, 0)), constant_values=77), counts, "picture")
     out = np.full((len(bank) * height, width + 3, channels), np.nan, np.float32)
     (step,) = for_bank(bank).passes(problem, bank.masks[0], block)
-    run_pass(
-        step,
-        counts,
-        {
-            Operand.IMAGE: CountingArray(padded, counts, "picture"),
-            Operand.OUT: CountingArray(out, counts, "out"),
-        },
-    )
+    run_pass(step, counts, {Operand.IMAGE: padded, Operand.OUT: CountingArray(out, counts, "out")})
     assert np.isnan(out[:, width:]).all()
     return counts, out[:, :width].reshape(len(bank), *image.shape)
 
@@ -64,13 +56,9 @@ def test_that_blocks_run_along_the_pixels_of_the_whole_picture_and_along_the_mas
     assert launch.shared_bytes == 15 * (block.x + block.y) * 4
 
 
-def test_that_the_tiles_grow_with_the_mask_up_to_one_phase() -> None:
-    (small,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((3, 3)))), Block(64, 8))
+def test_that_tiles_grow_up_to_one_phase_and_are_refused_where_they_do_not_fit() -> None:
     (large,) = VARIANT.plan(problem_of(9, 9, Mask(np.ones((63, 63)))), Block(64, 8))
-    assert (small.shared_bytes, large.shared_bytes) == (9 * 72 * 4, TILE_K * 72 * 4)
-
-
-def test_that_tiles_that_do_not_fit_are_refused_with_the_nearest_block() -> None:
+    assert large.shared_bytes == TILE_K * 72 * 4
     mask = Mask(np.ones((5, 5)))
     refusal = VARIANT.unsupported(problem_of(50, 50, mask), mask, Block(1024, 1), LIMITS)
     assert refusal is not None
@@ -133,8 +121,7 @@ def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
     assert model.global_load_bytes == counts.picture_loads * 2 + counts.weight_loads * 4
     assert model.global_stores == counts.out_stores == masks * image.size
     assert model.global_store_bytes == counts.out_stores * 4
-    assert model.shared_loads == counts.shared_loads
-    assert model.shared_stores == counts.shared_stores
+    assert (model.shared_loads, model.shared_stores) == (counts.shared_loads, counts.shared_stores)
     assert model.flops == 2 * counts.multiplications
     assert model.minimum_bytes == image.size * 2 + masks * image.size * 4
     for mask, result in zip(bank.masks, results, strict=True):
@@ -145,7 +132,7 @@ def test_that_a_bank_asks_for_what_the_model_says_and_agrees_with_the_oracle(
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_that_nothing_is_multiplied_to_fill_up_a_phase(value: float) -> None:
-    # 26 taps are a phase of 25 and one of 1: a padded tap of weight 0 would make NaN of the cell that it lies on.
+    # 26 taps are a phase of 25 and one of 1: a padded tap of weight 0 would make NaN of its cell.
     image = np.zeros((1, 40, 1), np.float32)
     image[0, 30] = value
     bank = Bank((Mask(np.ones((1, 26)), (0, 0)),))
@@ -155,13 +142,11 @@ def test_that_nothing_is_multiplied_to_fill_up_a_phase(value: float) -> None:
 
 
 def test_that_the_masks_at_once_divide_the_loads_of_the_picture() -> None:
-    image_loads = {}
-    for rows in (1, 2, 4, 8):
-        bank = random_bank(8, (5, 5))
-        problem = problem_of(2048, 2048, bank.masks[0])
-        image_loads[rows] = for_bank(bank).work(problem, Block(64, rows)).picture_loads
-    assert [image_loads[1] // loads for loads in image_loads.values()] == [1, 2, 4, 8]
-    assert image_loads[8] == VARIANT.work(problem, Block(256, 1)).picture_loads
+    bank = random_bank(8, (5, 5))
+    problem = problem_of(2048, 2048, bank.masks[0])
+    loads = [for_bank(bank).work(problem, Block(64, rows)).picture_loads for rows in (1, 2, 4, 8)]
+    assert [loads[0] // own for own in loads] == [1, 2, 4, 8]
+    assert loads[-1] == VARIANT.work(problem, Block(256, 1)).picture_loads
 
 
 def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel() -> None:
