@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
     QMenu,
     QStyle,
     QStyledItemDelegate,
@@ -21,9 +19,10 @@ from PySide6.QtWidgets import (
 
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared
-from gui.style.metrics import GRID, number_font
+from gui.style.metrics import GRID
 from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme
+from gui.widgets.panel_parts import dress_table
 from gui.widgets.runs_model import RUN_ROLE, RunsModel, RunsOrder
 
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
@@ -76,8 +75,10 @@ class RunsTable(QTableView):
         self.order.setSourceModel(model)
         self.setModel(self.order)
         self.setItemDelegate(_RunCells(model))
-        self.setAccessibleName(name)
-        self._set_look()
+        typical = [
+            _TYPICAL.get(column.key) or max(column.header, _NUMBER, key=len) for column in model.columns
+        ]
+        dress_table(self, name, typical)
         self._set_up_header()
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_run_menu)
@@ -147,29 +148,8 @@ class RunsTable(QTableView):
         else:
             super().keyPressEvent(event)
 
-    def _set_look(self) -> None:
-        """Choose rows whole, edit nothing, and let columns be dragged."""
-        self.setFont(number_font())
-        # Cells as far from their edges as the headers are.
-        self.setStyleSheet(f"QTableView::item {{ padding: 0 {GRID - 3}px; }}")
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.setWordWrap(False)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(3 * GRID)
-        for position, column in enumerate(self._runs.columns):
-            typical = _TYPICAL.get(column.key) or max(column.header, _NUMBER, key=len)
-            self.setColumnWidth(position, self.fontMetrics().horizontalAdvance(typical) + 3 * GRID)
-
     def _set_up_header(self) -> None:
         header = self.horizontalHeader()
-        header.setHighlightSections(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         header.setSectionsMovable(True)
         header.setSortIndicatorClearable(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)

@@ -54,7 +54,7 @@ class PictureView(QWidget):
         workspace.picture_changed.connect(self._show_picture)
         engine_state.filtered.connect(self._show_result)
         engine_state.result_aged.connect(self._name_result)
-        engine_state.progress_changed.connect(lambda: self.empty_state.show_stage(engine_state.stage))
+        engine_state.progress_changed.connect(self._show_stage)
         self.toolbar.mode_chosen.connect(self.set_mode)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
@@ -109,6 +109,9 @@ class PictureView(QWidget):
             self._values.set_result(values)
             self.canvas.set_result(PictureLevels(screen))
             self._hover(self._hovered)
+
+    def _show_stage(self) -> None:
+        self.empty_state.show_stage(self._state.stage)
 
     def _name_result(self) -> None:
         name = "earlier result" if self._state.result_is_earlier else "result"
