@@ -8,8 +8,8 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
 from engine.host.shared_array import segments_of
-from gui.engine_link.block_keeper import BlockKeeper
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.display import Display
 from gui.explore.failed_run import failed_run
 from gui.explore.results.results_model import ResultsModel
@@ -28,7 +28,7 @@ class RunController(QObject):
         workspace: Workspace,
         state: EngineState,
         jobs: JobQueue,
-        keeper: BlockKeeper,
+        keeper: SegmentKeeper,
         messages: Speaker,
         display: Display,
         results: ResultsModel,
