@@ -6,7 +6,7 @@ from collections import deque
 from multiprocessing.connection import Connection
 from typing import TypeGuard
 
-from engine.device.code_store import told_of_code_not_kept
+from engine.device.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
 from engine.host import run_jobs, shared
@@ -37,7 +37,7 @@ class Worker:
         """Serve until `Stop` or until the other side is gone."""
         self._send(run_jobs.ready())
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
-        with told_of_code_not_kept(lambda warning: self._send(Noticed(warning))):
+        with report_code_not_kept(lambda warning: self._send(Noticed(warning))):
             while (message := self._next()) is not None:
                 self._answer(message)
 

@@ -16,16 +16,17 @@ from engine.device_info import SIMULATOR
 from engine.errors import BadValue, EngineError, UnsupportedVariant
 from engine.host.executor import executor_for
 from engine.run.arguments import Image
+from engine.run.device_choice import refuse_unsuitable
 from engine.run.executor import outcome_of
-from engine.run.filtering import filter_job, refuse_strange_samples, refuse_unsuitable
-from engine.run.plan import NO_SAMPLES
-from engine.run.sampling import Checkpoint, Step
+from engine.run.job import filter_job
+from engine.run.sampling import NO_SAMPLES, Checkpoint, Step
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.in_order import run_in_order
 from engine.streams.outputs import Outputs
 from engine.streams.queues import ChunkJob
 from engine.streams.timeline import Chunk, Span, Timeline
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import refuse_strange_samples
 from engine.variants.auto.planner import Choice, choose
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
