@@ -61,7 +61,8 @@ def _interruptible(answer: "Callable[[list[str]], int]", arguments: list[str]) -
 
 
 if __name__ == "__main__":
-    # Until the window or a command says what Ctrl+C does: an exception within an import is a traceback, or an abort.
+    # Until the window or a command says what Ctrl+C does: an exception within an import is a traceback, or an
+    # abort.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     sys.exit(main(sys.argv[1:]))

@@ -59,7 +59,7 @@ def noise() -> NDArray[np.uint8]:
 
 
 def gradient_16() -> NDArray[np.uint16]:
-    """Smooth 16-bit ramp with waves 40 steps high, of which a cut to 8 bit (257 steps each) leaves nothing."""
+    """Smooth 16-bit ramp with waves 40 steps high, which a cut to 8 bit (257 steps each) removes."""
     rows, cols = np.indices((SIDE, SIDE)) / (SIDE - 1)
     ramp = 2000 + 61000 * (0.75 * cols + 0.25 * rows)
     waves = 40 * np.sin(2 * np.pi * 16 * np.hypot(rows - 0.5, cols - 0.5))

@@ -1,6 +1,7 @@
 """The pictures of the README's tutorial, taken from the real window.
 
-python docs/make_pictures.py      writes docs/pictures/tutorial-1.png to tutorial-5.png; look at each before a commit
+python docs/make_pictures.py      writes docs/pictures/tutorial-1.png to tutorial-5.png; look at each before a
+commit
 """
 
 import json
@@ -26,7 +27,8 @@ def main() -> None:
     """Take every picture."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        # A session, because `screenshot` has no option for the block; the simulator takes pictures up to 64 x 64.
+        # A session, because `screenshot` has no option for the block; the simulator takes pictures up to 64 x
+        # 64.
         session = folder / "block.json"
         document = {
             "format": "haloscope-session",

@@ -1,4 +1,4 @@
-"""Settings that hold for every test: no screen, no settings of the person, no cache of the person, markers by themselves."""
+"""Settings of every test: no screen, own settings and caches, automatic markers."""
 
 import ctypes
 import os
@@ -25,7 +25,8 @@ def has_driver() -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by what they use; engine tests first, so that the first failure is the deepest one.
 
-    Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find that out.
+    Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find
+    that out.
     """
     without_gpu = (
         None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver was found.")

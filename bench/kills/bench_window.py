@@ -108,7 +108,7 @@ class BenchWindow:
 
     def blocks(self) -> list[str]:
         """Return the names of the blocks of shared memory that its hosts have made and that exist."""
-        return left_by(self.client.blocks, 0)
+        return left_by(self.client.segment_prefix, 0)
 
     def close(self) -> None:
         """Close it as a person does."""

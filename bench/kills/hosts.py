@@ -5,8 +5,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
-from engine.host.options import HostOptions
-from engine.host.process import serve
+from engine.host.process import HostOptions, serve
 
 # Between the making of a block and its getting a size lie 20 us, which no kill from outside would meet.
 EMPTY_FOR_S = 0.004

@@ -8,26 +8,17 @@ import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TextIO
 
 DONE, UNEXPECTED, BAD_INPUT, NO_DEVICE, NOT_VERIFIED = 0, 1, 2, 3, 4
-# What shells report of a program that a signal ended: 128 and the signal's number.
-INTERRUPTED, PIPE_CLOSED = 130, 141
+# What shells report after Ctrl+C: 128 and the signal's number.
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command: what `--help` says of it, and where it stands.
+    """A command: its line in `--help`, its module, and the function there that returns the exit status.
 
-    Parameters
-    ----------
-    help : str
-        One line.
-    module : str
-        Has `function`, which takes the arguments and returns the exit status; imported when the command is
-        called.
-    usage : str
-        The arguments that it needs, for the list of all commands.
+    The module is imported when the command is called. `usage` has the arguments that the command needs.
     """
 
     help: str
@@ -47,19 +38,21 @@ COMMANDS: dict[str, Command] = {
         "measure variants, picture sizes, masks and blocks", "engine.commands.benchmark", "--out results.json"
     ),
     "devices": Command(
-        "what runs here, and why a device cannot", "engine.commands.listing", function="run_devices"
+        "list devices and why any is unavailable", "engine.commands.listing", function="run_devices"
     ),
     "variants": Command(
-        "the ways to compute a filter, in teaching order", "engine.commands.listing", function="run_variants"
+        "list kernels, in teaching order", "engine.commands.listing", function="run_variants"
     ),
-    "masks": Command("the ready masks", "engine.commands.listing", function="run_masks"),
+    "masks": Command("list the preset masks", "engine.commands.listing", function="run_masks"),
     "matmul": Command(
         "multiply matrices: sizes, tiles, times, and what the bandwidth allows",
         "engine.commands.matmul",
         "--size 1024",
     ),
     "course": Command(
-        "the course papers, and their tables for this machine", "engine.commands.course", "[PAPER]"
+        "list the course papers, and measure their tables on this machine",
+        "engine.commands.course",
+        "[PAPER]",
     ),
 }
 """Every command by its name: a new one is one module and one line here."""
@@ -75,53 +68,47 @@ def listed() -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Do what a command says.
+    """Run the command that `argv` names, without the program's name, and return the exit status.
 
-    Parameters
-    ----------
-    argv : list of str
-        The command's name and its arguments, without the program's name.
-
-    Returns
-    -------
-    int
-        Exit status: 0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed
-        verification; 1 for what nobody expected, 130 after Ctrl+C. An error is one line on standard error.
+    0 done, 2 bad use or bad input, 3 no such device or one that cannot be used, 4 failed verification; 1 for
+    an unexpected error, 130 after Ctrl+C, 141 where the reader of standard output closed it. An error is one
+    line on standard error.
     """
-    from engine.commands.output import tell_notes
-    from engine.device.code_store import told_of_code_not_kept
+    from engine.commands.output import log, log_notes
+    from engine.device.code_store import report_code_not_kept
     from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
-    from engine.files.standard_streams import flushed
+    from engine.files.standard_streams import PIPE_CLOSED, silence
 
     try:
-        with told_of_code_not_kept(lambda warning: tell_notes([str(warning)])):
-            status = _command(argv)
-        return flushed(status)
-    except DeviceFault as error:
-        _complain(str(error))
-        leave_at_once(NO_DEVICE)
-        return NO_DEVICE
-    except DeviceUnavailable as error:
-        return _complain(str(error), NO_DEVICE)
-    except VerificationFailed as error:
-        return _complain(str(error), NOT_VERIFIED)
+        with report_code_not_kept(lambda warning: log_notes([str(warning)])):
+            return _command(argv)
+    except SystemExit:  # after --help
+        return DONE
     except EngineError as error:
-        return _complain(str(error))
+        line, status = str(error), BAD_INPUT
+        if isinstance(error, DeviceUnavailable):
+            status = NO_DEVICE
+        elif isinstance(error, VerificationFailed):
+            status = NOT_VERIFIED
+        if isinstance(error, DeviceFault):
+            log(line)
+            leave_at_once(status)
+            return status
     except MemoryError:
-        return _complain("Not enough memory: the system gave no more. Use a smaller picture.")
+        line, status = "Not enough memory: the system gave no more. Use a smaller picture.", BAD_INPUT
     except KeyboardInterrupt as stop:
-        # `report_interrupt` says more.
-        return _complain(str(stop) or "Stopped.", INTERRUPTED)
+        # `report_interrupt` gives it a text.
+        line, status = str(stop) or "Stopped.", INTERRUPTED
     except BrokenPipeError:
-        # Whoever read has enough. Python would complain once more when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Python would report it once more when it closes standard output.
+        silence(sys.stdout)
         return PIPE_CLOSED
     except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes a line
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        line = (
-            f"The program met something unexpected: {cause}. Please report it with this line and the command."
-        )
-        return _complain(line, UNEXPECTED)
+        line = f"Unexpected error: {cause}. Please report it with this line and the command."
+        status = UNEXPECTED
+    log(line)
+    return status
 
 
 def _command(argv: list[str]) -> int:
@@ -130,28 +117,16 @@ def _command(argv: list[str]) -> int:
     if command is None:
         from engine.errors import UnknownName
 
-        raise UnknownName(
-            f"command '{name}'", "no command is called that", f"Choose one of {', '.join(COMMANDS)}."
-        )
+        known = f"Choose one of {', '.join(COMMANDS)}."
+        raise UnknownName(f"command '{name}'", "there is no such command", known)
     status: int = getattr(import_module(command.module), command.function)(arguments)
     return status
 
 
 def leave_at_once(status: int) -> None:
     """End the process without destructors: those of a lost CUDA context raise or hang."""
-    with suppress(OSError):
-        _flush(sys.stdout)
-        _flush(sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        # AttributeError: None, closed by whoever started the program.
+        with suppress(OSError, AttributeError):
+            stream.flush()
     os._exit(status)
-
-
-def _flush(stream: TextIO | None) -> None:
-    if stream is not None:  # closed by whoever started the program
-        stream.flush()
-
-
-def _complain(line: str, status: int = BAD_INPUT) -> int:
-    from engine.commands.output import tell
-
-    tell(line)
-    return status

@@ -1,6 +1,7 @@
-"""Reading arguments: argparse, with its complaints in our words, and the types of our options."""
+"""Reading arguments: argparse, with its complaints as our errors, and the types of our options."""
 
 import argparse
+import inspect
 import math
 import re
 import textwrap
@@ -19,25 +20,8 @@ class _Name(str):
     """An argument that stands after --: a name, whatever it begins with."""
 
 
-def _after_dashes(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments without the first --, those after it marked as names."""
-    if "--" not in arguments:
-        return list(arguments)
-    place = list(arguments).index("--")
-    return [*arguments[:place], *map(_Name, arguments[place + 1 :])]
-
-
 class Parser(argparse.ArgumentParser):
-    """The parser of one command.
-
-    Parameters
-    ----------
-    command : str
-        A key of `COMMANDS`.
-    description : str
-    examples : sequence of str
-        Arguments of commands that work, for `--help`.
-    """
+    """The parser of one command, a key of `COMMANDS`; `examples` are arguments that work, for `--help`."""
 
     def __init__(self, command: str, description: str, examples: Sequence[str]) -> None:
         lines = "\n".join(f"  python main.py {command} {example}".rstrip() for example in examples)
@@ -50,19 +34,35 @@ class Parser(argparse.ArgumentParser):
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        self.add_argument(
-            "--json",
-            action="store_true",
-            help="print one JSON document on standard output and nothing else there",
-        )
+        self.add_options("--json  print one JSON document on standard output and nothing else there")
 
-    def read(self, arguments: Sequence[str]) -> argparse.Namespace | None:
-        """Return the values of the arguments; None where only help was asked for, and was printed."""
-        try:
-            # Intermixed: files may stand before, between and after options.
-            return self.parse_intermixed_args(_joined(_after_dashes(arguments)))
-        except SystemExit:
-            return None
+    def add_options(self, text: str, **settings: dict[str, Any]) -> None:
+        """Add options from the text of their help.
+
+        Parameters
+        ----------
+        text : str
+            A line for each option: its names, the placeholder of its value if it takes one, two spaces, its
+            help. A line that does not begin with -- continues the one before.
+        **settings : dict
+            For each option, what else `add_argument` is to know: type, default, required.
+        """
+        for line in re.split(r"\n(?=--)", inspect.cleandoc(text)):
+            head, _, help_text = line.partition("  ")
+            names = [word.rstrip(",") for word in head.split() if word.startswith("--")]
+            known = settings.pop(names[0][2:].replace("-", "_"), {})
+            placeholder = head.split()[-1]
+            kind = {"action": "store_true"} if placeholder.startswith("--") else {"metavar": placeholder}
+            self.add_argument(*names, help=" ".join(help_text.split()), **kind | known)
+        assert not settings, f"there are no options {list(settings)}"
+
+    def read(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Return the values of the arguments. Raises BadValue, and SystemExit after --help."""
+        if "--" in arguments:
+            at = list(arguments).index("--")
+            arguments = [*arguments[:at], *map(_Name, arguments[at + 1 :])]
+        # Intermixed: files may stand before, between and after options.
+        return self.parse_intermixed_args(_with_joined_numbers(arguments))
 
     def _parse_optional(self, arg_string: str) -> Any:
         # Intermixed arguments are parsed twice, and the second time argparse has forgotten the --.
@@ -73,92 +73,95 @@ class Parser(argparse.ArgumentParser):
         raise BadValue(self.prog, message, f"`{self.prog} --help` shows what can be written, with examples.")
 
 
-def _joined(arguments: Sequence[str]) -> list[str]:
+def _with_joined_numbers(arguments: Sequence[str]) -> list[str]:
     """Join an option with a value such as -1,0,1 by =; argparse would take the value for another option."""
     joined: list[str] = []
     for argument in arguments:
-        follows_option = (
-            bool(joined)
-            and not isinstance(argument, _Name)
-            and re.fullmatch(r"--[a-z-]+", joined[-1]) is not None
-        )
-        if follows_option and re.match(r"-[\d.]", argument):
+        is_number = not isinstance(argument, _Name) and re.match(r"-[\d.]", argument)
+        if is_number and joined and re.fullmatch(r"--[a-z-]+", joined[-1]):
             joined[-1] += f"={argument}"
         else:
             joined.append(argument)
     return joined
 
 
-def one_of(option: str, choices: Collection[str]) -> Callable[[str], str]:
-    """Return the type of an option that is one of some words."""
+def _type(
+    option: str, parse: Callable[[str], T | None], why: str, remedy: str, error: type[BadValue | UnknownName]
+) -> Callable[[str], T]:
+    """Return the type of an option; `parse` returns None for a text that is refused."""
 
-    def read(text: str) -> str:
-        if text not in choices:
-            raise UnknownName(
-                f"{option} {text}", "there is no such choice", f"Choose one of {', '.join(choices)}."
-            )
-        return text
-
-    return read
-
-
-def whole(option: str, least: int, most: int) -> Callable[[str], int]:
-    """Return the type of an option that is a whole number within a range."""
-
-    def read(text: str) -> int:
-        if not re.fullmatch(r"[+-]?\d{1,18}", text) or not least <= int(text) <= most:
-            raise BadValue(
-                f"{option} {text}",
-                f"it is not a whole number from {least:,} to {most:,}",
-                "Choose one in that range.",
-            )
-        return int(text)
-
-    return read
-
-
-def number(option: str, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
-    """Return the type of an option that is a finite number within a range."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not (math.isfinite(value) and least <= value <= most):
-            span = "" if math.isinf(most) else f" from {least:g} to {most:g}"
-            raise BadValue(f"{option} {text}", f"it is not a finite number{span}", "Write one such as 0.5.")
+    def read(text: str) -> T:
+        value = parse(text)
+        if value is None:
+            raise error(f"{option} {text}", why, remedy)
         return value
 
     return read
 
 
+def one_of(option: str, choices: Collection[str]) -> Callable[[str], str]:
+    """Return the type of an option that is one of some words."""
+    remedy = f"Choose one of {', '.join(choices)}."
+    return _type(
+        option, lambda text: text if text in choices else None, "there is no such choice", remedy, UnknownName
+    )
+
+
+def whole(option: str, least: int, most: int) -> Callable[[str], int]:
+    """Return the type of an option that is a whole number within a range."""
+
+    def parse(text: str) -> int | None:
+        value = int(text) if re.fullmatch(r"[+-]?\d{1,18}", text) else least - 1
+        return value if least <= value <= most else None
+
+    why = f"it is not a whole number from {least:,} to {most:,}"
+    return _type(option, parse, why, "Choose one in that range.", BadValue)
+
+
+def number(option: str, least: float = -math.inf, most: float = math.inf) -> Callable[[str], float]:
+    """Return the type of an option that is a finite number within a range."""
+
+    def parse(text: str) -> float | None:
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return value if math.isfinite(value) and least <= value <= most else None
+
+    span = "" if math.isinf(most) else f" from {least:g} to {most:g}"
+    return _type(option, parse, f"it is not a finite number{span}", "Write one such as 0.5.", BadValue)
+
+
 def size_in_bytes(option: str) -> Callable[[str], int]:
     """Return the type of an option that is a number of bytes, plain or in KiB, MiB, GiB or TiB."""
 
-    def read(text: str) -> int:
-        match = re.fullmatch(r"\s*(\d{1,18})\s*([kmgt]i?b?)?\s*", text, re.IGNORECASE)
-        count = (
-            int(match[1]) << 10 * (1 + "kmgt".index(match[2][0].lower()) if match[2] else 0) if match else 0
-        )
-        if count < 1:
-            raise BadValue(
-                f"{option} {text}", "it is not a number of bytes", "Write it as 8GiB or as 8589934592."
-            )
-        return count
+    def parse(text: str) -> int | None:
+        match = re.fullmatch(r"\s*(\d{1,18})\s*(?:([kmgt])i?b?)?\s*", text.lower())
+        # 0 bytes are refused too.
+        return int(match[1]) << 10 * " kmgt".index(match[2] or " ") or None if match else None
 
-    return read
+    return _type(option, parse, "it is not a number of bytes", "Write it as 8GiB or as 8589934592.", BadValue)
+
+
+def cell(option: str) -> Callable[[str], tuple[int, int]]:
+    """Return the type of an option that is a row and a column."""
+
+    def parse(text: str) -> tuple[int, int] | None:
+        match = re.fullmatch(r"\s*(-?\d{1,9})\s*,\s*(-?\d{1,9})\s*", text)
+        return (int(match[1]), int(match[2])) if match else None
+
+    why = "it is not a row and a column with a comma between them"
+    return _type(option, parse, why, "Write it as 1,1.", BadValue)
 
 
 def several(option: str, read: Callable[[str], T]) -> Callable[[str], list[T]]:
-    """Return the type of an option that is a list with commas; what stands in it twice is taken once."""
+    """Return the type of an option that is a list with commas; a value that is given twice is taken once."""
 
     def read_all(text: str) -> list[T]:
         words = [word.strip() for word in text.split(",")]
         if not all(words):
-            raise BadValue(
-                f"{option} '{text}'", "a part of the list is empty", "Separate the parts by single commas."
-            )
+            why = "a part of the list is empty"
+            raise BadValue(f"{option} '{text}'", why, "Separate the parts by single commas.")
         return list(dict.fromkeys(read(word) for word in words))
 
     return read_all
@@ -177,7 +180,7 @@ def sides(
     most : int
         Of each side.
     is_allowed : callable of (int, int) -> bool, optional
-        Whether two sides go together, where `most` is not all there is to say.
+        Whether two sides go together, where `most` is not the whole rule.
     limits : str
         What `is_allowed` allows, for the error.
     """
@@ -188,27 +191,8 @@ def sides(
         if match and is_allowed and not is_allowed(*pair):
             raise BadValue(f"{option} {text}", limits, "Choose a size within these.")
         if not (1 <= pair[0] <= most and 1 <= pair[1] <= most):
-            raise BadValue(
-                f"{option} {text}",
-                f"it is neither a side from 1 to {most:,} nor {order}",
-                "Write it as 5 or as 5x7.",
-            )
+            why = f"it is neither a side from 1 to {most:,} nor {order}"
+            raise BadValue(f"{option} {text}", why, "Write it as 5 or as 5x7.")
         return pair
-
-    return read
-
-
-def cell(option: str) -> Callable[[str], tuple[int, int]]:
-    """Return the type of an option that is a row and a column."""
-
-    def read(text: str) -> tuple[int, int]:
-        match = re.fullmatch(r"\s*(-?\d{1,9})\s*,\s*(-?\d{1,9})\s*", text)
-        if not match:
-            raise BadValue(
-                f"{option} {text}",
-                "it is not a row and a column with a comma between them",
-                "Write it as 1,1.",
-            )
-        return int(match[1]), int(match[2])
 
     return read

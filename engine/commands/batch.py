@@ -1,10 +1,9 @@
-"""`batch`: many picture files in, a folder of filtered pictures out; a file that fails does not stop the others."""
+"""`batch`: many picture files in, a folder of results out; a file that fails does not stop the others."""
 
 import argparse
-import itertools
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -13,25 +12,22 @@ import numpy as np
 from engine.commands import BAD_INPUT, DONE, INTERRUPTED, NOT_VERIFIED
 from engine.commands.arguments import Parser, one_of
 from engine.commands.batch_files import is_unmatched_pattern, tasks_for
-from engine.commands.batch_pipeline import Batch
-from engine.commands.batch_steps import Finished
+from engine.commands.batch_pipeline import Batch, Finished, make_folder
 from engine.commands.filter_options import (
     add_filter_options,
     mask_of,
     operation_of,
-    request_for,
     unused_options,
     unused_quality,
 )
-from engine.commands.finishing import depth_of_result
-from engine.commands.output import printable, say, say_json, tell, tell_notes
-from engine.commands.result_checks import check_format
+from engine.commands.filter_steps import check_format, depth_of_result, request_for
+from engine.commands.output import log, log_notes, print_answer, print_json, printable
 from engine.errors import BadValue, DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.files.output_checks import check_place
 from engine.image import formats
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
-from engine.run.filtering import refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 
 FORMAT, VERSION = "haloscope-batch", 1
 
@@ -46,15 +42,12 @@ _EXAMPLES = (
 def run(arguments: list[str]) -> int:
     """Filter the files; return the exit status."""
     options = _parser().read(arguments)
-    if options is None:
-        return DONE
     mask = mask_of(options)
-    notes = _look_at(options, mask)
-    extension = "" if options.format == "keep" else f".{options.format}"
+    notes = _check(options, mask)
     tasks = tasks_for(
         options.inputs,
         options.out,
-        extension=extension,
+        extension="" if options.format == "keep" else f".{options.format}",
         recursive=options.recursive,
         overwrite=options.overwrite,
     )
@@ -66,14 +59,13 @@ def run(arguments: list[str]) -> int:
         )
     if tasks[0].refusal is not None and all(is_unmatched_pattern(task.source) for task in tasks):
         raise tasks[0].refusal
-    _make_place(options.out)
-    tell_notes([*notes, *unused_quality(options, [task.target for task in tasks])])
+    _prepare_folder(options.out)
+    log_notes([*notes, *unused_quality(options, [task.target for task in tasks])])
     outcomes: list[Finished] = []
-    show = _show_progress(len(tasks))
 
     def on_finished(finished: Finished) -> None:
         outcomes.append(finished)
-        show(finished)
+        _log_progress(finished, f"[{len(outcomes)}/{len(tasks)}]")
 
     batch = Batch(options, mask, tasks, on_finished)
     begin = time.perf_counter()
@@ -91,9 +83,10 @@ def run(arguments: list[str]) -> int:
     order = {task: number for number, task in enumerate(tasks)}
     outcomes.sort(key=lambda finished: order[finished.task])
     if options.json:
-        say_json(_document(options, mask, batch, outcomes, elapsed_s, len(tasks)))
+        print_json(_document(options, mask, batch, outcomes, elapsed_s, len(tasks)))
     else:
-        say(("Stopped: " if is_stopped else "") + _summary(options, batch, outcomes, elapsed_s, len(tasks)))
+        stopped = "Stopped: " if is_stopped else ""
+        print_answer(stopped + _summary(options, batch, outcomes, elapsed_s, len(tasks)))
     if is_stopped:
         return INTERRUPTED
     if fault is not None:
@@ -104,19 +97,18 @@ def run(arguments: list[str]) -> int:
     return BAD_INPUT if errors else DONE
 
 
-def _look_at(options: argparse.Namespace, mask: Mask) -> list[str]:
-    """Refuse what would be wrong with every picture; return a sentence for each option that will change nothing."""
+def _check(options: argparse.Namespace, mask: Mask) -> list[str]:
+    """Refuse what is wrong with every picture; return a sentence for each option that will change nothing."""
     pixel = np.zeros((1, 1), np.uint8)
     probe = Picture(pixel, pixel, None)
-    dtype = depth_of_result(probe, options.depth, options.range, options.result_type)
+    dtype = depth_of_result(probe, options)
     if options.format != "keep" and options.depth != "keep":
         try:
             check_format(f"picture.{options.format}", probe.channels, dtype, options.quality)
         except EngineError as error:
-            raise BadValue(
-                f"--format {options.format} with --depth {options.depth}", error.why, error.remedy
-            ) from error
-    # Which pictures can have results of their own type is seen when they are opened.
+            what = f"--format {options.format} with --depth {options.depth}"
+            raise BadValue(what, error.why, error.remedy) from error
+    # Which pictures can have results of their own type is known when they are opened.
     request = request_for(argparse.Namespace(**vars(options) | {"result_type": "float32"}), mask, probe)
     choice = request.choice
     refuse_unsuitable(choice.variant, request.problem, request.mask, choice.block, request.device)
@@ -126,42 +118,35 @@ def _look_at(options: argparse.Namespace, mask: Mask) -> list[str]:
 def _parser() -> Parser:
     parser = Parser(
         "batch",
-        "Results keep the names of their pictures. Each is verified before it is saved (large ones on edges and rectangles), and appears whole or not at all; "
-        "nothing is replaced without --overwrite. A file that fails is listed with its reason, the others go on, and the "
-        "exit status is not 0. On a GPU the pictures go through in one stream, copies beside kernels.",
+        "Results keep the names of their pictures. Each is verified before it is saved (large ones on edges "
+        "and rectangles), and appears whole or not at all; nothing is replaced without --overwrite. A file "
+        "that fails is listed with its reason, the others go on, and the exit status is not 0. On a GPU the "
+        "pictures go through in one stream, copies beside kernels.",
         _EXAMPLES,
     )
-    add = parser.add_argument
-    add("inputs", nargs="+", metavar="IN", help="pictures, folders of pictures, or patterns in quotes")
-    add("--out", required=True, metavar="FOLDER", help="folder for the results; it is made if need be")
+    parser.add_argument(
+        "inputs", nargs="+", metavar="IN", help="pictures, folders of pictures, or patterns in quotes"
+    )
     choices = ("keep", *(suffix.lstrip(".") for suffix in formats.offered_suffixes()))
     not_written = formats.titles((known for known in formats.FORMATS if known.encode is None), "and")
-    add(
-        "--format",
-        type=one_of("--format", choices),
-        default="keep",
-        metavar="keep",
-        help=f"of the results: {', '.join(choices)} (each picture's own; {not_written} are not written)",
+    parser.add_options(
+        f"""
+        --out FOLDER     folder for the results; it is made if it does not exist
+        --format FORMAT  of the results: {", ".join(choices)} (keep: each picture's own; {not_written}
+                         are not written)
+        --recursive      also search the folders within folders, and make them in --out
+        --overwrite      replace files of the same names
+        """,
+        out={"required": True},
+        format={"type": one_of("--format", choices), "default": "keep"},
     )
-    add(
-        "--recursive",
-        action="store_true",
-        help="take the folders within folders too, and make them in --out",
-    )
-    add("--overwrite", action="store_true", help="replace files of the same names")
     add_filter_options(parser)
     return parser
 
 
-def _make_place(folder: str) -> None:
-    """Make the folder for the results, and see that files can be written there."""
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise FileWriteError(
-            f"The folder {folder!r} for the results cannot be made", reason, "Choose another folder."
-        ) from error
+def _prepare_folder(folder: str) -> None:
+    """Make the folder for the results, and check that files can be written there."""
+    make_folder(folder)
     try:
         check_place(os.path.join(folder, "result"))
     except FileWriteError as error:
@@ -170,17 +155,10 @@ def _make_place(folder: str) -> None:
         ) from error
 
 
-def _show_progress(total: int) -> Callable[[Finished], None]:
-    numbers = itertools.count(1)
-
-    def show(finished: Finished) -> None:
-        task = finished.task
-        words = f"{task.source} -> {task.target}" if finished.error is None else _failure(finished)
-        tell(f"[{next(numbers)}/{total}] {words}")
-        for note in finished.notes:
-            tell(f"note: {task.source}: {note}")
-
-    return show
+def _log_progress(finished: Finished, number: str) -> None:
+    task = finished.task
+    log(f"{number} {f'{task.source} -> {task.target}' if finished.error is None else _failure(finished)}")
+    log_notes([f"{task.source}: {note}" for note in finished.notes])
 
 
 def _failure(finished: Finished) -> str:
@@ -195,16 +173,14 @@ def _summary(
     done = [finished for finished in outcomes if finished.error is None]
     failed = [finished for finished in outcomes if finished.error is not None]
     pictures = "picture" if total == 1 else "pictures"
-    by = f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}" if done else ""
-    proof = _proof(done) if done else ""
-    speed = f", {len(done) / elapsed_s:.3g} a second" if done else ""
-    lines = [
-        f"{len(done)} of {total} {pictures} filtered into {printable(options.out)}{by}{proof}; {elapsed_s:.3g} s{speed}"
-    ]
-    if failed:
-        lines.append(f"{len(failed)} failed:")
-        lines += [f"  {printable(_failure(finished))}" for finished in failed]
-    return "\n".join(lines)
+    line = f"{len(done)} of {total} {pictures} filtered into {printable(options.out)}"
+    if done:
+        line += f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}{_proof(done)}"
+    line += f"; {elapsed_s:.3g} s"
+    if done:
+        line += f", {len(done) / elapsed_s:.3g} per second"
+    failures = [f"  {printable(_failure(finished))}" for finished in failed]
+    return "\n".join([line, *([f"{len(failed)} failed:"] if failed else []), *failures])
 
 
 def _proof(done: Sequence[Finished]) -> str:

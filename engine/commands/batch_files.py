@@ -12,16 +12,7 @@ from engine.image.formats import format_to_save, in_words, offered_suffixes, ope
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One picture of a batch.
-
-    Parameters
-    ----------
-    source : str
-    target : str
-        The file for its result.
-    refusal : EngineError, optional
-        Why it is not filtered.
-    """
+    """One picture of a batch: its file, the file for its result, and why it is not filtered if so."""
 
     source: str
     target: str
@@ -36,8 +27,8 @@ def tasks_for(
     Parameters
     ----------
     inputs : sequence of str
-        Files, folders, and patterns that no shell has expanded. Of a folder the files with a picture's extension are
-        taken, in order of their names, hidden ones left out.
+        Files, folders, and patterns that no shell has expanded. Of a folder the files with a picture's
+        extension are taken, in order of their names, hidden ones left out.
     out : str
         The folder for the results. Where it lies within an input, it is not searched.
     extension : str
@@ -52,19 +43,19 @@ def tasks_for(
     sources: dict[str, tuple[str, str]] = {}
     for source, name in _sources(inputs, out, recursive):
         sources.setdefault(os.path.realpath(source), (source, name))
-    for key, (source, name) in sources.items():
+    for real_source, (source, name) in sources.items():
         stem, own = os.path.splitext(name)
         target = os.path.join(out, stem + (extension or own))
-        place = os.path.realpath(target)
-        refusal = _why_not(source, target, seen_targets.get(place), overwrite)
-        if refusal is None and place != key and place in sources:
+        real_target = os.path.realpath(target)
+        refusal = _refusal(source, target, seen_targets.get(real_target), overwrite)
+        if refusal is None and real_target != real_source and real_target in sources:
             refusal = BadValue(
                 f"{target} cannot be written",
                 "it is another picture of this batch",
                 "Choose another folder for the results, or another --format.",
             )
         if refusal is None:
-            seen_targets[place] = source
+            seen_targets[real_target] = source
         found.append(Task(source, target, refusal))
     return found
 
@@ -74,53 +65,50 @@ def _sources(inputs: Sequence[str], out: str, recursive: bool) -> Iterator[tuple
     for given in inputs:
         if os.path.isdir(given):
             yield from _in_folder(given, out, recursive)
-        elif not os.path.lexists(given) and glob.has_magic(given):
-            # On Windows a program expands patterns itself. A folder is what it is where a shell has expanded them.
-            matches = sorted(glob.glob(given, recursive=True))
-            yield from _sources(matches, out, recursive) if matches else ((given, os.path.basename(given)),)
+        elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
+            # On Windows a program expands patterns itself. Folders are searched as if a shell had.
+            yield from _sources(matches, out, recursive)
         else:
             yield given, os.path.basename(given)
 
 
 def _in_folder(folder: str, out: str, recursive: bool) -> Iterator[tuple[str, str]]:
     own_results = os.path.realpath(out)
-    for place, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and os.path.realpath(os.path.join(place, name)) != own_results
+            if recursive
+            and not name.startswith(".")
+            and os.path.realpath(os.path.join(parent, name)) != own_results
         )
-        if not recursive:
-            folders.clear()
         for name in sorted(files):
             if not name.startswith(".") and Path(name).suffix.lower() in opened_suffixes():
-                path = os.path.join(place, name)
+                path = os.path.join(parent, name)
                 yield path, os.path.relpath(path, folder)
 
 
 def is_unmatched_pattern(source: str) -> bool:
-    """Return whether the name of a source is a pattern that no file fits, and no file's own name."""
+    """Return whether the name of a source is a pattern, and not the name of a file."""
     return glob.has_magic(source) and not os.path.lexists(source)
 
 
-def _why_not(source: str, target: str, other: str | None, overwrite: bool) -> EngineError | None:
+def _refusal(source: str, target: str, other: str | None, overwrite: bool) -> EngineError | None:
+    """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
     if is_unmatched_pattern(source):
-        return BadValue(
-            source,
-            "it is a pattern, and no file fits it",
-            "Check the folder and the name; * stands for any letters, ? for one.",
-        )
+        remedy = "Check the folder and the name; * stands for any letters, ? for one."
+        return BadValue(source, "it is a pattern, and no file matches it", remedy)
     if not os.path.exists(source):
-        return None  # whoever opens it says so
+        return None  # `open_image` reports it
     if format_to_save(target) is None:
         extension = os.path.splitext(target)[1].lower()
-        kind = f"{extension} files are not written" if extension else "its name has no extension"
         names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
-        return BadValue(f"{target} cannot be written", kind, f"Choose what to write: --format {names}.")
+        why = f"{extension} files are not written" if extension else "its name has no extension"
+        return BadValue(f"{target} cannot be written", why, f"Choose what to write: --format {names}.")
     if other is not None:
         return BadValue(
             f"{target} cannot be written",
-            f"it is also the place for the result of {other}",
+            f"the result of {other} has the same name",
             "Filter them into different folders, or give one of them another name.",
         )
     if not overwrite and os.path.exists(target) and os.path.samefile(source, target):
@@ -130,5 +118,5 @@ def _why_not(source: str, target: str, other: str | None, overwrite: bool) -> En
             "Give --out another folder, or --overwrite to lose the picture.",
         )
     if os.path.lexists(target) and not overwrite:
-        return BadValue(f"{target} is there already", "nothing is replaced unasked", "Add --overwrite.")
+        return BadValue(f"{target} exists already", "nothing is replaced unasked", "Add --overwrite.")
     return None

@@ -1,29 +1,60 @@
 """Many files, one after the other: some threads open what comes next, others verify and save what is done.
 
-The calling thread filters. On a GPU all pictures go through one stream (`engine.filter_stream`), so that copies run
-beside kernels; elsewhere each is filtered by itself. A file that fails is left out with its reason, and the others go on.
+The calling thread filters. On a GPU all pictures go through one stream (`engine.filter_stream`), so that
+copies run beside kernels; elsewhere each is filtered alone. A file that fails is left out with its reason,
+and the others go on.
 """
 
 import argparse
+import os
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
 from engine.api.filtering import Request
 from engine.commands.batch_files import Task
-from engine.commands.batch_steps import Finished, Job, Opened, look_up, open_task, verify_and_save
+from engine.commands.filter_steps import Opened, finished_result, open_for, request_for
 from engine.device.core_count import cores
 from engine.device_info import AUTO
-from engine.errors import DeviceFault, EngineError
+from engine.errors import DeviceFault, EngineError, FileWriteError, VerificationFailed
+from engine.image.save import save_image
 from engine.mask.mask import Mask
+from engine.run.device_choice import refuse_unsuitable
 from engine.streams.filtering import filter_stream
+from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.task import refuse_strange_samples
+from engine.verify.verification import Verification
 
 MOST_THREADS = 8
-# Decoded pictures that wait, before and after the filter, may have about this much each.
+# About how much the decoded pictures that wait before the filter may have, and those after it.
 WAITING_BYTES = 1 << 30
+# Multiply-adds that the oracle may spend on a picture: 40 ms on one core. Every pixel of a photograph would
+# take longer than all else together; of a larger one it checks the edges and spread rectangles.
+AFFORDABLE_MULTIPLY_ADDS = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The outcome of one file: why there is no result, or its notes and, if asked for, its verification."""
+
+    task: Task
+    error: EngineError | None = None
+    notes: tuple[str, ...] = ()
+    verification: Verification | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A picture that can be filtered."""
+
+    task: Task
+    opened: Opened
+    request: Request
 
 
 class Batch:
@@ -40,10 +71,8 @@ class Batch:
 
     Attributes
     ----------
-    variants : list of str
-        Keys of the variants that ran.
-    devices : list of str
-        Titles of the devices that they ran on.
+    variants, devices : list of str
+        Keys of the variants that ran, and titles of the devices that they ran on.
     """
 
     def __init__(
@@ -73,7 +102,7 @@ class Batch:
         DeviceFault
             The device was lost: what was not saved before has not been filtered.
         KeyboardInterrupt
-            What was filtered by then has been saved and told of.
+            What was filtered by then has been saved and reported.
         """
         try:
             jobs = self._jobs()
@@ -83,16 +112,16 @@ class Batch:
             elif first is not None:
                 for job in chain((first,), jobs):
                     self._filter_alone(job)
-            self._settle_all()
+            self._settle(0)
         except (DeviceFault, KeyboardInterrupt):
-            self._settle_all()
+            self._settle(0)
             raise
         finally:
             self._readers.shutdown(wait=True, cancel_futures=True)
             self._savers.shutdown(wait=True, cancel_futures=True)
 
     def _is_for_stream(self, request: Request) -> bool:
-        """Return whether there are copies to overlap, and no variant that a large picture in bands is refused to."""
+        """Return whether copies can overlap kernels, and the variant takes a large picture in bands."""
         is_gpu = request.device.kind == "cuda" and request.device.times_mean_speed
         return is_gpu and (self._options.variant == AUTO or request.choice.variant.band_invariant)
 
@@ -107,7 +136,7 @@ class Batch:
 
         begin: Job | None = first
         while begin is not None:
-            self._note(first.request.device.title, self.devices)
+            _add_once(first.request.device.title, self.devices)
             try:
                 streamed = filter_stream(
                     pictures(begin),
@@ -123,41 +152,29 @@ class Batch:
                     receive=lambda _, values: self._hand_over(under_way.popleft(), values),
                 )
                 for key in streamed.timeline.variant.split(", "):
-                    self._note(key, self.variants)
+                    _add_once(key, self.variants)
             except DeviceFault:
                 raise
             except (EngineError, MemoryError):
-                # One of them could not be done (its size and the device's memory, say); by itself each says its reason.
+                # One failed (for its size, say): filtered alone, each succeeds or gives its reason.
                 while under_way:
                     self._filter_alone(under_way.popleft())
             begin = next(jobs, None)
 
     def _filter_alone(self, job: Job) -> None:
-        self._note(job.request.device.title, self.devices)
-        self._note(job.request.choice.variant.key, self.variants)
+        _add_once(job.request.device.title, self.devices)
+        _add_once(job.request.choice.variant.key, self.variants)
         try:
             values = job.request.filter()
         except DeviceFault:
             raise
         except (EngineError, MemoryError) as error:
-            self._on_finished(Finished(job.opened.task, _in_words(error)))
+            self._on_finished(Finished(job.task, _as_engine_error(error)))
         else:
             self._hand_over(job, values)
 
     def _jobs(self) -> Iterator[Job]:
-        """Yield the pictures that can be filtered; of the others say why not."""
-        for opened in self._opened():
-            try:
-                job = look_up(self._options, self._mask, opened)
-            except DeviceFault:
-                raise
-            except EngineError as error:
-                self._on_finished(Finished(opened.task, error))
-            else:
-                yield job
-
-    def _opened(self) -> Iterator[Opened]:
-        """Yield the pictures in order, some opened ahead."""
+        """Yield the pictures that can be filtered, in order, some opened ahead; report the others."""
         waiting: deque[tuple[Task, Future[Opened]]] = deque()
         tasks = iter(self._tasks)
         is_more = True
@@ -171,11 +188,14 @@ class Batch:
                 task, future = waiting.popleft()
                 try:
                     opened = future.result()
-                except (EngineError, MemoryError) as error:
-                    self._on_finished(Finished(task, _in_words(error)))
-                else:
                     self._largest_bytes = max(self._largest_bytes, opened.picture.pixels.nbytes)
-                    yield opened
+                    job = look_up(self._options, self._mask, task, opened)
+                except DeviceFault:
+                    raise
+                except (EngineError, MemoryError) as error:
+                    self._on_finished(Finished(task, _as_engine_error(error)))
+                else:
+                    yield job
 
     def _most_waiting(self) -> int:
         return max(1, min(self._threads, WAITING_BYTES // self._largest_bytes))
@@ -183,32 +203,83 @@ class Batch:
     def _hand_over(self, job: Job, values: np.ndarray) -> None:
         # Results are float32 where the pictures may be of 8 bit.
         self._largest_bytes = max(self._largest_bytes, values.nbytes)
-        self._saving.append(
-            (job.opened.task, self._savers.submit(verify_and_save, self._options, job, values))
+        self._saving.append((job.task, self._savers.submit(verify_and_save, self._options, job, values)))
+        self._settle(self._most_waiting())
+
+    def _settle(self, most_waiting: int) -> None:
+        """Report the oldest results until no more than so many are still being saved."""
+        while len(self._saving) > most_waiting:
+            task, future = self._saving[0]
+            try:
+                finished = future.result()
+            except (EngineError, MemoryError) as error:
+                finished = Finished(task, _as_engine_error(error))
+            self._saving.popleft()
+            self._on_finished(finished)
+
+
+def open_task(options: argparse.Namespace, task: Task) -> Opened:
+    """Open a picture and check that its result can be saved. Called on: any thread."""
+    if task.refusal is not None:
+        raise task.refusal
+    return open_for(options, task.source, task.target)
+
+
+def look_up(options: argparse.Namespace, mask: Mask, task: Task, opened: Opened) -> Job:
+    """Return the job of a picture that the variant can filter; raise an EngineError where it cannot."""
+    request = request_for(options, mask, opened.picture)
+    choice = request.choice
+    refuse_unsuitable(choice.variant, request.problem, request.mask, choice.block, request.device)
+    refuse_strange_samples(choice.variant, request.samples)
+    return Job(task, opened, request)
+
+
+def verify_and_save(options: argparse.Namespace, job: Job, values: np.ndarray) -> Finished:
+    """Verify a result and save it. Called on: any thread."""
+    target = job.task.target
+    verification = _verified(job, values) if options.verify else None
+    finished, lost = finished_result(options, job.opened, values)
+    make_folder(os.path.dirname(target))
+    left_out = save_image(finished, target, quality=options.quality)
+    return Finished(job.task, None, (*job.opened.picture.notes, *lost, *left_out), verification)
+
+
+def _verified(job: Job, values: np.ndarray) -> Verification:
+    request, variant = job.request, job.request.choice.variant
+    verification = verify(
+        values.reshape(request.samples.shape),
+        request.samples,
+        request.mask,
+        request.problem,
+        # Other rectangles in each picture.
+        seed=zlib.crc32(job.task.source.encode(errors="surrogateescape")),
+        affordable=AFFORDABLE_MULTIPLY_ADDS,
+        added_error=variant.added_error(request.problem, request.mask),
+    )
+    if not verification.passed:
+        raise VerificationFailed(
+            f"The result of '{variant.key}'", verification.reason, "Choose another variant."
         )
-        while len(self._saving) > self._most_waiting():
-            self._settle_oldest()
-
-    def _settle_all(self) -> None:
-        while self._saving:
-            self._settle_oldest()
-
-    def _settle_oldest(self) -> None:
-        task, future = self._saving[0]
-        try:
-            finished = future.result()
-        except (EngineError, MemoryError) as error:
-            finished = Finished(task, _in_words(error))
-        self._saving.popleft()
-        self._on_finished(finished)
-
-    @staticmethod
-    def _note(word: str, words: list[str]) -> None:
-        if word not in words:
-            words.append(word)
+    return verification
 
 
-def _in_words(error: Exception) -> EngineError:
+def make_folder(folder: str) -> None:
+    """Make a folder for results, and those around it."""
+    try:
+        os.makedirs(folder or ".", exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise FileWriteError(
+            f"The folder {folder!r} for the results cannot be made", reason, "Choose another folder."
+        ) from error
+
+
+def _add_once(word: str, words: list[str]) -> None:
+    if word not in words:
+        words.append(word)
+
+
+def _as_engine_error(error: Exception) -> EngineError:
     if isinstance(error, EngineError):
         return error
     return EngineError("Not enough memory", "the system gave no more", "Use a smaller picture.")

@@ -8,29 +8,24 @@ from typing import Any
 import numpy as np
 
 from engine.api.filtering import Request
+from engine.commands import DONE
 from engine.commands.arguments import Parser
-from engine.commands.filter_memory import WORK, work_bytes
 from engine.commands.filter_options import (
     add_filter_options,
     mask_of,
     operation_of,
-    request_for,
     unused_options,
     unused_quality,
 )
-from engine.commands.finishing import depth_of_result
-from engine.commands.interrupt import report_interrupt
-from engine.commands.output import printable, say, say_json, tell_notes
-from engine.commands.result_checks import check_format
+from engine.commands.filter_steps import finished_result, open_for, request_for
+from engine.commands.output import log_notes, print_answer, print_json, printable, report_interrupt
 from engine.files.output_checks import check_other_file, check_place
 from engine.geometry.layout import Layout
 from engine.image.formats import in_words, offered_suffixes, titles
-from engine.image.open import open_image
-from engine.image.result_picture import finished_picture, lost_values
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
-from engine.run.plan import SamplingPlan
+from engine.run.sampling import SamplingPlan
 
 FORMAT, VERSION = "haloscope-filter", 1
 
@@ -49,11 +44,9 @@ _EXAMPLES = (
 def run(arguments: list[str]) -> int:
     """Filter a file; return the exit status."""
     options = _parser().read(arguments)
-    if options is None:
-        return 0
     with report_interrupt([options.output]):
         _filter_file(options)
-    return 0
+    return DONE
 
 
 def _filter_file(options: argparse.Namespace) -> None:
@@ -61,51 +54,42 @@ def _filter_file(options: argparse.Namespace) -> None:
     if not options.overwrite:
         check_other_file(options.output, options.input)
     mask = mask_of(options)
-    picture = open_image(
-        options.input, max_bytes=options.max_bytes, work_bytes=work_bytes(options, options.output), work=WORK
-    )
-    target = depth_of_result(picture, options.depth, options.range, options.result_type)
-    check_format(options.output, picture.channels, target, options.quality)
+    opened = open_for(options, options.input, options.output)
+    picture = opened.picture
     request = request_for(options, mask, picture)
     begin = time.perf_counter()
     values, proof = _filter(request, options.verify)
     elapsed_ms = (time.perf_counter() - begin) * 1e3
-    # Whole numbers of 8 and 16 bit stay what they are in float32.
-    values = values.astype(np.float32, copy=False)
-    lost = lost_values(values, target)
-    finished = finished_picture(picture, values, target, options.range, with_alpha=options.alpha == "filter")
+    finished, lost = finished_result(options, opened, values)
     # Before it is encoded: it takes four times the memory of an 8-bit picture.
     del values
     left_out = save_image(finished, options.output, quality=options.quality)
     unused = (*unused_options(options, picture, request), *unused_quality(options, [options.output]))
     notes = (*picture.notes, *unused, *lost, *left_out)
-    tell_notes(notes)
+    log_notes(notes)
     if options.json:
-        say_json(_document(options, request, mask, proof, elapsed_ms, notes))
+        print_json(_document(options, request, mask, proof, elapsed_ms, notes))
     else:
-        say(_what_ran(options, request, mask))
-        say(_how_it_went(proof, elapsed_ms))
+        print_answer(f"{_what_ran(options, request, mask)}\n{_how_it_went(proof, elapsed_ms)}")
 
 
 def _parser() -> Parser:
     parser = Parser(
         "filter",
-        "The result is verified against a float64 oracle before it is saved, and the depth, the colour profile and "
-        "the alpha of the picture are kept. The mask is correlated with the picture; --flip convolves. `batch` filters many files.",
+        "The result is verified against a float64 oracle before it is saved. Depth, colour profile and alpha "
+        "of the picture are kept. The mask is correlated with the picture; --flip convolves. `batch` filters "
+        "many files.",
         _EXAMPLES,
     )
-    add = parser.add_argument
-    add("input", metavar="IN", help=f"picture: {titles()} (first frame)")
-    add(
+    parser.add_argument("input", metavar="IN", help=f"picture: {titles()} (first frame)")
+    parser.add_argument(
         "output",
         metavar="OUT",
         help=f"file to write: {in_words(offered_suffixes())}; it appears whole or not at all",
     )
-    add(
-        "--overwrite",
-        action="store_true",
-        help="let OUT be IN itself, which is then lost (another OUT that is there is always replaced)",
-    )
+    parser.add_options("""
+        --overwrite  let OUT be IN itself, which is then lost (another OUT that exists is always replaced)
+        """)
     add_filter_options(parser)
     return parser
 
@@ -118,19 +102,18 @@ def _filter(request: Request, verify: bool) -> tuple[np.ndarray, RunResult | Non
 
 
 def _what_ran(options: argparse.Namespace, request: Request, mask: Mask) -> str:
-    variant = request.choice.variant
-    turned = ", turned by 180 degrees" if options.flip else ""
+    variant, problem, device = request.choice.variant, request.problem, request.device
+    name = printable(mask.name) or "a mask"
+    rotated = ", rotated by 180 degrees" if options.flip else ""
     block = f", block {request.choice.block}" if variant.uses_block else ""
-    rows = (
-        f", {request.asked.layout} rows"
-        if request.asked.layout is Layout.PACKED and request.device.kind == "cuda"
-        else ""
-    )
-    rounded = f", {request.problem.result_dtype} results" if request.problem.is_quantised else ""
+    is_packed = request.asked.layout is Layout.PACKED and device.kind == "cuda"
+    rows = f", {request.asked.layout} rows" if is_packed else ""
+    rounded = f", {problem.result_dtype} results" if problem.is_quantised else ""
     chosen = f" (auto: {request.choice.reason})" if request.choice.reason else ""
     return (
-        f"{printable(options.output)}: {operation_of(options)} with {printable(mask.name) or 'a mask'} ({mask.rows} x {mask.columns}{turned}), "
-        f"border {request.problem.border}, by {variant.key} on {request.device.title}{block}{rows}{rounded}{chosen}"
+        f"{printable(options.output)}: {operation_of(options)} with {name} "
+        f"({mask.rows} x {mask.columns}{rotated}), border {problem.border}, "
+        f"by {variant.key} on {device.title}{block}{rows}{rounded}{chosen}"
     )
 
 
@@ -141,7 +124,8 @@ def _how_it_went(proof: RunResult | None, elapsed_ms: float) -> str:
         return f"no times: the simulator's mean nothing; {proof.status}"
     kernel, whole_ms = proof.timing.kernel, proof.timing.end_to_end.median_ms
     samples = len(kernel.samples_ms)
-    return f"kernel {kernel.median_ms:.3g} ms (median of {samples}), end to end {whole_ms:.3g} ms; {proof.status}"
+    times = f"kernel {kernel.median_ms:.3g} ms (median of {samples}), end to end {whole_ms:.3g} ms"
+    return f"{times}; {proof.status}"
 
 
 def _document(

@@ -1,30 +1,36 @@
 """What the commands print: answers on standard output, everything else on standard error."""
 
+import os
 import re
 import sys
-from collections.abc import Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from engine.errors import FileWriteError
 from engine.files import standard_streams
 from engine.results.strict_json import json_text
 
-# Beside the controls themselves those that turn the direction of what is printed after them.
+# Beside the control characters, those that turn the direction of what is printed after them.
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
 
 
-def say(text: str) -> None:
+def print_answer(text: str) -> None:
     """Print an answer on standard output.
 
     Raises
     ------
     BrokenPipeError
-        Whoever read it has enough.
+        The reader closed it.
     FileWriteError
         It cannot be written there.
     """
+    # A character that the terminal's encoding lacks is printed with backslashes.
+    encoding = sys.stdout.encoding or "utf-8"
+    lines = "\n".join(map(printable, text.split("\n")))
     try:
-        _write(sys.stdout, text)
+        sys.stdout.write(lines.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -33,35 +39,61 @@ def say(text: str) -> None:
         raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 
 
-def say_json(document: Any) -> None:
+def print_json(document: Any) -> None:
     """Print the one JSON document of a command on standard output."""
-    say(json_text(document).rstrip("\n"))
+    print_answer(json_text(document).rstrip("\n"))
 
 
-def tell(line: str) -> None:
-    """Print a line for the person on standard error: an error, a note, progress; lost where nobody listens."""
+def log(line: str) -> None:
+    """Print a line on standard error: an error, a note, progress; nothing happens where that is closed."""
     standard_streams.tell(printable(" ".join(line.split())))
 
 
-def tell_notes(notes: Sequence[str]) -> None:
+def log_notes(notes: Sequence[str]) -> None:
     """Print what the person should know beside the answer, one line each."""
     for note in notes:
-        tell(f"note: {note}")
+        log(f"note: {note}")
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Return lines with aligned columns.
+@contextmanager
+def report_interrupt(files: Sequence[str], done: Callable[[], str] = lambda: "") -> Iterator[None]:
+    """Give Ctrl+C the line that `engine.commands.main` prints: what was done, which files were written.
 
     Parameters
     ----------
-    headers : sequence of str
-    rows : sequence of sequence of str
-        As many cells as there are headers.
-    right : sequence of int
-        Columns that are aligned on the right: numbers.
+    files : sequence of str
+        What is written within, each whole or not at all.
+    done : callable of () -> str
+        Half a sentence on what was done by then: "3 of 18 cells done".
+
+    Raises
+    ------
+    KeyboardInterrupt
     """
-    lines = [list(headers), *(list(row) for row in rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
+    before = [_version(path) for path in files]
+    try:
+        yield
+    except KeyboardInterrupt:
+        parts = [done()] if done() else []
+        # Ctrl+C may come after a file took its name and before the command knows of it.
+        for path, old in zip(files, before, strict=True):
+            parts.append(f"{path} was {'not ' if _version(path) == old else ''}written")
+        raise KeyboardInterrupt(f"Stopped: {'; '.join(parts)}.") from None
+
+
+def _version(path: str) -> tuple[int, int] | None:
+    """Return what differs once a file has been replaced; None where there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Return lines with aligned columns; those whose numbers are in `right` are aligned on the right."""
+    lines = [headers, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
             cell.rjust(width) if column in right else cell.ljust(width)
@@ -72,13 +104,5 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
 
 
 def printable(text: str) -> str:
-    """Return a text with its control characters as code points, in backslashes: a name must not drive the terminal."""
+    """Return a text with control characters as escapes: the name of a file must not drive the terminal."""
     return _CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _write(stream: TextIO, text: str) -> None:
-    # A name that the terminal's encoding has not is shown with backslashes instead of ending the program.
-    encoding = stream.encoding or "utf-8"
-    lines = "\n".join(map(printable, text.split("\n")))
-    stream.write(lines.encode(encoding, "backslashreplace").decode(encoding) + "\n")
-    stream.flush()

@@ -132,7 +132,7 @@ class CodeStore:
 
 
 @contextmanager
-def told_of_code_not_kept(tell: Callable[[CodeNotKept], None]) -> Iterator[None]:
+def report_code_not_kept(tell: Callable[[CodeNotKept], None]) -> Iterator[None]:
     """Tell a `CodeNotKept` that comes meanwhile to a function, in place of the lines that Python prints of a warning."""
     with warnings.catch_warnings():
         print_warning = warnings.showwarning

@@ -1,17 +1,17 @@
-"""What the host does for the course material. Called in the host process: counting on the thread that reads the pipe."""
+"""What the host does for the course material. Called on: its main thread; counting on the thread that reads the pipe."""
 
 from engine.course.paper import CourseTable
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.protocol import Progress, Report, Saved
+from engine.host.messages import Progress, Report
+from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
 
-# The first request loads what measures.
+# The first request loads the code that measures.
 LOADING_S = 5.0
 
 
 def count_course(request: CountCourse, report: Report) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
     # The host is up before anybody asks for a paper.
-    from engine.course.counted import counted_tables
+    from engine.course.tables import counted_tables
 
     return counted_tables(request.paper)
 
@@ -20,19 +20,19 @@ def measure_course(request: MeasureCourse, report: Report) -> tuple[CourseTable,
     """Measure a paper's tables; a request that was stopped ends between two cells."""
     from engine.course.measure import tables_of
 
-    def tell(text: str, fraction: float, expected_s: float) -> None:
+    def report_cell(text: str, fraction: float, expected_s: float) -> None:
         report(Progress(text, fraction, expected_s))
 
-    tell("preparing the paper's tables", 0.0, LOADING_S)
-    return tables_of(request.paper, request.device, on_progress=tell)
+    report_cell("preparing the paper's tables", 0.0, LOADING_S)
+    return tables_of(request.paper, request.device, on_progress=report_cell)
 
 
 def save_course(request: SaveCourse, report: Report) -> Saved:
     """Write a paper's tables and figures into a folder."""
     # matplotlib, which draws the figures, takes a second to load.
     report(Progress("saving the paper's tables", 0.0, 10.0))
+    from engine.course.bench import machine_lines
     from engine.course.files import make_folder, write_paper
-    from engine.course.machine_lines import machine_lines
     from engine.course.papers import paper
 
     make_folder(request.folder)

@@ -15,10 +15,10 @@ from typing import Any
 from engine.device.devices import own_process_needed
 from engine.device_info import DeviceInfo
 from engine.host.client import EngineClient
-from engine.host.protocol import Progress, Report
+from engine.host.messages import Progress, Report
 from engine.host.request import Request
 from engine.run.executor import CallingThread
-from engine.run.sampling import Step
+from engine.run.sampling import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,14 @@ class Call(Request):
         return True
 
 
+def checkpoint_of(report: Report) -> Checkpoint:
+    """Return what reports the steps of a run as progress of a request."""
+    return lambda step: report(Progress(step.stage, step.fraction, step.expected_s))
+
+
 def call(request: Call, report: Report) -> Any:
     """Call the function. Called on: the main thread of the host."""
-
-    def checkpoint(step: Step) -> None:
-        report(Progress(step.stage, step.fraction, step.expected_s))
-
-    return request.function(*request.arguments, checkpoint=checkpoint)
+    return request.function(*request.arguments, checkpoint=checkpoint_of(report))
 
 
 class SimulatorExecutor(Executor):

@@ -1,4 +1,4 @@
-"""How often hosts ended by themselves: whether CUDA is still used, whether one is started again, and what is told."""
+"""How often hosts ended by themselves: whether CUDA is still used, whether one is started again, and the errors."""
 
 import time
 from collections import deque
@@ -18,13 +18,13 @@ class Faults:
     Attributes
     ----------
     use_cuda : bool
-        False after three faults of the real host in ten minutes. The simulator's are not the device's, and without a
-        GPU there is nothing to give up.
+        False after three faults of the real host in ten minutes. The simulator's are not the device's, and
+        without a GPU there is nothing to give up.
     """
 
     def __init__(self) -> None:
         self.use_cuda = True
-        # A host that ends before it was up may have ended by the GPU: until one has told, there is one.
+        # A host that ends before it was up may have ended by the GPU: until one has reported, there is one.
         self._has_gpu = True
         self._times: deque[float] = deque()
         self._failed_starts = {False: 0, True: 0}
@@ -41,8 +41,16 @@ class Faults:
     def note_end(self, simulator: bool, was_up: bool) -> None:
         """Note that a host of this kind ended by itself."""
         self._failed_starts[simulator] += not was_up
-        if not simulator:
-            self._count()
+        if simulator:
+            return
+        now = time.monotonic()
+        self._times.append(now)
+        while self._times and now - self._times[0] > FAULT_WINDOW_S:
+            self._times.popleft()
+        if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
+            self.use_cuda = False
+            # A driver that ends the process while it starts is avoided on the CPU: that deserves tries of its own.
+            self._failed_starts[False] = 0
 
     def may_start_again(self, simulator: bool) -> bool:
         """Return whether a host that ended before it was up is to be replaced at once."""
@@ -55,20 +63,10 @@ class Faults:
         self._failed_starts[False] = 0
         self._lost_twice.clear()
 
-    def _count(self) -> None:
-        now = time.monotonic()
-        self._times.append(now)
-        while self._times and now - self._times[0] > FAULT_WINDOW_S:
-            self._times.popleft()
-        if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
-            self.use_cuda = False
-            # A driver that ends the process while it starts is avoided on the CPU: that deserves tries of its own.
-            self._failed_starts[False] = 0
-
-    def note_lost_twice(self, request: Request, simulator: bool, reason: str) -> HostLostTwice:
-        """Note that two hosts ended with a request; return what it is told, now and whenever it is asked for again."""
+    def note_lost_twice(self, request: Request, reason: str) -> HostLostTwice:
+        """Note that two hosts ended with a request; return its error, now and whenever it is asked for again."""
         error = HostLostTwice(
-            f"{_process_name(simulator)} ended twice in the same work",
+            f"{_process_name(request.wants_simulator)} ended twice in the same work",
             reason,
             "It is not tried again until you change the picture, the mask or a setting.",
         )
@@ -84,7 +82,7 @@ class Faults:
         return error
 
     def lost_error(self, simulator: bool, reason: str, has_successor: bool) -> HostLost:
-        """Return what the requests of a host that ended are told."""
+        """Return the error of the requests of a host that ended."""
         remedy = "The next request starts a new one."
         if has_successor:
             remedy = "A new one is being started and your work is kept: run again."

@@ -7,24 +7,20 @@ once on the thread that reads the pipe.
 from collections.abc import Callable
 from typing import Any
 
-from engine.host import course_jobs, executor, jobs, matmul_jobs
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.matmul_requests import CountMatmul, RunMatmul
-from engine.host.protocol import CheckVariants, OpenPicture, Preview, Report, Run, SaveResult
+from engine.host import course_jobs, executor, picture_jobs, protocol, run_jobs
+from engine.host.messages import Report
 from engine.host.request import Request
 
-Handler = Callable[[Any, Report], object]
-
-HANDLERS: dict[type[Request], Handler] = {
-    OpenPicture: jobs.open_picture,
-    Preview: jobs.preview,
-    Run: jobs.run,
-    CheckVariants: jobs.check_variants,
-    SaveResult: jobs.save_result,
-    CountCourse: course_jobs.count_course,
-    MeasureCourse: course_jobs.measure_course,
-    SaveCourse: course_jobs.save_course,
-    CountMatmul: matmul_jobs.count_matmul,
-    RunMatmul: matmul_jobs.run_matmul,
+HANDLERS: dict[type[Request], Callable[[Any, Report], object]] = {
+    protocol.OpenPicture: picture_jobs.open_picture,
+    protocol.SaveResult: picture_jobs.save_result,
+    protocol.Preview: run_jobs.preview,
+    protocol.Run: run_jobs.run,
+    protocol.CheckVariants: run_jobs.check_variants,
+    protocol.CountMatmul: run_jobs.count_matmul,
+    protocol.RunMatmul: run_jobs.run_matmul,
+    protocol.CountCourse: course_jobs.count_course,
+    protocol.MeasureCourse: course_jobs.measure_course,
+    protocol.SaveCourse: course_jobs.save_course,
     executor.Call: executor.call,
 }

@@ -1,9 +1,9 @@
 """One host process and the pipe to it.
 
-The process is a plain `python -m engine.host` and not one of `multiprocessing`, which would run the main
-script of whoever uses it a second time and so demand a `__main__` guard of it. One thread reads: the pipe
-closes with the process, and everything that it sent before comes first, so its end is known in well under
-half a second. A second thread writes, so that nobody who sends ever waits for a host that does not read.
+The process is a plain `python -m engine.host` and not one of `multiprocessing`, which would run the caller's
+main script a second time and so demand a `__main__` guard of it. One thread reads: the pipe closes with the
+process, and everything that it sent before comes first, so its end is known in well under half a second. A
+second thread writes, so that no sender ever waits for a host that does not read.
 """
 
 import logging
@@ -20,8 +20,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from engine.host.options import HostOptions
-from engine.host.process import serve
+from engine.host.process import HostOptions, serve
 
 Message = object
 
@@ -32,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 class HostLink:
-    """Starts a host, sends to it, and tells what comes back.
+    """Starts a host, sends to it, and passes on what comes back.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ class HostLink:
         return self._process.pid if self._process else None
 
     def send(self, message: Message) -> None:
-        """Send as soon as the process has been started and reads. A host that is gone is told by `on_end`."""
+        """Send as soon as the process has been started and reads. The end of a host is reported by `on_end`."""
         self._outbox.put(message)
 
     def look_again(self) -> None:
@@ -83,7 +82,7 @@ class HostLink:
             self._wake_sender.send(None)
 
     def kill(self, reason: str) -> None:
-        """End the process at once; `on_end` tells the reason given."""
+        """End the process at once; `on_end` reports the reason given."""
         with self._lock:
             self._end_reason = self._end_reason or reason
             if self._process is not None:
@@ -104,7 +103,7 @@ class HostLink:
         try:
             _spare_children_terminal()
             reason = self._live()
-        except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host is told
+        except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host gets the reason
             _log.exception("The link to the engine's process failed")
             reason = f"its connection failed ({type(error).__name__}: {' '.join(str(error).split())[:300]})"
         try:

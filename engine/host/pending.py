@@ -1,14 +1,19 @@
-"""What the client knows of its hosts, and of the requests that it has not answered yet."""
+"""What the client knows of a host, and of the requests that it has not answered yet."""
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.host.link import HostLink
-from engine.host.protocol import Progress, Ready
-from engine.host.queue_policy import QueuePolicy
-from engine.host.request import Request
+from engine.host.messages import Progress, Ready, ToHost
+from engine.host.request import QueuePolicy, Request
+
+SHORTEST_DEADLINE_S = 5.0
+DEADLINE_FACTOR = 10.0
+# A first start compiles Python's own files and looks for a GPU; 15 s were seen on two busy cores.
+START_DEADLINE_S = 60.0
 
 ProgressCallback = Callable[[Progress], None]
 
@@ -19,16 +24,10 @@ class Pending:
 
     Parameters
     ----------
-    id : int
-    request : Request
-    future : Future
-    on_progress : callable of Progress, optional
-    simulator : bool
-        Whether it is for the simulator's host.
     link : HostLink, optional
         The host that has it; None while it waits here.
     begun : bool
-        The host has said that it works on it.
+        The host has reported that it works on it.
     cancelled : bool
         The person stopped it.
     answered : bool
@@ -41,7 +40,6 @@ class Pending:
     request: Request
     future: Future[Any]
     on_progress: ProgressCallback | None
-    simulator: bool
     link: HostLink | None = None
     begun: bool = False
     cancelled: bool = False
@@ -49,38 +47,98 @@ class Pending:
     sent_again: int = 0
 
     @property
+    def is_preview(self) -> bool:
+        """Whether only the newest of its kind counts."""
+        return self.request.queue is QueuePolicy.NEWEST
+
+    @property
     def may_be_sent_again(self) -> bool:
-        """Whether a successor may have it: once, if it was not begun, or if it is a preview, which nobody asks for anew."""
-        is_preview = self.request.queue is QueuePolicy.NEWEST
-        return (is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
+        """Whether a successor may have it: once, if it was not begun, or is a preview, which nobody asks for anew."""
+        return (self.is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
 
 
-@dataclass
-class NewestQueue:
-    """The newest-wins lane of one host: at most one request sent, at most one waiting."""
-
-    sent: Pending | None = None
-    waiting: Pending | None = None
-
-
-@dataclass
+@dataclass(eq=False)
 class Host:
-    """One kind of host: the real one or the simulator's.
+    """One host, the real one or the simulator's. Called on: any thread, under the client's lock.
 
     Parameters
     ----------
     link : HostLink
     ready : Ready, optional
-        What it said when it was up.
-    newest : NewestQueue
+        What it reported when it was up.
+    requests : dict of int to Pending
+        Those that were sent to it and that it has not answered.
+    waiting_preview : Pending, optional
+        The newest preview while another one is sent.
     deadline : float, optional
-        When the host has to say something next (`time.monotonic`), seconds; None while it has nothing to do.
+        When the host has to report something next (`time.monotonic`), seconds; None while it has nothing to do.
     end_wanted : bool
         It is being ended on purpose: no fault of the device's.
     """
 
     link: HostLink
     ready: Ready | None = None
-    newest: NewestQueue = field(default_factory=NewestQueue)
+    requests: dict[int, Pending] = field(default_factory=dict)
+    waiting_preview: Pending | None = None
     deadline: float | None = None
     end_wanted: bool = False
+
+    def __post_init__(self) -> None:
+        self._allow(START_DEADLINE_S)
+
+    @property
+    def is_saving(self) -> bool:
+        """Whether it is at work on a file."""
+        return any(p.begun and p.request.written_path for p in self.requests.values())
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until its deadline, if there is one."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+    def add(self, pending: Pending) -> Pending | None:
+        """Send a request; a preview waits while another one is sent. Return the waiting one that it replaces."""
+        pending.begun = False
+        if pending.is_preview and any(sent.is_preview for sent in self.requests.values()):
+            pending.link = None
+            replaced, self.waiting_preview = self.waiting_preview, pending
+            return replaced
+        if self.ready is not None and not self.requests:
+            self._allow(SHORTEST_DEADLINE_S)
+            self.link.look_again()
+        pending.link = self.link
+        self.requests[pending.id] = pending
+        self.link.send(ToHost(pending.id, pending.request))
+        return None
+
+    def take(self, request_id: int) -> Pending | None:
+        """Remove a request that is answered; a preview makes room for the one that waits."""
+        pending = self.requests.pop(request_id, None)
+        if pending is None:
+            return None
+        if not self.requests:
+            self.deadline = None
+        elif pending.begun:
+            self._allow(SHORTEST_DEADLINE_S)
+        if pending.is_preview and self.waiting_preview is not None:
+            waiting, self.waiting_preview = self.waiting_preview, None
+            self.add(waiting)
+        return pending
+
+    def note_ready(self, ready: Ready) -> None:
+        """Note that it is up."""
+        self.ready = ready
+        self.deadline = None
+        if self.requests:
+            self._allow(SHORTEST_DEADLINE_S)
+
+    def note_progress(self, request_id: int, progress: Progress) -> Pending | None:
+        """Note that it works on a request, and return that."""
+        pending = self.requests.get(request_id)
+        if pending is not None:
+            pending.begun = True
+            self._allow(max(SHORTEST_DEADLINE_S, DEADLINE_FACTOR * progress.expected_s))
+        return pending
+
+    def _allow(self, seconds: float) -> None:
+        self.deadline = time.monotonic() + seconds

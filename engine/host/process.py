@@ -1,13 +1,31 @@
 """The host process: takes requests from the pipe, does one at a time, answers.
 
-`serve` is what the child begins with; the heavy imports come after the process knows whether it is the simulator's.
+`serve` is what the child begins with; the heavy imports come after the process knows whether it simulates.
 """
 
 import os
 import signal
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
-from engine.host.options import HostOptions
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """Choices that hold for the whole life of a host process.
+
+    Parameters
+    ----------
+    simulator : bool
+        Run Numba's CUDA simulator; Numba decides that once per process, so it has a process of its own.
+    use_cuda : bool
+        False after repeated faults: the CPU for the rest of the session.
+    segment_prefix : str
+        How the names of its segments of shared memory begin, so that its client finds them; empty: any.
+    """
+
+    simulator: bool = False
+    use_cuda: bool = True
+    segment_prefix: str = ""
 
 
 def serve(connection: Connection, options: HostOptions) -> None:
@@ -23,6 +41,6 @@ def serve(connection: Connection, options: HostOptions) -> None:
     from engine.host import shared
     from engine.host.server import Worker
 
-    if options.blocks:
-        shared.use_prefix(options.blocks)
+    if options.segment_prefix:
+        shared.use_prefix(options.segment_prefix)
     Worker(connection).run()

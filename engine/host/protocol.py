@@ -1,21 +1,19 @@
-"""What travels between client and host: frozen requests and replies with an id, pixels by name.
+"""Every kind of request to a host, and its reply: frozen, plain data; pixels by name.
 
 Pixels lie in shared memory and are never pickled; a `SharedArray` names a segment of it. No Numba and no Qt
 in here.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.device_info import SIMULATOR, DeviceInfo
-from engine.errors import CodeNotKept, EngineError
+from engine.course.paper import CourseTable
 from engine.geometry.block import Block
-from engine.host.queue_policy import QueuePolicy
-from engine.host.request import Request
+from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
 from engine.results.measurement import RunResult
 from engine.tasks.filtering.request import FilterRequest
+from engine.tasks.product.problem import MatrixProduct
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +39,15 @@ class PictureHandle:
     alpha : SharedArray, optional
         H x W, straight alpha, carried along and not filtered.
     screen : ScreenLevels
-    title : str
-        File or sample name.
-    description : str
-        One line: name, size, colours, depth.
-    path : str
-        Where it came from; empty for a sample.
-    sample : str
-        Key of the sample; empty for a file.
+    title, description : str
+        Name of the file or sample; one line with name, size, colours, depth.
+    path, sample : str
+        Where it came from: a file, or the key of a sample; the other one is empty.
     notes : tuple of str
         Sentences for the person (damage, NaN, further pages).
     icc_profile : bytes, optional
     metadata : tuple of str
-        What the file holds beside this and a saved picture will not: "EXIF data", "resolution (DPI)".
+        What else the file holds and a saved picture will not: "EXIF data", "resolution (DPI)".
     """
 
     pixels: SharedArray
@@ -87,11 +81,8 @@ class PictureHandle:
 class FilterJob(FilterRequest):
     """Everything that one filtering depends on.
 
-    Parameters
-    ----------
-    picture : PictureHandle
-    range_mode : str
-        How results outside the picture's range are shown: a key of `engine.image.convert.RANGE_MODES`.
+    `range_mode` is how results outside the picture's range are shown: a key of
+    `engine.image.convert.RANGE_MODES`.
     """
 
     picture: PictureHandle
@@ -112,31 +103,16 @@ class Preview(Request):
 
     job: FilterJob
     queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
-
-    @property
-    def wants_simulator(self) -> bool:
-        """Whether the job is for the simulator's process."""
-        return self.job.device == SIMULATOR
+    device_field: ClassVar[str] = "job.device"
 
 
 @dataclass(frozen=True, slots=True)
 class Run(Request):
-    """Verify, warm up, sample. Reply: Filtered, with `result`. Progress arrives on the way.
-
-    Parameters
-    ----------
-    job : FilterJob
-    budget_s : float
-        Time to spend on samples, seconds.
-    """
+    """Verify, warm up, sample for `budget_s` seconds. Reply: Filtered, with `result`. Reports progress."""
 
     job: FilterJob
     budget_s: float = 0.5
-
-    @property
-    def wants_simulator(self) -> bool:
-        """Whether the job is for the simulator's process."""
-        return self.job.device == SIMULATOR
+    device_field: ClassVar[str] = "job.device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +125,7 @@ class CheckVariants(Request):
 
 @dataclass(frozen=True, slots=True)
 class SaveResult(Request):
-    """Write a result (or a picture) to a file. Reply: Saved.
+    """Write a result, or a picture, to a file. Reply: Saved.
 
     Parameters
     ----------
@@ -166,11 +142,67 @@ class SaveResult(Request):
     path: str
     range_mode: str = "clip"
     depth: str = "keep"
+    path_field: ClassVar[str] = "path"
 
-    @property
-    def written_path(self) -> str:
-        """The file."""
-        return self.path
+
+@dataclass(frozen=True, slots=True)
+class CountMatmul(Request):
+    """Ask for the memory accesses of every matrix kernel, and whether it can run. Reply: tuple of ProductResult.
+
+    There is one result per variant, and per tile where the variant has one.
+    """
+
+    product: MatrixProduct
+    tiles: tuple[int, ...]
+    device: str = "auto"
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class RunMatmul(Request):
+    """Multiply random matrices with one variant: verify, warm up, sample for `budget_s` seconds.
+
+    Reply: ProductResult. Reports progress. Without `tile` the variant's default is taken.
+    """
+
+    product: MatrixProduct
+    variant: str
+    tile: int | None = None
+    device: str = "auto"
+    seed: int = 0
+    budget_s: float = 0.5
+    device_field: ClassVar[str] = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class CountCourse(Request):
+    """Ask for what can be counted of a paper's tables: 1 to 20 ms. Reply: tuple of CourseTable."""
+
+    paper: str
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureCourse(Request):
+    """Measure a paper's tables on this machine, which may take minutes. Reply: tuple of CourseTable."""
+
+    paper: str
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class SaveCourse(Request):
+    """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
+
+    The folder is made if it is not there; the folder around it must be. `device` is the one that was measured,
+    for the lines about the machine.
+    """
+
+    paper: str
+    tables: tuple[CourseTable, ...]
+    folder: str
+    device: str = "auto"
+    path_field: ClassVar[str] = "folder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +215,9 @@ class Filtered:
         H x W x C, of the type that the job asks for; None where the run failed.
     screen : ScreenLevels, optional
     variant, device : str
-        What really ran.
+        Keys of what really ran.
     elapsed_ms : float
-        Filtering and preparing for the screen, host's clock.
+        Filtering and preparing for the screen, by the host's clock.
     result : RunResult, optional
     chosen_because : str
         The planner's reason where "auto" was asked for.
@@ -202,14 +234,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file that was written.
-
-    Parameters
-    ----------
-    path : str
-    notes : tuple of str
-        A sentence for each thing that its format cannot keep and that was left out.
-    """
+    """A file that was written, with a sentence for each thing that its format cannot keep and that was left out."""
 
     path: str
     notes: tuple[str, ...] = ()
@@ -217,120 +242,8 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether one variant can do a job on a device.
-
-    Parameters
-    ----------
-    variant : str
-    reason : str
-        Why not, in words; empty if it can.
-    nearest_block : Block, optional
-        The nearest legal block where the block is the reason.
-    """
+    """Whether one variant can do a job: why not (empty if it can), and the nearest legal block if that would do."""
 
     variant: str
     reason: str = ""
     nearest_block: Block | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class VariantInfo:
-    """A variant, as the window shows it; `remark` is what a person should know before using it."""
-
-    key: str
-    title: str
-    kind: str
-    idea: str
-    default_block: Block
-    uses_block: bool
-    remark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The host is up: what it can do."""
-
-    variants: tuple[VariantInfo, ...]
-    devices: tuple[DeviceInfo, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A step of a request begins.
-
-    Parameters
-    ----------
-    stage : str
-        In words: "compiling", "verifying", "sampling 12 of 30".
-    fraction : float
-        Done so far, 0 to 1.
-    expected_s : float
-        Estimate of this step; the client gives up on the host after ten times that, and never before 5 s.
-    """
-
-    stage: str
-    fraction: float
-    expected_s: float
-
-
-Report = Callable[[Progress], None]
-"""Tells progress; raises `Cancelled` where the person stopped the request."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToHost:
-    """The envelope of a request."""
-
-    id: int
-    request: Request
-
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """Stop request `id` between two launches or samples."""
-
-    id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Release:
-    """The window needs these segments of shared memory no longer."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """End the process in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """Request `id` succeeded."""
-
-    id: int
-    value: object
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Request `id` failed, in words. `fatal`: the host is lost for CUDA and ends itself after this."""
-
-    id: int
-    error: EngineError
-    fatal: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Working:
-    """Request `id` goes on."""
-
-    id: int
-    progress: Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Noticed:
-    """Something that the person should know and no request failed by: code that cannot be kept."""
-
-    warning: CodeNotKept

@@ -1,13 +1,23 @@
-"""What a kind of request to a host declares: how it waits, which host it wants, what it writes.
+"""What a kind of request to a host declares: how it waits, on which device it is done, what it writes.
 
 A new kind is one frozen dataclass that derives from `Request`, and one line in
-`engine.host.handlers.HANDLERS`. What it and its reply hold in shared memory needs no word:
-`engine.host.shared_array.segments_of` sees the arrays.
+`engine.host.handlers.HANDLERS`. The segments of shared memory that it and its reply hold are found in their
+fields (`engine.host.shared_array.segments_of`).
 """
 
+from enum import StrEnum
+from operator import attrgetter
 from typing import ClassVar
 
-from engine.host.queue_policy import QueuePolicy
+from engine.device_info import SIMULATOR
+
+
+class QueuePolicy(StrEnum):
+    """How requests wait: only the newest one counts, they are done in order, or beside what is being done."""
+
+    NEWEST = "newest"
+    IN_ORDER = "in order"
+    AT_ONCE = "at once"
 
 
 class Request:
@@ -17,17 +27,24 @@ class Request:
     ----------
     queue : QueuePolicy
         How it waits for the host.
+    device_field : str
+        Field with the key of its device, such as "job.device". With the simulator's key there, the request
+        goes to the simulator's process. Empty: it never does.
+    path_field : str
+        Field with the file, or the folder of files, that it writes; empty for a kind that writes none.
     """
 
     __slots__ = ()
     queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
+    device_field: ClassVar[str] = ""
+    path_field: ClassVar[str] = ""
 
     @property
     def wants_simulator(self) -> bool:
         """Whether it is for the simulator, which has a process of its own."""
-        return False
+        return bool(self.device_field) and attrgetter(self.device_field)(self) == SIMULATOR
 
     @property
     def written_path(self) -> str:
-        """The file, or the folder of files, that it writes; empty for one that writes none."""
-        return ""
+        """The file or folder that it writes; empty for none."""
+        return str(getattr(self, self.path_field)) if self.path_field else ""

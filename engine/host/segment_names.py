@@ -1,14 +1,14 @@
-"""Names of blocks of shared memory: a random part for each client, a number for each of its hosts and blocks.
+"""Names of segments of shared memory: a random part per client, then the number of its host, then of the segment.
 
-So no two programs meet, whatever they share, and all that a killed host has left can be found. macOS takes names of 31
-characters with the leading slash: that leaves six digits for blocks, and four for hosts.
+So no two programs meet, whatever they share, and all that a killed host has left can be found. macOS takes names
+of 31 characters with the leading slash: that leaves six digits for segments, and four for hosts.
 """
 
 import secrets
 
 
 def new_prefix() -> str:
-    """Return the beginning of a client's names, or of those of a process that nobody gave one: no other has it."""
+    """Return the beginning of a client's names, or of those of a process without one: no other has it."""
     return f"haloscope-{secrets.token_hex(4)}"
 
 
@@ -18,10 +18,10 @@ def host_prefix(client_prefix: str, number: int) -> str:
 
 
 def name_of(prefix: str, number: int) -> str:
-    """Return the name of a process's n-th block."""
+    """Return the name of a process's n-th segment."""
     return f"{prefix}-{number}"
 
 
 def number_of(name: str) -> int:
-    """Return n of a process's n-th block."""
+    """Return n of a process's n-th segment."""
     return int(name.rpartition("-")[2])

@@ -4,26 +4,17 @@ import os
 import threading
 from collections import deque
 from multiprocessing.connection import Connection
+from typing import TypeGuard
 
-from engine.device.code_store import told_of_code_not_kept
+from engine.device.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
-from engine.host import jobs, shared
+from engine.host import run_jobs, shared
 from engine.host.handlers import HANDLERS
-from engine.host.protocol import (
-    Cancel,
-    Done,
-    Failed,
-    Noticed,
-    Progress,
-    Release,
-    Stop,
-    ToHost,
-    Working,
-)
-from engine.host.queue_policy import QueuePolicy
+from engine.host.messages import Cancel, Done, Failed, Noticed, Progress, Release, Stop, ToHost, Working
+from engine.host.request import QueuePolicy
 
-# sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has said so.
+# sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
 
 # After so long without a request, spare segments that only serve the next preview are given back.
@@ -49,30 +40,30 @@ class Worker:
 
     def run(self) -> None:
         """Serve until `Stop` or until the other side is gone."""
-        self._send(jobs.ready())
+        self._send(run_jobs.ready())
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
-        with told_of_code_not_kept(lambda warning: self._send(Noticed(warning))):
+        with report_code_not_kept(lambda warning: self._send(Noticed(warning))):
             while (message := self._next()) is not None:
                 self._answer(message)
 
     def _read(self) -> None:
-        """Take messages; answer light questions here, so that they need not wait for a run."""
+        """Take messages; answer quick requests here, so that they need not wait for a run."""
         message: object = None
         while not isinstance(message, Stop):
             message = self._receive()
-            came = [message]
+            arrived = [message]
             # All that lies in the pipe is known before any of it is begun: one may stop another.
             while not isinstance(message, Stop | None) and self._has_more():
                 message = self._receive()
-                came.append(message)
-            self._note([m for m in came if not (isinstance(m, Release) or _is_light(m))])
-            for other in came:
+                arrived.append(message)
+            self._note(arrived)
+            for other in arrived:
                 if isinstance(other, Release):
                     shared.recycle(*other.names)
-                elif isinstance(other, ToHost) and _is_light(other):
+                elif _is_answered_at_once(other):
                     self._answer(other)
             if message is None:
-                # The window is gone without a word: a file that is being saved is finished first.
+                # The window has ended without a message: a file that is being saved is finished first.
                 return
         self._leave_save()
 
@@ -90,7 +81,7 @@ class Worker:
             return False
 
     def _leave_save(self) -> None:
-        """End the process where it prepares a file that nobody waits for; one that is being written becomes whole."""
+        """End the process while it encodes a file that nobody waits for; one that is being written becomes whole."""
         with self._changed:
             is_saving = self._current is not None and bool(self._current.request.written_path)
         if is_saving:
@@ -101,6 +92,8 @@ class Worker:
     def _note(self, messages: list[object]) -> None:
         with self._changed:
             for message in messages:
+                if _is_answered_at_once(message):
+                    continue
                 if isinstance(message, ToHost):
                     if message.request.queue is QueuePolicy.NEWEST:
                         self._waiting.appendleft(message)
@@ -141,8 +134,8 @@ class Worker:
         try:
             # The picture of a request that was stopped while it waited may be gone already.
             stop_if_cancelled()
-            answer = HANDLERS[type(message.request)]
-            self._send(Done(message.id, answer(message.request, report)))
+            handle = HANDLERS[type(message.request)]
+            self._send(Done(message.id, handle(message.request, report)))
         except DeviceFault as error:
             self._send(Failed(message.id, error, fatal=True))
             # Destructors of a lost CUDA context raise or hang: leave without them.
@@ -150,18 +143,16 @@ class Worker:
         except EngineError as error:
             self._send(Failed(message.id, error))
         except MemoryError as error:
-            self._send(Failed(message.id, _out_of_memory(error)))
+            why = str(error) or "the system gave no more"
+            self._send(Failed(message.id, EngineError("Not enough memory", why, "Use a smaller picture.")))
         except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes an answer
             self._send(Failed(message.id, _unexpected(error)))
         finally:
-            self._forget(message)
-
-    def _forget(self, message: ToHost) -> None:
-        with self._changed:
-            self._cancelled.discard(message.id)
-            # A light question is answered while another request is the current one.
-            if self._current is message:
-                self._current = None
+            with self._changed:
+                self._cancelled.discard(message.id)
+                # A quick request is answered while another one is the current one.
+                if self._current is message:
+                    self._current = None
 
     def _send(self, message: object) -> None:
         with self._sending:
@@ -171,12 +162,8 @@ class Worker:
                 self._stopping = True
 
 
-def _is_light(message: object) -> bool:
+def _is_answered_at_once(message: object) -> TypeGuard[ToHost]:
     return isinstance(message, ToHost) and message.request.queue is QueuePolicy.AT_ONCE
-
-
-def _out_of_memory(error: MemoryError) -> EngineError:
-    return EngineError("Not enough memory", str(error) or "the system gave no more", "Use a smaller picture.")
 
 
 def _unexpected(error: Exception) -> EngineError:

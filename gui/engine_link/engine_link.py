@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
-from engine.host.protocol import Progress, Ready
+from engine.host.messages import Progress, Ready
 from engine.host.request import Request
 from engine.host.shared_array import segments_of
 from gui.engine_link.block_keeper import BlockKeeper

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine.errors import CodeNotKept, HostLost
-from engine.host.protocol import OpenPicture, Progress, Ready
+from engine.host.messages import Progress, Ready
+from engine.host.protocol import OpenPicture
 from engine.host.request import Request
 
 Event = Ready | HostLost | CodeNotKept

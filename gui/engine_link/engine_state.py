@@ -6,7 +6,8 @@ Panels read this and connect to its signals; only controllers call the methods t
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO, DeviceInfo
-from engine.host.protocol import Availability, Filtered, Progress, Ready, VariantInfo
+from engine.host.messages import Progress, Ready, VariantInfo
+from engine.host.protocol import Availability, Filtered
 
 STARTING = "starting"
 READY = "ready"

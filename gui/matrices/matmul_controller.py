@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject
 
 from engine.course.paper import Configuration
 from engine.errors import Cancelled, EngineError
-from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.columns import variant_name
 from engine.results.measurement import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link

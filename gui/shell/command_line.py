@@ -1,4 +1,4 @@
-"""The command line of the window and of `screenshot`. No Qt in here; the engine's commands have parsers of their own."""
+"""The command line of the window and of `screenshot`. No Qt in here."""
 
 import argparse
 import re
@@ -55,7 +55,7 @@ class ScreenshotOptions:
 
 
 def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
-    """Return what the arguments ask for; with bad use, end the program with status 2 and one line on stderr."""
+    """Return the options; with bad use, end the program with status 2 and one line on stderr."""
     if not arguments or arguments[0] != "screenshot":
         return WindowOptions(**vars(_window_parser().parse_args(arguments)))
     parser = _screenshot_parser()

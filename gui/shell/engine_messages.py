@@ -1,4 +1,4 @@
-"""Messages about the engine's process: it ended, it was replaced, the GPU was given up, compiled code is not cached."""
+"""Messages about the engine's process: ended, replaced, GPU given up, compiled code not cached."""
 
 from PySide6.QtCore import QObject
 

@@ -23,8 +23,8 @@ HOW_TO = """
 The picture follows each edit.</li>
 <li>Choose the <b>border</b> (what the mask sees outside the picture), and whether the mask is <b>flipped</b>:
 unflipped is correlation, flipped is convolution proper.</li>
-<li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is grey,
-with the reason under its name; its tooltip says what would do.</li>
+<li>Choose a <b>kernel</b> on the right, its <b>block</b> of threads and the <b>device</b>. What cannot run is
+grey, with the reason under its name; its tooltip says what would do.</li>
 <li><b>Run</b> (Ctrl+R or F5) does what the page shows. Here it compares the result with a float64 oracle
 first, then warms up, then measures. Unverified results get no time. <b>Run all</b> (Ctrl+Shift+R) tests
 every compatible kernel.</li>
@@ -32,14 +32,14 @@ every compatible kernel.</li>
 </ol>
 <p><b>Course</b> (F3) lists the course papers: which kernel of theirs is which here, one click to load it,
 and their tables with the figures of this machine beside the printed ones.</p>
-<p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles, then
-<b>Run</b>. Loads and CGMA are counted at once, also without a GPU.</p>
+<p><b>Matrices</b> multiplies two matrices naively and with tiles in shared memory: choose sizes and tiles,
+then <b>Run</b>. Loads and CGMA are counted at once, also without a GPU.</p>
 <h3>Words</h3>
-<p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the mask that lies on
-the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart. <b>Block</b>: the threads that share
-memory. <b>Halo</b>: the cells around an output tile that its outputs also need. <b>Ghost cells</b>: cells outside the
-picture. <b>Kernel time</b>: the filtering alone. <b>End to end</b>: from the picture in the computer's memory to the
-result there, with both copies.</p>
+<p><b>Mask</b>: the weights that a pixel's neighbours are multiplied with. <b>Anchor</b>: the cell of the
+mask that lies on the pixel. <b>Kernel</b>: a function that runs on the GPU, or its CPU counterpart.
+<b>Block</b>: the threads that share memory. <b>Halo</b>: the cells around an output tile that its outputs
+also need. <b>Ghost cells</b>: cells outside the picture. <b>Kernel time</b>: the filtering alone. <b>End to
+end</b>: from the picture in the computer's memory to the result there, with both copies.</p>
 """
 
 
@@ -80,15 +80,15 @@ def about_html() -> str:
     """Return what this program is, with its version and where its log is."""
     return (
         f"<h3>Haloscope {escape(_version())}</h3>"
-        "<p>A desktop laboratory for image filters: the picture, the proof that it is right, the time it took, and the"
-        " reason for the time.</p>"
+        "<p>A desktop laboratory for image filters: the picture, the proof that it is right, the time,"
+        " and the reason for the time.</p>"
         f"<p>Python packages: {escape(', '.join(_packages()))}.</p>"
         f"<p>If something goes wrong, details are in {escape(str(log_path()))}.</p>"
     )
 
 
 def _version() -> str:
-    """Return the version that the program's own pyproject.toml names; it runs from its folder, not installed."""
+    """Return the version in pyproject.toml: the program runs from its folder and is not installed."""
     try:
         return str(tomllib.loads(_PYPROJECT.read_text(encoding="utf-8"))["project"]["version"])
     except (OSError, ValueError, KeyError):

@@ -1,7 +1,7 @@
 """Handles Ctrl+C and `kill` at any moment, also while libraries load and while Qt waits. No Qt in here.
 
-Python's own KeyboardInterrupt is not enough: during the import of a C library it ended in an abort (1 start in 36),
-in a Qt slot it is lost, and while Qt waits for events no Python handler runs.
+Python's own KeyboardInterrupt is not enough: during the import of a C library it ended in an abort (1 start
+in 36), in a Qt slot it is lost, and while Qt waits for events no Python handler runs.
 """
 
 import os

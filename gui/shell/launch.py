@@ -1,4 +1,4 @@
-"""From the command line to the window: the engine's process is started first, Qt is imported while it starts."""
+"""Starts the engine's process first, imports Qt while it starts, then opens the window."""
 
 import os
 import sys

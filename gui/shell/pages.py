@@ -13,7 +13,7 @@ PAGES: list[PageEntry] = [
     PageEntry(
         "course",
         "Course",
-        "The course papers: load any of their kernels with one click, and compare their tables with this machine.",
+        "The course papers: load any kernel with one click, and compare their tables with this machine.",
         "school-outline",
         "gui.course.page",
         "F3",
@@ -21,7 +21,7 @@ PAGES: list[PageEntry] = [
     PageEntry(
         "matrices",
         "Matrices",
-        "Multiply matrices, naively and with tiles: what is loaded, what the bandwidth allows, what is reached.",
+        "Multiply matrices, naively and with tiles: loads, the limit of the bandwidth, and measured times.",
         "matrix",
         "gui.matrices.page",
     ),

@@ -1,6 +1,7 @@
 """The preferences: theme, window and layout of each page, as JSON of our own (no QSettings).
 
-A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the program.
+A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the
+program.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""`screenshot`: the real window with the real engine, saved as PNG when everything that was asked for is shown."""
+"""`screenshot`: the real window with the real engine, saved as PNG once everything is shown."""
 
 from PySide6.QtCore import QBuffer, QIODevice, QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication

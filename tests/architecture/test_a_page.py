@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from engine.course.paper import Configuration
-from engine.host.matmul_requests import CountMatmul
+from engine.host.protocol import CountMatmul
 from engine.tasks.product.problem import MatrixProduct
 from gui.page.actions import Entry
 from gui.page.contract import Page, PageEntry, PageStatus, Tool

@@ -21,7 +21,7 @@ def client() -> Iterator[EngineClient]:
     client.start()
     yield client
     client.shutdown()
-    assert shared.left_by(client.blocks, 0) == []
+    assert shared.left_by(client.segment_prefix, 0) == []
 
 
 @pytest.mark.parametrize("in_simulator", [False, True])
@@ -34,9 +34,9 @@ def test_that_a_new_request_is_answered_by_the_host_that_it_wants_and_its_segmen
         answer = client.submit(Double(numbers, in_simulator)).result(PATIENCE_S)
         assert answer.simulated is in_simulator
         assert shared.attach(answer.numbers[0]).tolist() == [0, 2, 4, 6, 8]
-        # Handed over: the client has it in its books, and takes it back.
+        # Handed over: the client has noted it, and takes it back.
         assert segments_of(answer) == (answer.numbers[0].name,)
-        assert client._blocks.give_back(segments_of(answer), []) == segments_of(answer)
+        assert client._segments.give_back(segments_of(answer), []) == segments_of(answer)
     finally:
         shared.unlink(numbers.name)
 

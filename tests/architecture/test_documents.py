@@ -1,4 +1,4 @@
-"""The documents tell the truth: links, paths, commands, options, rooms, and tables made from what was measured."""
+"""Documents are true: links, paths, commands, options, rooms, and tables made from measurements."""
 
 import argparse
 import importlib

@@ -1,8 +1,8 @@
 """A toy command."""
 
-from engine.commands.output import say
+from engine.commands.output import print_answer
 
 
 def run(arguments: list[str]) -> int:
-    say(" ".join(["hello", *arguments]))
+    print_answer(" ".join(["hello", *arguments]))
     return 0

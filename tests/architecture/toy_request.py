@@ -6,9 +6,8 @@ from typing import ClassVar
 
 from engine.host import shared
 from engine.host.handlers import HANDLERS
-from engine.host.protocol import Progress, Report
-from engine.host.queue_policy import QueuePolicy
-from engine.host.request import Request
+from engine.host.messages import Progress, Report
+from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
 
 

@@ -1,4 +1,4 @@
-"""The real window with the real engine's process; one of each serves a module, because a start costs a second."""
+"""The real window and the real engine's process, one of each per module: a start takes a second."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A bank of masks on a real device: every border, type and number of masks against the oracle; real sizes, timed."""
+"""A bank of masks on a real device: every border, type and number of masks; real sizes, timed."""
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.run.filtering import bank_job
+from engine.run.job import bank_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES, SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
 from engine.variants.ladder.implicit_gemm import for_bank
@@ -64,7 +64,9 @@ def test_that_every_result_of_a_bank_agrees_with_the_oracle(
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 97), (89, 1), (31, 33), (3, 2)], ids=str)
 @pytest.mark.parametrize(
-    "block", [Block(1, 1), Block(7, 3), Block(33, 9), Block(32, 32), Block(1, 480), Block(480, 1), Block(100, 10)], ids=str
+    "block",
+    [Block(*sides) for sides in ((1, 1), (7, 3), (33, 9), (32, 32), (1, 480), (480, 1), (100, 10))],
+    ids=str,
 )  # fmt: skip
 def test_that_every_block_and_size_agrees_with_the_oracle(
     gpu: Backend, block: Block, size: tuple[int, int]

@@ -1,4 +1,4 @@
-"""`batch` on a real device: pictures of several sizes and kinds through one stream, each verified and saved."""
+"""`batch` on a real device: pictures of several sizes and kinds, each verified and saved."""
 
 import json
 from pathlib import Path

@@ -22,7 +22,8 @@ CASE = Case("after a refusal", 40, 50, 3, "uint8", (5, 5), weights="whole", bord
 
 
 def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu: Backend, device: str) -> None:
-    # Only shape, type and sizes are asked for before the device refuses; nothing of this exists in the host's memory.
+    # Only shape, type and sizes are asked for before the device refuses; nothing of this exists in the host's
+    # memory.
     side = 1 << 20
     endless = SimpleNamespace(shape=(side, side, 4), dtype=np.dtype(np.float32), itemsize=4)
     with pytest.raises(OutOfDeviceMemory, match=r"bytes free\. Use a smaller picture, or the CPU"):

@@ -1,4 +1,4 @@
-"""Kernels kept on disk, on a real device: fresh processes, with and without what the one before has compiled."""
+"""The kernel cache on a real device: fresh processes, with and without cached kernels."""
 
 import json
 import os

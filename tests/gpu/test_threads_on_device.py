@@ -1,4 +1,4 @@
-"""Several threads of one program on one device: a graph that one captures outlives what the others do meanwhile."""
+"""Several threads on one device: capturing a graph in one survives what the others do."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ def test_that_masks_edited_in_one_thread_break_no_capture_in_another(device: str
     is_measured = threading.Event()
 
     def edit() -> int:
-        """Filter with one mask after another, each of which writes constant memory, while somebody measures."""
+        """Filter with one mask after another, each written to constant memory, during a measurement."""
         edits = 0
         while not is_measured.is_set() or edits < ROUNDS:
             edits += 1

@@ -1,4 +1,4 @@
-"""Every registered variant on a real device: the full list of cases, real sizes, what the compiler made of it."""
+"""Every registered variant on a real device: the full list of cases, real sizes, the compiled kernels."""
 
 import math
 from importlib.util import find_spec
@@ -17,10 +17,10 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose
@@ -41,8 +41,7 @@ MASK = Mask(
 
 
 def binomial_for(variant: Variant) -> Mask:
-    """Return the binomial mask; for 1-D variants its first row, for running sums one of equal weights, for sums of products
-    one of their rank."""
+    """Return the binomial mask, or one like it of the class that the variant takes."""
     if variant.rounds_weights:
         return mask_for(variant, 5, 5)
     if variant.masks is MaskClass.EQUAL_WEIGHTS:

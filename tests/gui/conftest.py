@@ -1,4 +1,4 @@
-"""What the window's tests share: the whole window, controllers, and arrays in shared memory around a fake engine."""
+"""Fixtures of the window's tests: the whole window and its controllers around a fake engine."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from tests.gui.made_window import OpenedWindow
 
 @pytest.fixture
 def open_window(qtbot, qapp):
-    """Make the whole window around a fake engine, with a sample picture and its preview; returns Haloscope."""
+    """Return a function that makes the whole window around a fake engine, with a sample picture."""
     made = []
 
     def make(size=(1280, 800), theme="light", preferences_path=None, **options):
@@ -63,7 +63,7 @@ def bench(make_bench):
 
 @pytest.fixture
 def slow_bench(make_bench, monkeypatch):
-    """A bench whose engine answers when the test says so, with a picture open; previews wait for that however long it takes."""
+    """A bench whose engine answers when the test says so, with a picture open."""
     monkeypatch.setattr(preview_controller, "PATIENCE_MS", 3_600_000)
     bench = make_bench(automatic=False)
     bench.open()

@@ -1,7 +1,8 @@
-"""A stand-in for `engine.host.client.EngineClient`: same interface, no process, plain NumPy, answers when told to.
+"""A stand-in for `engine.host.client.EngineClient`: no process, plain NumPy, answers on demand.
 
 `automatic` answers each request at once; without it a test answers by hand, in any order: `fake.answer()`,
-`fake.fail(error)`, `fake.lose()`. Callbacks run in the thread that answers, as the real ones run in the client's.
+`fake.fail(error)`, `fake.lose()`. Callbacks run in the thread that answers, as the real ones run in the
+client's.
 """
 
 from collections.abc import Callable
@@ -16,22 +17,23 @@ from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
 from engine.geometry.block import Block
 from engine.host import shared
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.host.messages import Progress, Ready, VariantInfo
 from engine.host.protocol import (
     Availability,
     CheckVariants,
+    CountCourse,
+    CountMatmul,
     Filtered,
     FilterJob,
+    MeasureCourse,
     OpenPicture,
     PictureHandle,
-    Progress,
-    Ready,
     Run,
+    RunMatmul,
+    SaveCourse,
     Saved,
     SaveResult,
     ScreenLevels,
-    VariantInfo,
 )
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray

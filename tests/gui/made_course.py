@@ -42,7 +42,7 @@ PAPERS = (PAPER, OTHER_PAPER)
 
 
 def made_tables(*, measured: bool) -> tuple[CourseTable, ...]:
-    """Return a table of times, with a figure, and one of loads; counted alone, or measured where there is no GPU."""
+    """Return a table of times with a figure and one of loads, counted or measured without a GPU."""
     serial = Cell("0.0185", "0.0121") if measured else Cell("0.0185", reason=NOT_MEASURED)
     naive = Cell("0.0004", reason=NO_GPU if measured else NOT_MEASURED)
     sizes = (512.0, 1024.0, 2048.0)

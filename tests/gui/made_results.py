@@ -2,7 +2,8 @@
 
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
-from engine.host.protocol import Availability, PictureHandle, Ready, ScreenLevels, VariantInfo
+from engine.host.messages import Ready, VariantInfo
+from engine.host.protocol import Availability, PictureHandle, ScreenLevels
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace

@@ -40,7 +40,7 @@ COST_ROWS = 2
 def work(problem: Problem, block: Block) -> Work:
     """Return the work: each sample is loaded once; its further reads, and those of weights, hit the cache.
 
-    The mask rows - 1 input rows that two bands share are not counted: the number of bands depends on the cores.
+    Input rows that two bands share are not counted: the number of bands depends on the cores.
     """
     return filter_work(problem, picture_loads=problem.samples)
 

@@ -8,7 +8,7 @@ import pytest
 
 import engine
 import engine.commands
-from engine.commands import batch_pipeline, batch_steps
+from engine.commands import batch_pipeline, filter_steps
 from engine.commands.batch_files import tasks_for
 from engine.errors import DeviceFault, OutOfDeviceMemory
 from engine.image.samples import sample_path
@@ -77,8 +77,8 @@ def test_that_a_pattern_that_nothing_fits_is_told_and_stops_nothing(command, pho
     answer = command("batch", pattern, photos / "gr*.png", "--out", out, *MASK)
     assert answer.status == 2
     assert names(out) == ["grey.png"]
-    assert f"\n  {pattern}: it is a pattern, and no file fits it." in answer.out
-    assert answer.err.count("no file fits it") == 1
+    assert f"\n  {pattern}: it is a pattern, and no file matches it." in answer.out
+    assert answer.err.count("no file matches it") == 1
 
 
 def test_that_files_may_stand_before_and_after_options(command, photos, tmp_path):
@@ -109,7 +109,7 @@ def test_that_nothing_is_replaced_unasked(command, photos, tmp_path):
     answer = command("batch", photos / "grey.png", photos / "rgb.tif", "--out", out, *MASK)
     assert answer.status == 2
     assert (out / "grey.png").read_bytes() == b"mine"
-    assert "grey.png is there already: nothing is replaced unasked. Add --overwrite." in answer.out
+    assert "grey.png exists already: nothing is replaced unasked. Add --overwrite." in answer.out
     assert names(out) == ["grey.png", "rgb.tif"]
     answer = command("batch", photos / "grey.png", "--out", out, "--overwrite", *MASK)
     assert answer.status == 0
@@ -122,7 +122,7 @@ def test_that_two_pictures_of_one_name_do_not_share_a_place(command, photos, tmp
         "batch", photos / "grey.png", photos / "more" / "grey.png", "--out", tmp_path / "out", *MASK
     )
     assert answer.status == 2
-    assert f"it is also the place for the result of {photos / 'grey.png'}" in answer.out
+    assert f"the result of {photos / 'grey.png'} has the same name" in answer.out
     assert engine.open_image(tmp_path / "out" / "grey.png").pixels.shape == (9, 7)
 
 
@@ -241,7 +241,7 @@ def test_that_an_option_that_changes_nothing_is_told_once(command, photos, tmp_p
         (
             ("{photos}/*.jpg", "--out", "{out}", *MASK),
             2,
-            ("*.jpg: it is a pattern, and no file fits it.",),
+            ("*.jpg: it is a pattern, and no file matches it.",),
         ),
         (
             ("{photos}", "--out", "{out}", *MASK, "--result-type", "same", "--range", "absolute"),
@@ -264,7 +264,7 @@ def test_that_bad_use_is_refused_before_any_work(
     refused, monkeypatch, photos, tmp_path, arguments, status, says
 ):
     (tmp_path / "empty").mkdir()
-    monkeypatch.setattr(batch_steps, "open_image", None)
+    monkeypatch.setattr(filter_steps, "open_image", None)
     places = {"{photos}": photos, "{out}": tmp_path / "out", "{empty}": tmp_path / "empty"}
     for word, place in places.items():
         arguments = tuple(argument.replace(word, str(place)) for argument in arguments)

@@ -108,7 +108,7 @@ def test_that_the_answer_says_correlation_or_convolution(command, tmp_path):
     assert "correlation with a mask (1 x 3), border zero" in said
     assert picture.pixels.tolist() == [[0, 0, 10], [0, 0, 0], [0, 0, 0]]
     picture, said = _filtered(command, tmp_path, source, "--mask", "1,0,0", "--flip")
-    assert "convolution with a mask (1 x 3, turned by 180 degrees)" in said
+    assert "convolution with a mask (1 x 3, rotated by 180 degrees)" in said
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
 
 
@@ -266,7 +266,7 @@ def test_that_ctrl_c_after_the_file_was_written_says_so(command, monkeypatch, tm
     def pressed(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("engine.commands.filtering.say", pressed)
+    monkeypatch.setattr("engine.commands.filtering.print_answer", pressed)
     answer = command("filter", source, out, "--mask", "1", "--variant", "cpu-serial")
     assert (answer.status, answer.err) == (130, f"Stopped: {out} was written.\n")
     assert out.is_file()

@@ -3,8 +3,7 @@
 import pytest
 
 from engine.commands import measuring
-from engine.commands.interrupt import report_interrupt
-from engine.commands.output import tell
+from engine.commands.output import log, report_interrupt
 
 
 def pressed(*arguments, **named):
@@ -19,7 +18,7 @@ def stopped_after(most):
         if len(shown) == most:
             raise KeyboardInterrupt
         shown.append(line)
-        tell(line)
+        log(line)
 
     return one
 
@@ -27,7 +26,7 @@ def stopped_after(most):
 def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, monkeypatch, tmp_path):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
     out.write_text("old")
-    monkeypatch.setattr(measuring, "tell", stopped_after(1))
+    monkeypatch.setattr(measuring, "log", stopped_after(1))
     cells = ("--variants", "cpu-serial", "--sizes", "9", "--masks", "1,2,3", "--budget", "0")
     answer = command("bench", *cells, "--out", out, "--csv", csv)
     assert (answer.status, answer.out) == (130, "")
@@ -53,7 +52,7 @@ def test_that_a_bench_that_is_stopped_between_its_files_says_which_one_is_there(
 
 
 def test_that_a_stopped_matmul_without_files_says_what_was_done(command, monkeypatch):
-    monkeypatch.setattr(measuring, "tell", stopped_after(0))
+    monkeypatch.setattr(measuring, "log", stopped_after(0))
     answer = command("matmul", "--size", "4", "--variants", "numpy", "--budget", "0")
     assert (answer.status, answer.out, answer.err) == (130, "", "Stopped: 1 of 1 cells done.\n")
 

@@ -76,8 +76,8 @@ def test_that_help_shows_examples_and_exit_statuses(command, name):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((), ("no command is called that", "filter, batch, bench")),
-        (("sharpen",), ("'sharpen'", "no command is called that", "filter, batch, bench")),
+        ((), ("there is no such command", "filter, batch, bench")),
+        (("sharpen",), ("'sharpen'", "there is no such command", "filter, batch, bench")),
         (("masks", "--jsn"), ("unrecognized arguments: --jsn", "`python main.py masks --help`")),
         (("variants", "tiled"), ("unrecognized arguments: tiled",)),
         (("bench",), ("required: --out", "--help")),
@@ -105,7 +105,7 @@ def _raise(error):
         (
             ZeroDivisionError("by\nzero"),
             1,
-            "The program met something unexpected: ZeroDivisionError: by zero. ",
+            "Unexpected error: ZeroDivisionError: by zero. ",
         ),
     ],
     ids=["Ctrl+C", "Ctrl+C with words", "memory", "told in words", "unexpected"],

@@ -8,7 +8,8 @@ import pytest
 
 from engine.errors import HostLost
 from engine.host.client import EngineClient
-from engine.host.protocol import OpenPicture, PictureHandle, Ready
+from engine.host.messages import Ready
+from engine.host.protocol import OpenPicture, PictureHandle
 from engine.host.shared import left_by
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -57,7 +58,7 @@ class Watched:
 
 def shared_memory_of(client: EngineClient) -> list[str]:
     """Return the names of the blocks that a client's hosts made and that still exist."""
-    return left_by(client.blocks, 0) if SHARED_MEMORY.is_dir() else []
+    return left_by(client.segment_prefix, 0) if SHARED_MEMORY.is_dir() else []
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
-from engine.host import jobs, shared
+from engine.host import picture_jobs, run_jobs, shared
 from engine.host.handlers import HANDLERS
-from engine.host.options import HostOptions
-from engine.host.process import serve
-from engine.host.protocol import Preview, Progress, Ready, Report, Run
+from engine.host.messages import Progress, Ready, Report
+from engine.host.process import HostOptions, serve
+from engine.host.protocol import Preview, Run
 
 
 def exit_at_once(connection: Connection, options: HostOptions) -> None:
@@ -62,7 +62,7 @@ def stick_in_previews(connection: Connection, options: HostOptions) -> None:
 
 def encode_for_ever(connection: Connection, options: HostOptions) -> None:
     """Never come to an end with the file that is to be saved."""
-    jobs.save_image = lambda *_, **__: threading.Event().wait()  # type: ignore[attr-defined]
+    picture_jobs.save_image = lambda *_, **__: threading.Event().wait()  # type: ignore[attr-defined]
     serve(connection, options)
 
 
@@ -141,10 +141,10 @@ def serve_without_a_gpu(connection: Connection, options: HostOptions) -> None:
 
 
 def _serve_with(gpu: DeviceInfo, connection: Connection, options: HostOptions) -> None:
-    real = jobs.ready
+    real = run_jobs.ready
 
     def ready() -> Ready:
         return replace(real(), devices=(gpu,))
 
-    jobs.ready = ready
+    run_jobs.ready = ready
     serve(connection, options)

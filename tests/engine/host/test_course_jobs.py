@@ -10,9 +10,9 @@ import pytest
 from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.course_jobs import count_course, measure_course, save_course
-from engine.host.course_requests import CountCourse, MeasureCourse, SaveCourse
-from engine.host.protocol import Progress
-from engine.host.queue_policy import QueuePolicy
+from engine.host.messages import Progress
+from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
+from engine.host.request import QueuePolicy
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")
@@ -42,11 +42,11 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     asked = Asked()
-    for name in ("counted", "measure"):
+    for name in ("tables", "measure"):
         module = ModuleType(f"engine.course.{name}")
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(
-        sys.modules["engine.course.counted"], "counted_tables", asked.counted_tables, raising=False
+        sys.modules["engine.course.tables"], "counted_tables", asked.counted_tables, raising=False
     )
     monkeypatch.setattr(sys.modules["engine.course.measure"], "tables_of", asked.tables_of, raising=False)
     return asked

@@ -9,25 +9,17 @@ from pathlib import Path
 import pytest
 
 from engine.course import files as course_files
-from engine.course.counted import counted_tables
 from engine.course.files import write_paper
 from engine.course.papers import PAPERS
+from engine.course.tables import counted_tables
 from engine.errors import BadValue, Cancelled
 from engine.files.atomic_write import undivided
 from engine.host import client as client_module
-from engine.host import jobs
+from engine.host import run_jobs
 from engine.host.handlers import HANDLERS
 from engine.host.link import HostLink
-from engine.host.protocol import (
-    OpenPicture,
-    PictureHandle,
-    Progress,
-    Report,
-    Saved,
-    SaveResult,
-    ScreenLevels,
-    ToHost,
-)
+from engine.host.messages import Progress, Report, ToHost
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.server import Worker
 from engine.host.shared_array import SharedArray
 from engine.image.open import open_image
@@ -118,7 +110,7 @@ def test_that_a_host_whose_window_was_killed_finishes_its_file(monkeypatch: pyte
         saved.set()
         return Saved(request.path)
 
-    monkeypatch.setattr(jobs, "ready", lambda: "ready")
+    monkeypatch.setattr(run_jobs, "ready", lambda: "ready")
     monkeypatch.setitem(HANDLERS, SaveResult, save)
     ours, theirs = Pipe()
     worker = Worker(theirs)

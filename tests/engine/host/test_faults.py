@@ -10,8 +10,9 @@ import pytest
 
 from engine.errors import Cancelled, DeviceFault, HostLost
 from engine.host import client as client_module
-from engine.host import faults
-from engine.host.protocol import Filtered, FilterJob, PictureHandle, Preview, Progress, Run
+from engine.host import faults, pending
+from engine.host.messages import Progress
+from engine.host.protocol import Filtered, FilterJob, PictureHandle, Preview, Run
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S, Watched
@@ -130,8 +131,8 @@ def test_that_a_host_that_stops_answering_in_a_run_is_replaced(
     first = watched.wait_until_up()
     picture = watched.open_sample()
     run = LongRun(watched, picture)
-    monkeypatch.setattr(client_module, "SHORTEST_DEADLINE_S", 0.5)
-    monkeypatch.setattr(client_module, "DEADLINE_FACTOR", 1.0)
+    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
+    monkeypatch.setattr(pending, "DEADLINE_FACTOR", 1.0)
     # The first of these may have been on its way already; the second one begins with the deadlines above.
     run.wait_for_a_sample()
     run.wait_for_a_sample()
@@ -147,11 +148,11 @@ def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_req
     watched = start_client()
     first = watched.wait_until_up()
     picture = watched.open_sample()
-    monkeypatch.setattr(client_module, "SHORTEST_DEADLINE_S", 0.5)
+    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     os.kill(first, signal.SIGSTOP)
     asked = watched.client.submit(Preview(job_of(picture)))
     watched.wait_until_lost()
-    monkeypatch.setattr(client_module, "SHORTEST_DEADLINE_S", 20.0)
+    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
     assert watched.wait_until_up() != first
     assert asked.result(PATIENCE_S).values is not None
 
@@ -178,7 +179,7 @@ def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(
     watched = start_client()
     watched.wait_until_up()
     picture = watched.open_sample()
-    monkeypatch.setattr(client_module, "SHORTEST_DEADLINE_S", 0.3)
+    monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
     with pytest.raises(HostLost, match="it did not answer"):
         watched.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
     assert len(watched.lost) == 2
@@ -271,7 +272,7 @@ def test_that_a_host_that_says_nothing_is_given_up(
     start_client: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.host.link.serve", faulty_hosts.say_nothing)
-    monkeypatch.setattr(client_module, "START_DEADLINE_S", 0.2)
+    monkeypatch.setattr(pending, "START_DEADLINE_S", 0.2)
     watched = start_client()
     with pytest.raises(HostLost, match="it did not answer"):
         watched.open_sample()

@@ -10,7 +10,7 @@ from PIL import Image
 
 from engine.errors import ImageReadError
 from engine.host import shared
-from engine.host.jobs import open_picture, save_result
+from engine.host.picture_jobs import open_picture, save_result
 from engine.host.protocol import OpenPicture, PictureHandle, SaveResult
 from engine.image.open import open_image
 from tests.engine.image.encoded import one_of_each, png_header, smooth_rgb, with_pillow

@@ -8,22 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.course.counted import counted_tables
+from engine.course.tables import counted_tables
 from engine.device.launches import DeviceKind
 from engine.errors import Cancelled, EngineError, FileWriteError, ImageReadError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host import shared
-from engine.host.course_requests import CountCourse, MeasureCourse
+from engine.host.messages import Progress
 from engine.host.protocol import (
     CheckVariants,
+    CountCourse,
     Filtered,
     FilterJob,
+    MeasureCourse,
     OpenPicture,
     PictureHandle,
     Preview,
-    Progress,
     Run,
     Saved,
     SaveResult,

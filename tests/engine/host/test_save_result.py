@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import ImageWriteError
 from engine.host import shared
-from engine.host.jobs import save_result
+from engine.host.picture_jobs import save_result
 from engine.host.protocol import PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.shared_array import SharedArray
 from engine.image.open import open_image

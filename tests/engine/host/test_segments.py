@@ -7,7 +7,7 @@ import pytest
 
 from engine.host import shared
 from engine.host.link import HostLink
-from engine.host.options import HostOptions
+from engine.host.process import HostOptions
 from engine.host.segments import HandedSegments
 from engine.host.shared_array import SharedArray
 

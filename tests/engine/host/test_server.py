@@ -8,23 +8,10 @@ from multiprocessing.connection import Connection
 import pytest
 
 from engine.errors import Cancelled
-from engine.host import jobs
+from engine.host import run_jobs
 from engine.host.handlers import HANDLERS
-from engine.host.protocol import (
-    Cancel,
-    CheckVariants,
-    Done,
-    Failed,
-    FilterJob,
-    OpenPicture,
-    PictureHandle,
-    Progress,
-    Report,
-    ScreenLevels,
-    Stop,
-    ToHost,
-    Working,
-)
+from engine.host.messages import Cancel, Done, Failed, Progress, Report, Stop, ToHost, Working
+from engine.host.protocol import CheckVariants, FilterJob, OpenPicture, PictureHandle, ScreenLevels
 from engine.host.server import Worker
 from engine.host.shared_array import SharedArray
 from engine.mask.mask import Mask
@@ -70,7 +57,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     ours, theirs = Pipe()
     with ours, theirs:
         served = Served(ours)
-        monkeypatch.setattr(jobs, "ready", lambda: "ready")
+        monkeypatch.setattr(run_jobs, "ready", lambda: "ready")
         monkeypatch.setitem(HANDLERS, OpenPicture, served.open_picture)
         monkeypatch.setitem(HANDLERS, CheckVariants, lambda request, report: "at once")
         thread = threading.Thread(target=Worker(theirs).run)
@@ -109,7 +96,7 @@ def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin
     ours, theirs = Pipe()
     with ours, theirs:
         served = Served(ours)
-        monkeypatch.setattr(jobs, "ready", lambda: "ready")
+        monkeypatch.setattr(run_jobs, "ready", lambda: "ready")
         monkeypatch.setitem(HANDLERS, OpenPicture, served.open_picture)
         # What lies between gives it time to begin; all of it fits in the pipe.
         served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.host import server, shared
-from engine.host.protocol import Stop
+from engine.host.messages import Stop
 from engine.host.segment_names import host_prefix, name_of, new_prefix
 
 MEGABYTE = 1 << 20

@@ -1,7 +1,7 @@
 """The cases that every variant must get right.
 
-The same list serves the CPU variants in the test's own process, the CUDA variants in the simulator (a part of the list:
-a block with a barrier costs it 30 ms) and on a real device.
+The same list serves the CPU variants in the test's own process, the CUDA variants in the simulator (a part of
+the list: a block with a barrier costs it 30 ms) and on a real device.
 """
 
 from dataclasses import replace
@@ -56,8 +56,8 @@ def _borders() -> list[Case]:
 
 def _anchors() -> list[Case]:
     return [
-        Case(f"anchor {row},{column} of {rows}x{columns}", 6, 7, mask_shape=(rows, columns), anchor=(row, column),
-             border=BORDERS[(row + column) % len(BORDERS)], cval=50.0)
+        Case(f"anchor {row},{column} of {rows}x{columns}", 6, 7, mask_shape=(rows, columns),
+             anchor=(row, column), border=BORDERS[(row + column) % len(BORDERS)], cval=50.0)
         for rows, columns in ((2, 2), (3, 4))
         for row in range(rows)
         for column in range(columns)
@@ -154,7 +154,8 @@ _BARRIER_CASES = (
     Case("sim uint8 RGB, exact", 4, 7, 3, "uint8", (3, 3), border=Border.REPLICATE, weights="whole"),
     Case("sim uint16, 2 channels, offset", 5, 6, 2, "uint16", (2, 2), offset=12.75, border=Border.REFLECT),
     Case("sim float32, 4 channels", 2, 5, 4, mask_shape=(1, 4), border=Border.WRAP),
-    Case("sim strange, ghosts", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 4), border=Border.ZERO),
+    Case("sim strange, ghosts", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 4),
+         border=Border.ZERO),
     Case("sim strange, wrap", 5, 9, pixels="strange", weights="holes", mask_shape=(3, 3), border=Border.WRAP),
     Case("sim Fortran", 5, 6, 2, layout="Fortran"),
     Case("sim mirrored uint16", 4, 9, dtype="uint16", layout="mirrored"),
@@ -164,7 +165,8 @@ _BARRIER_CASES = (
     Case("sim packed rows", 5, 7, rows=Layout.PACKED),
     Case("sim 1x127", 2, 9, mask_shape=(1, 127), border=Border.WRAP),
     Case("sim 8 bit RGB, ties", 5, 7, 3, "uint8", (3, 3), weights="halves", offset=64.0, is_quantised=True),
-    Case("sim 16 bit, packed", 4, 7, dtype="uint16", mask_shape=(2, 3), rows=Layout.PACKED, is_quantised=True),
+    Case("sim 16 bit, packed", 4, 7, dtype="uint16", mask_shape=(2, 3), rows=Layout.PACKED,
+         is_quantised=True),
     Case("sim odd block", 6, 9, mask_shape=(3, 5), block=Block(5, 3), border=Border.CONSTANT, cval=1.5),
 )  # fmt: skip
 
@@ -180,7 +182,8 @@ def simulator_cases(*, whole: bool, has_barrier: bool) -> tuple[Case, ...]:
     whole : bool
         Nearly every case, for the one variant that all others build on (the others cost 13 to 26 s each).
     has_barrier : bool
-        A block with a barrier costs the simulator 30 ms: those variants get the borders with their pairs only.
+        A block with a barrier costs the simulator 30 ms: those variants get the borders with their pairs
+        only.
     """
     if whole:
         small = (

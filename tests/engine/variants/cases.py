@@ -1,4 +1,4 @@
-"""One case of filtering, and the one check of a variant on it: in the test's own process, in the simulator, on a real device."""
+"""One case of filtering, and the check of a variant on it: on the CPU, in the simulator, on a real device."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -38,9 +38,9 @@ class Case:
     pixels : str
         "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     weights : str
-        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after "rank 1 " of
-        a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many; after "equal " one such
-        number in every cell.
+        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after
+        "rank 1 " of a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many;
+        after "equal " one such number in every cell.
     layout : str
         Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
     rows : Layout
@@ -137,7 +137,7 @@ def by_group(cases: Iterable[Case]) -> dict[str, tuple[Case, ...]]:
 
 
 def fault_of(variant: Variant, case: Case, device: str) -> str:
-    """Return what is wrong with a variant's result on a case, in words; empty where it agrees with the oracle."""
+    """Return what is wrong with a variant's result on a case; empty where it agrees with the oracle."""
     try:
         check(variant, case, device)
     except Exception as error:  # noqa: BLE001 - each case of a group is tried and reported
@@ -152,7 +152,7 @@ def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str,
 
 
 def check(variant: Variant, case: Case, device: str) -> None:
-    """Run a variant on a case and compare every sample with the oracle; raise AssertionError with the first one off."""
+    """Run a variant on a case; raise AssertionError with the first sample that the oracle does not confirm."""
     mask, samples = case.mask(), as_samples(case.picture())
     problem = case.problem()
     machine = backend(device)
@@ -174,7 +174,7 @@ def check(variant: Variant, case: Case, device: str) -> None:
 
 
 def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, added: float = 0.0) -> None:
-    """Compare a result with the oracle by the rules of `engine.tasks.filtering.agreement`, apart from `verify` itself.
+    """Compare a result with the oracle by the rules of `engine.tasks.filtering.agreement`, without `verify`.
 
     `added` is what the variant may be off beyond these.
     """
@@ -195,6 +195,7 @@ def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, add
         fine = same | (finite & (np.abs(result - wanted) <= bound))
     places = np.argwhere(~fine)
     assert not places.size, (
-        f"{len(places)} of {result.size} samples are off, first (row, column, channel) {tuple(places[0].tolist())}: "
+        f"{len(places)} of {result.size} samples are wrong, first (row, column, channel) "
+        f"{tuple(places[0].tolist())}: "
         f"{result[tuple(places[0])]} instead of {wanted[tuple(places[0])]} within {bound[tuple(places[0])]}"
     )

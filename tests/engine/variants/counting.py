@@ -1,8 +1,9 @@
-"""Runs the CUDA variants' own source in plain Python with arrays and numbers that count, to check the models of work.
+"""Runs the CUDA variants' own source in plain Python with arrays that count, to check the models of work.
 
-Each kernel's source is parsed, `cuda.syncthreads()` and `cuda.syncwarp()` become `yield`, and the threads of a block run
-as generators from barrier to barrier: in an arbitrary order between two of them, so that a thread that should have waited
-for another is noticed whichever of them comes first in the block. Nothing else of the source is changed.
+Each kernel's source is parsed, `cuda.syncthreads()` and `cuda.syncwarp()` become `yield`, and the threads of
+a block run as generators from barrier to barrier: in an arbitrary order between two of them, so that a thread
+that should have waited for another is noticed whichever of them comes first in the block. Nothing else of the
+source is changed.
 """
 
 import ast
@@ -144,7 +145,7 @@ def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: n
 def run_pass(
     step: Pass, counts: Counts, arrays: dict[Operand, CountingArray], *, in_order: bool = False
 ) -> None:
-    """Run one kernel over its whole grid, block by block; threads between two barriers in order if asked for."""
+    """Run one kernel over its whole grid, block by block; between barriers in thread order if `in_order`."""
 
     def counted(argument: Any) -> Any:
         if isinstance(argument, Operand):
@@ -250,7 +251,7 @@ class _BarriersYield(ast.NodeTransformer):
 def _as_generator(
     function: Callable[..., None], cuda: object, counts: Counts
 ) -> Callable[..., Generator[str]]:
-    """Return the kernel as a generator function that yields at barriers, with stand-ins for what Numba knows."""
+    """Return the kernel as a generator function that yields at barriers, with stand-ins for Numba's names."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     definition = _BarriersYield().visit(tree.body[0])
     definition.decorator_list = []

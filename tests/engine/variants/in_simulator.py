@@ -1,4 +1,4 @@
-"""A process of the CUDA simulator that checks groups of cases: one line in (variant, tab, group), one JSON line out.
+"""A process of the CUDA simulator that checks groups of cases: variant, tab, group in; one line of JSON out.
 
 Numba decides for a whole process whether it simulates, so the tests of the CUDA variants ask this one.
 """

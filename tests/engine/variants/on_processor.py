@@ -70,7 +70,7 @@ def on_the_processor(function: Any) -> Any:
 
 
 class BytesOfWords:
-    """Stands in for `CudaCode` where words are lists of 4 things; a permutation takes some of two words' 8."""
+    """Stands in for `CudaCode`: words are lists of 4 things, a permutation picks from the 8 of two words."""
 
     def assembly(self, line: str, kinds: str, arguments: list[list[Any]], result: Any) -> list[Any]:
         """Do what a `prmt` says."""

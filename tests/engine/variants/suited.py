@@ -83,7 +83,7 @@ def suited_cases(variant: Variant, cases: tuple[Case, ...]) -> tuple[Case, ...]:
 
 
 def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
-    """Return the cases of a CUDA variant that are affordable in the simulator; threads and barriers cost there."""
+    """Return the cases of a CUDA variant that are affordable in the simulator."""
     problem = describe_problem(np.zeros((1, 1, 1), np.float32), mask_for(variant, 1, 1), "zero", 0.0)
     has_barrier = any(launch.shared_bytes for launch in variant.plan(problem, variant.default_block))
     cases = suited_cases(variant, simulator_cases(whole=variant is naive.VARIANT, has_barrier=has_barrier))
@@ -91,14 +91,16 @@ def cases_in_simulator(variant: Variant) -> tuple[Case, ...]:
     takes_long = variant in (digit_sums.VARIANT, box.VARIANT)
     if variant is naive.VARIANT or not (variant.uses_block or takes_long):
         return cases
-    # Every second one of these and of the course's kernels, of neighbours not the same ones; devices get all of them.
+    # Every second one of these and of the course's kernels, of neighbours not the same ones; devices get all
+    # of them.
     return cases[VARIANTS.index(variant) % 2 :: 2]
 
 
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     """Return a mask of that shape that the variant takes: of rank 1, and of one row for 1-D variants.
 
-    A sum of products is a larger one where such a small one is not worth it, or is not granted enough roundings.
+    A sum of products is a larger one where such a small one is not worth it, or is not granted enough
+    roundings.
     """
     if variant.masks is MaskClass.ONE_ROW:
         return Mask(np.ones((1, columns)))

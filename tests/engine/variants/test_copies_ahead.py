@@ -1,4 +1,4 @@
-"""Copies that no thread waits for: the kernels' own source, run with copies that arrive as late as they may."""
+"""Asynchronous copies: the kernels' own source, run with copies that arrive as late as allowed."""
 
 import sys
 from dataclasses import replace
@@ -24,7 +24,7 @@ from tests.engine.variants.counting import count
 
 
 class LateCopies:
-    """Stands in for the loader and its groups: a thread's copies are there when it waits for them, not before."""
+    """Stands in for the loader and its groups: a thread's copies arrive when it waits for them."""
 
     def __init__(self) -> None:
         self._groups: dict[Any, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""Every registered variant, on every case, against the oracle. A new variant is tested by being registered."""
+"""Every registered variant on every case against the oracle; registering a variant tests it."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def groups_of(variants: list[Variant], cases_of: Callable[[Variant], tuple[Case,
 
 @pytest.fixture(scope="session")
 def in_simulator() -> Iterator[Callable[[Variant, str], dict[str, str]]]:
-    """Ask a process of the simulator to check a group of cases; it answers with the faults by the cases' names."""
+    """Ask a process of the simulator to check a group of cases; it returns faults by case name."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.engine.variants.in_simulator"],
         stdin=subprocess.PIPE,

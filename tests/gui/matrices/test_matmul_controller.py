@@ -3,7 +3,7 @@ import pytest
 from engine.course.paper import Configuration
 from engine.errors import EngineError
 from engine.geometry.block import Block
-from engine.host.matmul_requests import CountMatmul, RunMatmul
+from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.matmul_controller import MatmulController

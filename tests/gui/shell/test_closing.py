@@ -7,8 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from engine.errors import FileWriteError
-from engine.host.course_requests import CountCourse
-from engine.host.protocol import SaveResult
+from engine.host.protocol import CountCourse, SaveResult
 from gui.shell.app import Haloscope
 from gui.shell.closing import SavingDialog
 

@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
 from engine.geometry.block import Block, Limits
-from engine.host.protocol import Availability, Ready
+from engine.host.messages import Ready
+from engine.host.protocol import Availability
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.workspace import Workspace

@@ -1,0 +1,116 @@
+"""The envelopes of requests and replies, and what else client and host tell one another.
+
+No Numba and no Qt in here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.device_info import DeviceInfo
+from engine.errors import CodeNotKept, EngineError
+from engine.geometry.block import Block
+from engine.host.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class VariantInfo:
+    """A variant, as the window shows it; `remark` is what a person should know before using it."""
+
+    key: str
+    title: str
+    kind: str
+    idea: str
+    default_block: Block
+    uses_block: bool
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The host is up: what it can do."""
+
+    variants: tuple[VariantInfo, ...]
+    devices: tuple[DeviceInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step of a request begins.
+
+    Parameters
+    ----------
+    stage : str
+        In words: "compiling", "verifying", "sampling 12 of 30".
+    fraction : float
+        Done so far, 0 to 1.
+    expected_s : float
+        Estimated duration of this step; the client gives up on the host after ten times that, and never before
+        5 s.
+    """
+
+    stage: str
+    fraction: float
+    expected_s: float
+
+
+Report = Callable[[Progress], None]
+"""Reports progress; raises `Cancelled` where the person stopped the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToHost:
+    """The envelope of a request."""
+
+    id: int
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop request `id` between two launches or samples."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The client needs these segments of shared memory no longer."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End the process in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Request `id` succeeded."""
+
+    id: int
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Request `id` failed, in words. `fatal`: the host is lost for CUDA and ends itself after this."""
+
+    id: int
+    error: EngineError
+    fatal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Request `id` goes on."""
+
+    id: int
+    progress: Progress
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something that the person should know and that no request failed by: code that cannot be kept."""
+
+    warning: CodeNotKept

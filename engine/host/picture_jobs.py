@@ -1,0 +1,138 @@
+"""What the host does for pictures: open, prepare for the screen, save. Called on: its main thread, one at a time."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.files.output_checks import check_other_file
+from engine.host import shared
+from engine.host.display_levels import full_scale, level_shapes, render
+from engine.host.messages import Progress, Report
+from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.shared_array import SharedArray
+from engine.image.form import Form
+from engine.image.open import open_image
+from engine.image.picture import Picture
+from engine.image.result_picture import finished_picture, lost_values
+from engine.image.samples import sample_path
+from engine.image.save import DEPTH_DTYPES, save_image
+
+
+class SharedSegment:
+    """A segment of shared memory that a job fills; taken back unless it is handed over."""
+
+    def __init__(self) -> None:
+        self._name = ""
+        self._handed_over = False
+
+    def create(self, *arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
+        """Make the segment, with arrays of these (shape, dtype)."""
+        made = shared.create(*arrays)
+        self._name = made[0].name
+        return made
+
+    def rendered(
+        self,
+        pixels: SharedArray,
+        levels: tuple[SharedArray, ...],
+        white: float,
+        range_mode: str = "clip",
+        alpha: SharedArray | None = None,
+    ) -> ScreenLevels:
+        """Fill the levels for the screen, and hand the segment over."""
+        render(
+            shared.attach(pixels),
+            [shared.attach(level) for level in levels],
+            white,
+            range_mode,
+            attached(alpha),
+        )
+        self._handed_over = True
+        return ScreenLevels(levels, opaque=alpha is None)
+
+    def __enter__(self) -> "SharedSegment":
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        if self._name and (error is not None or not self._handed_over):
+            shared.recycle(self._name)
+
+
+def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:
+    """Return shapes and type of a picture's levels for the screen."""
+    return [(shape, "uint8") for shape in level_shapes(height, width)]
+
+
+def attached(array: SharedArray | None) -> NDArray[Any] | None:
+    """Return a view of an array of shared memory, if there is one."""
+    return None if array is None else shared.attach(array)
+
+
+def open_picture(request: OpenPicture, report: Report) -> PictureHandle:
+    """Open a file or a sample into shared memory, with its levels for the screen."""
+    report(Progress("opening the picture", 0.0, 10.0))
+    with SharedSegment() as segment:
+        arrays: list[SharedArray] = []
+
+        def allocate(form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
+            pixels = ((*form.plane_shape, form.channels), form.dtype.name)
+            alpha = [(form.plane_shape, form.dtype.name)] if form.has_alpha else []
+            arrays[:] = segment.create(pixels, *alpha, *screen_arrays(*form.plane_shape))
+            return _one_plane(arrays[0]), shared.attach(arrays[1]) if alpha else None
+
+        picture = open_image(
+            sample_path(request.sample) if request.sample else request.path,
+            work_bytes=_opening_bytes,
+            work="showing",
+            allocate=allocate,
+        )
+        pixels, *levels = arrays
+        alpha = levels.pop(0) if len(levels[0].shape) == 2 else None
+        return PictureHandle(
+            pixels=pixels,
+            alpha=alpha,
+            screen=segment.rendered(pixels, tuple(levels), full_scale(np.dtype(pixels.dtype)), alpha=alpha),
+            title=Path(picture.source).name if picture.source else request.sample,
+            description=picture.title(),
+            path=str(Path(request.path).resolve()) if request.path else "",
+            sample=request.sample,
+            notes=tuple(picture.notes),
+            icc_profile=picture.icc_profile,
+            metadata=picture.metadata,
+        )
+
+
+def _opening_bytes(form: Form) -> int:
+    """Return the memory of a picture with its levels for the screen, bytes."""
+    return form.decoded_bytes + sum(math.prod(shape) for shape in level_shapes(*form.plane_shape))
+
+
+def save_result(request: SaveResult, report: Report) -> Saved:
+    """Write a result, or the picture itself, to a file."""
+    opened, saved = request.picture, request.values or request.picture.pixels
+    # 12,000 x 12,000 pixels of RGB take 11.7 s as PNG, 27 ns per byte; slow disks come on top.
+    report(Progress("saving", 0.0, 10.0 + 1e-7 * math.prod(saved.shape) * np.dtype(saved.dtype).itemsize))
+    picture = Picture(
+        _one_plane(opened.pixels), attached(opened.alpha), opened.icc_profile, metadata=opened.metadata
+    )
+    lost: tuple[str, ...] = ()
+    if request.values is not None:
+        if opened.path:
+            check_other_file(request.path, opened.path)
+        target = np.dtype(DEPTH_DTYPES.get(request.depth, picture.dtype))
+        # Whole numbers of 8 and 16 bit stay what they are in float32.
+        values = _one_plane(request.values).astype(np.float32, copy=False)
+        picture = finished_picture(picture, values, target, request.range_mode)  # type: ignore[arg-type]
+        lost = lost_values(values, target)
+    # The depth of a result is final here; an unknown depth is refused.
+    notes = save_image(picture, request.path, depth=request.depth)  # type: ignore[arg-type]
+    return Saved(request.path, (*lost, *notes))
+
+
+def _one_plane(array: SharedArray) -> NDArray[Any]:
+    """Return an array of shared memory, grey as rows and columns only."""
+    values = shared.attach(array)
+    return values[:, :, 0] if values.shape[2] == 1 else values

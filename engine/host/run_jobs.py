@@ -1,0 +1,171 @@
+"""What the host does for previews, runs and questions about variants, of filters and of products of matrices.
+
+Called on: the main thread of the host process, one at a time; questions on the thread that reads the pipe.
+"""
+
+import time
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import NDArray
+
+from engine.device.anti_aliasing import ANTI_ALIAS_BYTES
+from engine.device.backend import Backend
+from engine.device.devices import backend, devices
+from engine.errors import EngineError, UnsupportedVariant
+from engine.host import shared
+from engine.host.display_levels import full_scale
+from engine.host.executor import checkpoint_of
+from engine.host.messages import Progress, Ready, Report, VariantInfo
+from engine.host.picture_jobs import SharedSegment, screen_arrays
+from engine.host.protocol import (
+    Availability,
+    CheckVariants,
+    CountMatmul,
+    Filtered,
+    FilterJob,
+    Preview,
+    Run,
+    RunMatmul,
+)
+from engine.host.shared_array import SharedArray
+from engine.results.measurement import ProductResult
+from engine.run.device_choice import device_for, refuse_unsuitable
+from engine.run.measure import compute, measure
+from engine.run.resolve import ResolvedFilter, describe_problem, result_dtype_for
+from engine.run.sampling import SamplingPlan
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import refuse_strange_samples
+from engine.variants.contract import Variant
+from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, matmul_variant
+
+# Random numbers for two matrices of 8192 x 8192, the largest that the window makes, take 1 s.
+EXPECTED_MATRICES_S = 2.0
+
+
+def ready() -> Ready:
+    """Return what this host can do."""
+    variants = tuple(
+        VariantInfo(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark)
+        for v in VARIANTS
+    )
+    return Ready(variants, devices())
+
+
+def preview(request: Preview, report: Report) -> Filtered:
+    """Filter once and prepare the result for the screen."""
+    resolved = _ResolvedJob(request.job)
+    job, device = resolved.job, resolved.backend.info
+    refuse_unsuitable(job.variant, job.problem, request.job.mask, job.block, device)
+    expected_s = job.task.expected_launch_s(job.variant, job.problem, job.block, device)
+    report(Progress("filtering", 0.0, 2.0 + expected_s))
+    with resolved as values:
+        compute(job, resolved.backend, values)
+        return resolved.filtered()
+
+
+def run(request: Run, report: Report) -> Filtered:
+    """Verify, warm up, sample; prepare the result for the screen."""
+    resolved = _ResolvedJob(request.job)
+    with resolved as values:
+        plan = SamplingPlan(budget_s=request.budget_s)
+        checkpoint = checkpoint_of(report)
+        outcome = measure(resolved.job, resolved.backend, plan, checkpoint=checkpoint, host_out=values)
+        if outcome.values is not None:
+            return replace(resolved.filtered(), result=outcome.result)
+    return Filtered(None, None, resolved.job.variant.key, resolved.backend.info.key, 0.0, outcome.result)
+
+
+def check_variants(request: CheckVariants, report: Report) -> tuple[Availability, ...]:
+    """Return for every variant whether it can do the job on the job's device, and why not."""
+    job = request.job
+    samples = shared.attach(job.picture.pixels)
+    result_dtype = result_dtype_for(job.result_type, samples, samples)
+    problem = describe_problem(samples, job.mask, job.border, job.cval, result_dtype)
+    return tuple(_availability(variant, job, problem, samples) for variant in VARIANTS)
+
+
+def _availability(variant: Variant, job: FilterJob, problem: Problem, samples: NDArray[Any]) -> Availability:
+    block = job.block if job.block is not None and variant.uses_block else variant.default_block
+    try:
+        refuse_unsuitable(variant, problem, job.mask, block, device_for(variant, job.device))
+        # 17 ms for 4096 x 4096 float32, for the few variants that need it; nothing for whole numbers.
+        refuse_strange_samples(variant, samples)
+    except UnsupportedVariant as error:
+        return Availability(variant.key, error.why, error.nearest_block)
+    except EngineError as error:
+        return Availability(variant.key, f"{error.why.rstrip('.')}. {error.remedy}".strip())
+    return Availability(variant.key)
+
+
+class _ResolvedJob:
+    """A filter job with samples, problem, device, variant and block; entered, with memory for its result.
+
+    Results are written into shared memory, so that they need not be copied there.
+
+    Raises
+    ------
+    EngineError
+        No such device, variant or border.
+    """
+
+    def __init__(self, asked: FilterJob) -> None:
+        self._begin = time.perf_counter()
+        self._asked = asked
+        resolved = ResolvedFilter(asked, shared.attach(asked.picture.pixels))
+        self.job = resolved.job()
+        self.backend: Backend = backend(resolved.device.key)
+        self._segment = SharedSegment()
+
+    def __enter__(self) -> NDArray[Any]:
+        shape = self.job.operands.samples.shape
+        # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
+        _, self._values, *levels = self._segment.create(
+            ((ANTI_ALIAS_BYTES,), "uint8"),
+            (shape, self.job.problem.result_dtype),
+            *screen_arrays(*shape[:2]),
+        )
+        self._levels: tuple[SharedArray, ...] = tuple(levels)
+        return shared.attach(self._values)
+
+    def __exit__(self, *error: object) -> None:
+        self._segment.__exit__(*error)
+
+    def filtered(self) -> Filtered:
+        """Return the reply, with the result's levels for the screen."""
+        white = full_scale(self.job.operands.samples.dtype)
+        picture, range_mode = self._asked.picture, self._asked.range_mode
+        screen = self._segment.rendered(self._values, self._levels, white, range_mode, picture.alpha)
+        return Filtered(
+            values=self._values,
+            screen=screen,
+            variant=self.job.variant.key,
+            device=self.backend.info.key,
+            elapsed_ms=(time.perf_counter() - self._begin) * 1e3,
+            chosen_because=self.job.chosen_because,
+        )
+
+
+def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, ...]:
+    """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
+    # The host is up before anybody asks for matrices.
+    from engine.run.sweep import counted, product_jobs
+
+    jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, unmade=True)
+    return tuple(counted(job, request.device) for job in jobs)
+
+
+def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
+    """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
+    from engine.run.job import product_job
+    from engine.tasks.product.operands import random_matrices, refuse_too_large
+
+    variant = matmul_variant(request.variant)
+    device = device_for(variant, request.device)
+    refuse_too_large(request.product)
+    report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
+    a, b = random_matrices(request.product, request.seed)
+    tile = variant.default_block.x if request.tile is None else request.tile
+    job = product_job(variant, tile, a, b, seed=request.seed)
+    plan = SamplingPlan(budget_s=request.budget_s)
+    return measure(job, backend(device.key), plan, checkpoint=checkpoint_of(report)).result
