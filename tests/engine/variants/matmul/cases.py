@@ -90,7 +90,7 @@ def check(variant: MatmulVariant, case: Case, device: str) -> None:
     machine.activate()
     prepared = variant.prepare(product, case.tile)
     buffers = machine.allocate_matrices(a, b)
-    machine.upload_matrices(a, b, buffers)
+    machine.upload((a, b), buffers)
     machine.poison(buffers)
     machine.run(prepared, buffers)
     compare(machine.download(buffers), a, b, variant.roundings(product, case.tile), case.numbers == "whole")
