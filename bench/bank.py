@@ -29,10 +29,10 @@ from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
 from engine.run.device_choice import device_for
-from engine.run.filtering import bank_job
+from engine.run.job import bank_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
 from engine.tasks.work import Work
 from engine.variants.auto.planner import Choice

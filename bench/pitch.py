@@ -30,7 +30,7 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.results.measurement import Spread
 from engine.results.strict_json import json_text
-from engine.run.filtering import refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem

@@ -9,10 +9,10 @@ from bench.auto_grid import mask_of
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS

@@ -13,8 +13,8 @@ from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.run.arguments import Image
 from engine.run.executor import outcome_of
-from engine.run.filtering import bank_job
-from engine.run.plan import SamplingPlan
+from engine.run.job import bank_job
+from engine.run.sampling import SamplingPlan
 from engine.variants.ladder import implicit_gemm
 
 

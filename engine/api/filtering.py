@@ -21,8 +21,8 @@ from engine.results.measurement import RunResult
 from engine.run.arguments import Image, as_array, as_number, as_seconds
 from engine.run.executor import outcome_of
 from engine.run.measure import Outcome, compute
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import ResolvedFilter, as_samples
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.request import FilterRequest
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS

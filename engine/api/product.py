@@ -11,9 +11,9 @@ from engine.errors import BadValue, EngineError, VerificationFailed
 from engine.host.executor import executor_for
 from engine.run.device_choice import device_for
 from engine.run.executor import outcome_of
+from engine.run.job import product_job
 from engine.run.measure import compute
-from engine.run.plan import NO_SAMPLES
-from engine.run.product import product_job
+from engine.run.sampling import NO_SAMPLES
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile
 from engine.variants.matmul.contract import MatmulVariant
@@ -67,7 +67,7 @@ def matmul(
         )
     chosen = _chosen(variant, wanted)
     machine = device_for(chosen, wanted)
-    job = product_job(chosen, chosen.default_tile if side is None else side, left, right)
+    job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)
     if not own_process_needed(machine):
         return compute(job, backend(machine.key))
     outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)

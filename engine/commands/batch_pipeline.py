@@ -24,9 +24,10 @@ from engine.device_info import AUTO
 from engine.errors import DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 from engine.streams.filtering import filter_stream
 from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.task import refuse_strange_samples
 from engine.verify.verification import Verification
 
 MOST_THREADS = 8

@@ -22,7 +22,7 @@ from engine.results.metrics import metric
 from engine.results.quantities import MISSING
 from engine.results.strict_json import json_text
 from engine.run.device_choice import device_for
-from engine.tasks.contract import AnyVariant
+from engine.variants.contract import AnyVariant
 
 Run = Measurement[Any]
 Measure = Callable[[Callable[[Run], None]], tuple[Sequence[Run], DeviceFault | None]]
@@ -68,7 +68,7 @@ def measure_cells(
     cells: int,
     measure: Measure,
     name: Callable[[Any], str],
-    variants: Sequence[AnyVariant],
+    variants: Sequence[AnyVariant[Any, Any]],
     *,
     baseline: str,
     asked: dict[str, Any],

@@ -5,13 +5,13 @@ A run that failed is a result too, with its reason in place of its times; it is 
 
 import dataclasses
 import statistics
-from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from engine.device_info import SIMULATOR, Environment
 from engine.geometry.block import Block
+from engine.tasks.contract import P
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
@@ -98,40 +98,6 @@ class Timing:
         return data
 
 
-class TaskProblem(Protocol):
-    """What results ask of the problem of any task; it is a frozen dataclass of plain values.
-
-    Attributes
-    ----------
-    task : str
-        Stable key of the task.
-    checked_unit : str
-        What the verification counts: "pixel", "element".
-    """
-
-    task: ClassVar[str]
-    checked_unit: ClassVar[str]
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def size_text(self) -> str:
-        """The size in words for people."""
-
-    @property
-    def values(self) -> int:
-        """Values that are computed."""
-
-    @property
-    def comparable(self) -> Hashable:
-        """What two runs must share so that their times can be compared."""
-
-    def csv_columns(self) -> dict[str, str | int | float | None]:
-        """Return the problem under the names of its columns in CSV files."""
-
-
-P = TypeVar("P", bound=TaskProblem)
-
-
 @dataclass(frozen=True, slots=True)
 class Measurement(Generic[P]):
     """One variant on one problem of any task: its times and its proof, or why there are none.
@@ -215,9 +181,7 @@ class Measurement(Generic[P]):
         """Verified, or why not, in words."""
         if self.failure:
             return self.failure
-        return (
-            self.verification.sentence_of(self.problem.checked_unit) if self.verification else "not run yet"
-        )
+        return self.verification.sentence(self.problem.checked_unit) if self.verification else "not run yet"
 
     @property
     def reason(self) -> str:

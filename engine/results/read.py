@@ -13,8 +13,7 @@ from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import Measurement
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.registry import TASKS
 
 _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
 
@@ -87,15 +86,13 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(data: dict[str, Any]) -> Measurement[Any]:
-    problem = PROBLEMS.get(data["task"])
-    if problem is None:
+    task = TASKS.get(data["task"])
+    if task is None:
         raise ValueError(f"{data['task']!r} is no task")
     parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
-    return Measurement(problem=_value(problem, data["problem"], "problem"), **parts)
+    return Measurement(problem=_value(task.problem, data["problem"], "problem"), **parts)
 
 
-PROBLEMS: dict[str, type] = {Problem.task: Problem, MatrixProduct.task: MatrixProduct}
-"""The problem of each task: that of a new task is one entry more."""
 _PARTS = {name: kind for name, kind in get_type_hints(Measurement).items() if name != "problem"}
 # What files of this version need not have.
 _LATER = ("result_dtype", "in_steps", "bandwidth_gb_s")

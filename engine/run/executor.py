@@ -12,8 +12,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.run.job import AnyJob
 from engine.run.measure import Outcome, failed, measure
-from engine.run.plan import NO_SAMPLES, SamplingPlan
-from engine.run.sampling import Checkpoint
+from engine.run.sampling import NO_SAMPLES, Checkpoint, SamplingPlan
 
 ExecutorFor = Callable[[DeviceInfo], Executor]
 """Returns the executor for a device."""

@@ -14,9 +14,8 @@ from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.measurement import Measurement
 from engine.run.job import AnyJob
-from engine.run.plan import SamplingPlan
 from engine.run.poisoning import run_on_poison
-from engine.run.sampling import Checkpoint, Sampler, Step, timed
+from engine.run.sampling import Checkpoint, Sampler, SamplingPlan, Step, timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def unrun(
         refused=error is not None and error.is_refusal,
         chosen_because=job.chosen_because,
         seed=job.seed,
-        work=task.work(variant, job.problem, job.block) if task.counts_unrun else None,
+        work=variant.work(job.problem, job.block) if task.counts_unrun else None,
         **task.labels(job.operands, variant.device),
     )
 
@@ -166,11 +165,10 @@ def _measured(
     )
     if fault:
         verification = replace(verification, passed=False, reason=fault)
-    work = task.work(variant, problem, job.block)
-    result = replace(result, verification=verification, work=work)
+    result = replace(result, verification=verification, work=variant.work(problem, job.block))
     if verification.passed and backend.info.times_mean_speed:
         # Pageable memory is copied at 1 GB/s or more.
-        copy_s = 0.1 + task.copied_bytes(problem) / 1e9
+        copy_s = 0.1 + problem.copied_bytes / 1e9
         timing = Sampler(backend, plan, checkpoint).timing(
             prepared, buffers, lambda: task.upload(backend, operands, buffers), launch_ms / 1e3, copy_s
         )

@@ -10,7 +10,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
-from engine.run.filtering import FilterJob, filter_job
+from engine.run.job import FilterJob, filter_job
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, RESULT_TYPES, Problem
 from engine.tasks.filtering.request import FilterRequest
 from engine.variants.auto.planner import Choice, choose

@@ -19,10 +19,10 @@ from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
 from engine.mask.mask import Mask
 from engine.run.arguments import Image
+from engine.run.device_choice import refuse_unsuitable
 from engine.run.executor import outcome_of
-from engine.run.filtering import filter_job, refuse_strange_samples, refuse_unsuitable
-from engine.run.plan import NO_SAMPLES
-from engine.run.sampling import Checkpoint, Step
+from engine.run.job import filter_job
+from engine.run.sampling import NO_SAMPLES, Checkpoint, Step
 from engine.streams.arguments import in_words
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.in_order import run_in_order
@@ -30,6 +30,7 @@ from engine.streams.intervals import IntervalsInUse
 from engine.streams.lanes import Work
 from engine.streams.timeline import Chunk, Span, Timeline
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import refuse_strange_samples
 from engine.variants.auto.planner import Choice, choose
 from engine.variants.auto.suitability import why_not
 

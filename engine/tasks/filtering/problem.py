@@ -111,6 +111,21 @@ class Problem:
         return self.samples
 
     @property
+    def copied_bytes(self) -> int:
+        """Bytes of the picture and of the result."""
+        return self.samples * (self.itemsize + self.result_itemsize)
+
+    @property
+    def longest_side(self) -> int:
+        """The longer side of the picture, pixels."""
+        return max(self.height, self.width)
+
+    @property
+    def subject(self) -> str:
+        """The picture in words."""
+        return f"a picture of {self.width} x {self.height}"
+
+    @property
     def comparable(self) -> Hashable:
         """What two runs must share so that their times can be compared; `cval` counts only where it is used."""
         return self if self.cval == self.ghost_value else replace(self, cval=self.ghost_value)

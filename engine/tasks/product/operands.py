@@ -8,6 +8,7 @@ from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.tasks.product.problem import MatrixProduct
 
 Matrix = NDArray[np.float32]
+Matrices = tuple[Matrix, Matrix]
 
 
 def as_matrix(name: str, values: ArrayLike) -> Matrix:

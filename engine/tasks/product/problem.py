@@ -79,6 +79,21 @@ class MatrixProduct:
         return self.elements
 
     @property
+    def copied_bytes(self) -> int:
+        """Bytes of C, the only copy that is waited for."""
+        return self.elements * FLOAT_BYTES
+
+    @property
+    def longest_side(self) -> int:
+        """The longest of the three sides."""
+        return max(self.rows, self.inner, self.columns)
+
+    @property
+    def subject(self) -> str:
+        """The matrices in words."""
+        return f"matrices of {self.size_text}"
+
+    @property
     def comparable(self) -> Hashable:
         """What two runs must share so that their times can be compared."""
         return self

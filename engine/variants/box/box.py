@@ -175,7 +175,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
     wait = waiter(pending=0)
     sum_along, keep = row_summer(shape.along), sums_store(shape.results)
     sum_down = column_summer(shape.down, shape.kept_at)
-    store = result_storer(shape.thread_results, result_itemsize)
+    store = result_storer(shape.rows, shape.columns, result_itemsize)
     # Vectors of 16 bytes need it; the simulator knows no alignment.
     ALIGNMENT = None if SIMULATED else 16
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at

@@ -15,14 +15,6 @@ SHARED_BYTES = 48 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadResults:
-    """A thread's results: `rows` rows of `across` samples."""
-
-    rows: int
-    across: int
-
-
-@dataclass(frozen=True, slots=True)
 class BoxShape:
     """The shape of a block's work; everything is known when the kernel is compiled.
 
@@ -68,11 +60,6 @@ class BoxShape:
         """What a thread sums up of its columns."""
         ring_rows = self.ring_rows if self.is_ring else 0
         return ColumnWindows(self.mask_rows, self.rows, self.columns, self.kept_pitch, ring_rows)
-
-    @property
-    def thread_results(self) -> ThreadResults:
-        """What a thread stores."""
-        return ThreadResults(self.rows, self.columns)
 
     @property
     def warp_rows(self) -> int:

@@ -25,7 +25,7 @@ from engine.variants.digit_sums.planar_bytes import interleaved_words, planar_wo
 from engine.variants.digit_sums.staged_stores import store_staged
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function
-from engine.variants.ir.quantise import WORD, StoredSamples
+from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import F32, I32
 from engine.variants.register_blocked.result_storer import store_block
 
@@ -210,7 +210,7 @@ def digit_filter(shape: DigitShape) -> Any:
             store_staged(code, out, place, shared + stage, lane, words, shape)
         else:
             row, sample, samples = place
-            stored = StoredSamples(code, words, WORD)
-            store_block(code, out, row + row_of_four, sample + across, samples, stored, shape, 1)
+            stored = stored_words(code, words)
+            store_block(code, out, row + row_of_four, sample + across, samples, stored, 1, shape.across)
 
     return device_function(types.void, filter_, digit_sums_in_turn(shape))

@@ -43,7 +43,7 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
             results[..., channel] = totals.astype(np.float64) * float(unit) + float(offset)
         for row_of_four in range(PIXELS):
             own = stored_samples(PLAIN, list(results[row_of_four].ravel()), 1)
-            store_block(PLAIN, out, row + row_of_four, sample + across, samples, own, shape, 1)
+            store_block(PLAIN, out, row + row_of_four, sample + across, samples, own, 1, shape.across)
 
     return filter_
 

@@ -78,11 +78,6 @@ class DigitShape:
         return PIXELS * POSITIONS * self.channels
 
     @property
-    def rows(self) -> int:
-        """Rows of results that a lane stores at once."""
-        return 1
-
-    @property
     def out_samples(self) -> int:
         """Samples of results in a row of a warp and of the block."""
         return 8 * self.across

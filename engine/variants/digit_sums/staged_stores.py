@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.variants.digit_sums.digit_shape import PIECE, PIXELS, DigitShape
 from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.quantise import WORD, StoredSamples
+from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import I32
 from engine.variants.register_blocked.result_storer import store_block
 
@@ -52,8 +52,8 @@ def store_staged(
         _store_pieces(code, code.pointer(out), row, sample, pitch, stage, lane, shape)
 
     def directly() -> None:
-        stored = StoredSamples(code, words, WORD)
-        store_block(code, out, row + row_of_four, sample + across, samples, stored, shape, 1)
+        stored = stored_words(code, words)
+        store_block(code, out, row + row_of_four, sample + across, samples, stored, 1, shape.across)
 
     code.when(is_whole, staged, directly)
 

@@ -151,31 +151,10 @@ class Vectors(LlvmCode):
         if past_cache:
             store.set_metadata("nontemporal", self._past_cache)
 
-    def do_while(self, start: Values, body: Callable[[Values], tuple[Values, Value]]) -> Values:
-        """Emit a loop that runs at least once, and return what it leaves behind.
-
-        Parameters
-        ----------
-        start : dict
-            The values that go from round to round, as the first one gets them.
-        body : callable
-            Emits a round; returns the values for the next one, and whether there is one.
-        """
-        builder, entry = self.builder, self.builder.block
-        loop, after = builder.append_basic_block("round"), builder.append_basic_block("rounds_done")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        values = self._phis(start)
-        following, again = body(values)
-        _close(values, start, entry, following, builder.block)
-        not_unrolled(builder.cbranch(again.llvm, loop, after), builder.module)
-        builder.position_at_end(after)
-        return following
-
     def while_loop(
         self, start: Values, again: Callable[[Values], Value], body: Callable[[Values], Values]
     ) -> Values:
-        """Emit a loop that asks `again` before each round, and return what it leaves behind."""
+        """Emit a loop that asks `again` before each round; return the values that it leaves behind."""
         builder, entry = self.builder, self.builder.block
         head, inside, after = (builder.append_basic_block(name) for name in ("head", "round", "rounds_done"))
         builder.branch(head)
@@ -183,13 +162,10 @@ class Vectors(LlvmCode):
         values = self._phis(start)
         builder.cbranch(again(values).llvm, inside, after)
         builder.position_at_end(inside)
-        _close(values, start, entry, body(values), builder.block)
+        self._close(values, start, entry, body(values))
         not_unrolled(builder.branch(head), builder.module)
         builder.position_at_end(after)
         return values
-
-    def _phis(self, start: Values) -> Values:
-        return {key: self.value(self.builder.phi(value.llvm.type)) for key, value in start.items()}
 
     def switch(self, chosen: Value, numbers: Iterable[int], body: Callable[[int], None]) -> None:
         """Emit body(number) for some numbers; the one that is chosen at run time runs, or none."""
@@ -213,9 +189,8 @@ class Vectors(LlvmCode):
             body(values["index"])
             return {"index": values["index"] + step}
 
-        return self.while_loop({"index": first}, lambda values: values["index"] + reach <= limit, step_on)[
-            "index"
-        ]
+        left = self.while_loop({"index": first}, lambda values: values["index"] + reach <= limit, step_on)
+        return left["index"]
 
     def strips(self, width: Value, vectors: int, body: Callable[[Value, int], None]) -> None:
         """Emit body(column, vectors) for strips of `vectors` vectors, then of one for the rest of the width.
@@ -227,9 +202,3 @@ class Vectors(LlvmCode):
             step = vectors * VECTOR
             column = self.stride(column, width, step, lambda at: body(at, vectors), step)
         self.stride(column, width, VECTOR, lambda at: body(at, 1), 1)
-
-
-def _close(values: Values, start: Values, entry: ir.Block, following: Values, end: ir.Block) -> None:
-    for key, phi in values.items():
-        phi.llvm.add_incoming(start[key].llvm, entry)
-        phi.llvm.add_incoming(following[key].llvm, end)

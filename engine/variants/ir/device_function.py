@@ -11,6 +11,9 @@ from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.llvm import LlvmCode
 from engine.variants.ir.plain import PLAIN
 
+SHARED_ALIGNMENT = None if SIMULATED else 16
+"""Of arrays in shared memory, which copies of 16 bytes need; the simulator knows no alignment."""
+
 
 def device_function(
     returns: Any, emit: Callable[..., Any], reference: Callable[..., Any] | None = None

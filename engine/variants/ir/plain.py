@@ -14,12 +14,7 @@ from numba import types
 class PlainPointer:
     """A place in an array, counted in elements as if its rows lay one after another.
 
-    Parameters
-    ----------
-    array : array or dict
-    at : int
-    pitch : int, optional
-        From one row of an array of two dimensions to the next; None: rows are as long as the array says.
+    `pitch` is from one row of an array of two dimensions to the next; None: as long as the array's rows.
     """
 
     __slots__ = ("array", "at", "pitch")
@@ -68,8 +63,10 @@ class PlainCode:
 
     has_words = False
 
-    def integer(self, number: int) -> int:
-        return number
+    def _same(self, value: int) -> int:
+        return value
+
+    integer = narrow = wide = unsigned = opaque = _same
 
     def f32(self, number: float) -> Any:
         return types.float32(number)
@@ -84,11 +81,6 @@ class PlainCode:
 
     def weights(self, array: Any, count: int, pitch: int, first: int = 0) -> PlainPointer:
         return PlainPointer(_LoadedOnce(array), 0, pitch)
-
-    def narrow(self, value: int) -> int:
-        return value
-
-    wide = unsigned = narrow
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return a * b + c
@@ -141,9 +133,6 @@ class PlainCode:
         for number in range(rounds):
             carried = body(number, carried)
         return carried
-
-    def opaque(self, number: int) -> int:
-        return number
 
     def load_row(self, pointer: PlainPointer, count: int, at: int = 0) -> list[Any]:
         return pointer.load(count)

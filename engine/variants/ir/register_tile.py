@@ -1,9 +1,15 @@
 """The shape of a block's work in `register-blocked`, and of each pass of `separable-fused`. Pure integers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 VECTOR = 4
 """Samples that are loaded and stored at once: 16 bytes of float32."""
+
+
+def whole_vectors(samples: int) -> int:
+    """Return a number of samples rounded up to whole vectors."""
+    return -(-samples // VECTOR) * VECTOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,8 +20,7 @@ class TileShape:
     ----------
     mask_rows, mask_columns, channels : int
     before : int
-        Samples of the input tile before the output tile: those left of the anchor, rounded up to whole
-        vectors.
+        Samples of the input tile before the output tile: those left of the anchor, in whole vectors.
     shift : int
         Samples from the first one of a thread's window to the one under the mask's first column.
     vectors : int
@@ -39,11 +44,11 @@ class TileShape:
     channels: int
     before: int
     shift: int
-    vectors: int
-    rows: int
-    warps: int
-    steps: int
-    unrolled_rows: int
+    vectors: int = 1
+    rows: int = 1
+    warps: int = 1
+    steps: int = 1
+    unrolled_rows: int = 1
     lanes: int = 32
 
     @property
@@ -62,11 +67,6 @@ class TileShape:
         return self.lanes * self.across
 
     @property
-    def warp_vectors(self) -> int:
-        """Vectors that a lane copies of a row under the output tile, when a whole warp copies it."""
-        return self.out_samples // (32 * VECTOR)
-
-    @property
     def step_rows(self) -> int:
         """Rows of results of the block in one step."""
         return self.rows * self.warps
@@ -79,12 +79,11 @@ class TileShape:
     @property
     def window(self) -> int:
         """Samples that a thread reads of an input row for its results in one row, in whole vectors."""
-        needed = self.shift + self.across + (self.mask_columns - 1) * self.channels
-        return -(-needed // VECTOR) * VECTOR
+        return whole_vectors(self.shift + self.across + (self.mask_columns - 1) * self.channels)
 
     @property
     def tile_samples(self) -> int:
-        """Samples in a row of the input tile, whole groups of those vectors that change places."""
+        """Samples in a row of the input tile, whole groups of vectors that `vector_index` exchanges."""
         group = VECTOR * (self.mixed + 1)
         return -(-(self.out_samples + self.window - self.across) // group) * group
 
@@ -97,9 +96,9 @@ class TileShape:
         """
         return {2: 1, 4: 3, 6: 1}.get(self.vectors, 0)
 
-    def vector_index(self, vector: int) -> int:
-        """Return where vector number `vector` of a row of the input tile lies in it."""
-        return vector ^ (vector >> 3 & self.mixed)
+    def vector_index(self, vector: Any) -> Any:
+        """Return where vector number `vector` of a row of the input tile lies in it: an integer or a value."""
+        return vector ^ (vector >> 3 & self.mixed) if self.mixed else vector
 
     @property
     def first_rows(self) -> int:
@@ -113,8 +112,8 @@ class TileShape:
 
     @property
     def weight_pitch(self) -> int:
-        """Weights from one mask row to the next in constant memory: in whole vectors, but for a mask of one column."""
-        return 1 if self.mask_columns == 1 else -(-self.mask_columns // VECTOR) * VECTOR
+        """Weights from one mask row to the next in constant memory: whole vectors, but for one column."""
+        return 1 if self.mask_columns == 1 else whole_vectors(self.mask_columns)
 
     @property
     def weights(self) -> int:
@@ -123,5 +122,5 @@ class TileShape:
 
     @property
     def shared_bytes(self) -> int:
-        """The input tile."""
+        """Bytes of the input tile."""
         return 4 * self.tile_rows * self.tile_samples

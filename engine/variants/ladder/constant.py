@@ -38,8 +38,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps
-from engine.tasks.filtering.work import filter_work
+from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch

@@ -11,7 +11,7 @@ from engine.geometry.block_rules import Refusal, SharedBytes, refuse_block
 from engine.geometry.block_rules import blocks_along as blocks_along
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import cells_inside
+from engine.tasks.filtering.work import cells_inside
 
 
 def one_launch(

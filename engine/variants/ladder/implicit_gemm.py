@@ -24,7 +24,7 @@ phase. Here blocks and masks are of any size, the last phase is shorter instead 
 float32 partial sum.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from numba import types
 
@@ -39,8 +39,7 @@ from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps
-from engine.tasks.filtering.work import filter_work
+from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import blocks_along
@@ -246,6 +245,7 @@ def for_bank(bank: Bank) -> Variant:
         prepare=prepare_passes(passes_of_bank),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
         passes=passes_of_bank,
+        made_by=partial(for_bank, bank),
     )
 
 

@@ -30,7 +30,7 @@ from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import tile_cells_inside
+from engine.tasks.filtering.work import tile_cells_inside
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along

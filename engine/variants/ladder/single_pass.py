@@ -11,8 +11,7 @@ from engine.geometry.block import Block
 from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import loads_by_taps, taps_in_own_tile, tile_cells_inside
-from engine.tasks.filtering.work import filter_work
+from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.tasks.work import Work
 from engine.variants.ladder.geometry import blocks_along
 

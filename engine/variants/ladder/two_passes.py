@@ -42,8 +42,7 @@ from engine.mask.analysis import analyse, why_not_separable
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import taps_inside
-from engine.tasks.filtering.work import filter_work
+from engine.tasks.filtering.work import filter_work, taps_inside
 from engine.tasks.work import Work
 from engine.variants.ladder.geometry import one_launch, refuse_launch
 

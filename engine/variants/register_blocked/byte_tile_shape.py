@@ -1,45 +1,12 @@
 """The shape of a block's work where its tile of an 8-bit picture stays bytes in shared memory. Pure integers."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 WORD = 4
 """Samples of a word: what a thread reads of shared memory at least."""
 
 PIECE = 16
-"""Samples that are copied at once; a tile begins on a multiple of them in the picture and has whole ones a row."""
-
-
-class ByteTile(Protocol):
-    """What the loader of a tile of bytes (`byte_loader.py`) has to know of a block's work."""
-
-    @property
-    def channels(self) -> int:
-        """Samples of a pixel."""
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-
-    @property
-    def left(self) -> int:
-        """Samples left of the anchor."""
-
-    @property
-    def right(self) -> int:
-        """Samples right of the anchor."""
-
-    @property
-    def before(self) -> int:
-        """Samples of the tile before the first result, whole pieces."""
-
-    @property
-    def tile_samples(self) -> int:
-        """Samples in a row of the tile, whole pieces."""
-
-    @property
-    def tile_rows(self) -> int:
-        """Rows of the tile."""
+"""Samples that are copied at once: a tile begins on a multiple of them in the picture, its rows are multiples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +56,7 @@ class ByteTileShape:
 
     @property
     def before(self) -> int:
-        """Samples of the input tile before the output tile: those left of the anchor, rounded up to whole pieces."""
+        """Samples of the input tile before the output tile: those left of the anchor, in whole pieces."""
         return -(-self.left // PIECE) * PIECE
 
     @property

@@ -1,8 +1,8 @@
 """The kernel of `register-blocked` for 8-bit pictures and results: its tile stays bytes in shared memory.
 
-The kernel for other types converts integers on their way into a float32 tile, so it has to wait for them, and reads four
-bytes of shared memory a sample. Here 16 samples at a time are copied without waiting, a thread reads four samples with each
-word and converts each for all its results. What is added up, and in which order, is the same.
+The kernel for other types converts integers on their way into a float32 tile, so it has to wait for them, and reads
+four bytes of shared memory per sample. Here 16 samples at a time are copied without waiting, a thread reads four
+samples with each word and converts each for all its results. What is added up, and in which order, is the same.
 
 Which problems get it, `byte_tile_shape` says; `register_blocked.py` asks it. No variant of its own.
 """
@@ -13,11 +13,11 @@ from numba import types
 
 from engine.device.constant_memory import jit_with_constant
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import waiter
+from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.register_blocked.byte_accumulator import byte_accumulator
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
@@ -26,9 +26,9 @@ from engine.variants.register_blocked.result_storer import result_storer
 uint8 = types.uint8
 
 WARPS = 4
-# By channels: for masks of up to so many rows and columns, the words of results in a row of a thread, and its rows: the
-# fastest of what was tried (H200). Each row shares the input rows of the others, but all code has to stay in the instruction
-# cache; larger masks, and pixels of two samples, take the kernel for all types.
+# By channels: for masks of up to so many rows and columns, the words of results in a row of a thread, and its rows:
+# the fastest of what was tried (H200). Each row shares the input rows of the others, but all code has to stay in
+# the instruction cache; larger masks, and pixels of two samples, take the kernel for all types.
 SHAPES = {
     1: ((3, 2, 8), (5, 2, 6), (7, 2, 4)),
     3: ((3, 4, 4), (5, 2, 8)),
@@ -56,16 +56,14 @@ def byte_tile_shape(problem: Problem) -> ByteTileShape | None:
 def kernel(border: Border, shape: ByteTileShape):
     """Return the kernel for a border and a shape of a block's work."""
     load, wait = byte_tile_loader(shape, border.rule), waiter(pending=0)
-    accumulate, store = byte_accumulator(shape), result_storer(shape, 1)
+    accumulate, store = byte_accumulator(shape), result_storer(shape.rows, shape.across, 1)
     CHANNELS, BEFORE = shape.channels, shape.before
-    # Pieces of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
     ROWS, ACROSS, OUT_ROWS, OUT_SAMPLES = shape.rows, shape.across, shape.out_rows, shape.out_samples
     TILE_SAMPLES, TILE_BYTES = shape.tile_samples, shape.shared_bytes
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_byte_tiles(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
-        tile = cuda.shared.array(TILE_BYTES, uint8, ALIGNMENT)
+        tile = cuda.shared.array(TILE_BYTES, uint8, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS - anchor_row

@@ -1,17 +1,17 @@
 """`register-blocked`: each thread keeps a block of results in registers; the fastest direct kernel here.
 
 Idea
-    A thread owns `rows` neighbouring rows of 4 (RGB: 12) results. It walks down the mask rows with the input rows
+    A thread owns `rows` neighbouring rows of 4 (RGB: 12) results. It goes down the mask rows with the input rows
     under them in registers: each step loads one more input row, 16 bytes at a time, and every weight serves all of
     the thread's results.
 Who loads what
-    The block copies its input tile into shared memory with 16-byte copies that no thread waits for (4 samples of any
-    type); borders are decided there, never in the inner loop. The weights lie in constant memory that is written when
-    a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform registers. Pictures and results
-    of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile (`byte_tiles.py`).
+    The block copies its input tile into shared memory with 16-byte copies that no thread waits for (4 samples of
+    any type); borders are decided there, never in the inner loop. The weights lie in constant memory that is
+    written when a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform registers.
+    Pictures and results of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile (`byte_tiles.py`).
 What it saves
-    Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of one, a weight
-    16 and more of them.
+    Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of one, a
+    weight 16 and more of them.
 Limit
     Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
 
@@ -26,15 +26,10 @@ from functools import lru_cache
 import numpy as np
 
 from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import (
-    filter_arguments,
-    filter_signature,
-    float32,
-    prepare_passes,
-)
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
@@ -44,8 +39,8 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import opaque_constant, waiter
-from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
+from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked import byte_tiles
 from engine.variants.register_blocked.accumulator import accumulator
@@ -66,17 +61,18 @@ MOST_UNROLLED = 1000
 # `auto` asks again and again, while somebody waits.
 @lru_cache(maxsize=256)
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
-    """Return the shape of a block's work: what was fastest of what was tried (H200), if shared memory has room for it.
+    """Return the shape of a block's work: the fastest of those tried (H200), if shared memory has room for it.
 
-    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have three or four
-    samples: the next one of a channel is so many samples on, and of one vector's input each serves one or two results of a
-    row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it only takes registers. Up to 5 x 5 memory is the
-    limit, and more rows of one vector are stored in better order (5 x 5 on four channels: 8 rows 141, 4 rows 146 us). Two
-    steps a block overlap the second one's loads with the first one's multiply-adds; they pay where both take about as long
-    (7 x 7 float32: 45 instead of 48 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have three
+    or four samples: the next one of a channel is so many samples on, and each sample of one vector's input serves
+    one or two results of a row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it only takes
+    registers. Up to 5 x 5 memory is the limit, and more rows of one vector are stored in better order (5 x 5 on
+    four channels: 8 rows 141, 4 rows 146 us). Two steps per block overlap the second one's loads with the first
+    one's multiply-adds; they pay where both take about as long (7 x 7 float32: 45 instead of 48 us), and cost order
+    in memory elsewhere (5 x 5: 36.6 instead of 34.4).
     """
     left = anchor_column * channels
-    before = -(-left // VECTOR) * VECTOR
+    before = whole_vectors(left)
     columns = mask_shape[1]
     is_small, is_float = columns <= 5, itemsize == 4
     steps = 2 if is_float and channels == 1 and 6 <= columns <= 9 else 1
@@ -141,7 +137,7 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: a block fills its whole tile, where ghost cells cost no load, and computes all its results."""
+    """Return the work: a block fills its whole tile (ghost cells cost no load) and computes all its results."""
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
     across, down = launch.grid[:2]
@@ -160,18 +156,18 @@ def work(problem: Problem, block: Block) -> Work:
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask or the picture is too large, or the device's shared memory too small; None if all is well."""
+    """Return why the mask or picture is too large, or shared memory too small; None if all is well."""
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
-            f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may have up to "
-            f"{MAX_SIDE} rows and columns. Use tiled."
+            f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may have up "
+            f"to {MAX_SIDE} rows and columns. Use tiled."
         )
     (launch,) = plan(problem, block)
     if launch.shared_bytes > limits.shared_bytes:
         return Refusal(
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} bytes of shared "
-            f"memory for its tile; a block has {limits.shared_bytes:,}. Use tiled, or fewer channels."
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} bytes of "
+            f"shared memory for its tile; a block has {limits.shared_bytes:,}. Use tiled, or fewer channels."
         )
     return refuse_rows(problem, launch, _shape_of(problem).out_rows)
 
@@ -180,18 +176,13 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    """Return the kernel for a border, a shape of a block's work, and a sample's bytes in picture and result."""
     load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
     load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
-    wait_for_all, wait_for_earlier, steps_of = (
-        waiter(pending=0),
-        waiter(pending=1),
-        opaque_constant(shape.steps),
-    )
-    accumulate, store = accumulator(shape), result_storer(shape, result_itemsize)
+    wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
+    steps_of, accumulate = opaque_constant(shape.steps), accumulator(shape)
+    store = result_storer(shape.rows, shape.across, result_itemsize)
     CHANNELS, BEFORE = shape.channels, shape.before
-    # Vectors of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
     ROWS, ACROSS, STEPS, STEP_ROWS = shape.rows, shape.across, shape.steps, shape.step_rows
     OUT_ROWS, OUT_SAMPLES, FIRST_ROWS = shape.out_rows, shape.out_samples, shape.first_rows
     TILE_SAMPLES, TILE_CELLS = shape.tile_samples, shape.tile_rows * shape.tile_samples
@@ -200,7 +191,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     def correlate_register_blocked(
         image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
     ):
-        tile = cuda.shared.array(TILE_CELLS, float32, ALIGNMENT)
+        tile = cuda.shared.array(TILE_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS - anchor_row

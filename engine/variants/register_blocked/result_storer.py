@@ -1,6 +1,6 @@
 """The results of a thread, stored by vectors."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from numba import types
 
@@ -8,55 +8,36 @@ from engine.variants.ir.device_function import device_function
 from engine.variants.ir.quantise import StoredSamples, stored_samples
 
 MOST_BYTES = 16
-"""That a thread stores at once."""
+"""Bytes that a thread stores at once."""
 
 
-class ResultBlock(Protocol):
-    """What a thread has results of: `rows` rows of `across` samples, whole fours or one; whole fours altogether."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of results."""
-
-    @property
-    def across(self) -> int:
-        """Samples of results in a row."""
-
-
-def result_storer(shape: ResultBlock, itemsize: int = 4) -> Any:
+def result_storer(rows: int, across: int, itemsize: int = 4) -> Any:
     """Return the function that writes a thread's results: `store(out, row, sample, samples, results)`.
 
-    `row` and `sample` are those of its first result; what lies at or past the picture's rows or past `samples` is not
-    written.
+    `row` and `sample` are those of its first result; nothing is written past the picture's rows, or from sample
+    `samples` on.
 
     Parameters
     ----------
-    shape : ResultBlock
+    rows, across : int
+        Rows of results, and samples in each: whole fours or one, and whole fours altogether.
     itemsize : int
-        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers (`engine/variants/ir/quantise.py`).
+        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers (`quantise.py`).
     """
 
-    def store(code: Any, out: Any, row: Any, sample: Any, samples: Any, results: list[Any]) -> None:
+    def store(code, out, row, sample, samples, results):
         row, sample, samples = (code.narrow(value) for value in (row, sample, samples))
-        stored = stored_samples(code, results, itemsize)
-        store_block(code, out, row, sample, samples, stored, shape, itemsize)
+        store_block(code, out, row, sample, samples, stored_samples(code, results, itemsize), rows, across)
 
     return device_function(types.void, store)
 
 
 def store_block(
-    code: Any,
-    out: Any,
-    row: Any,
-    sample: Any,
-    samples: Any,
-    stored: StoredSamples,
-    shape: ResultBlock,
-    itemsize: int,
+    code: Any, out: Any, row: Any, sample: Any, samples: Any, stored: StoredSamples, rows: int, across: int
 ) -> None:
     """Store a thread's results; the arguments are those of `result_storer` and its function, 32 bits wide."""
     # As many as every thread's first result is aligned to.
-    at_once = min(shape.across & -shape.across, MOST_BYTES // itemsize)
+    at_once = min(across & -across, MOST_BYTES // stored.itemsize)
     first = code.pointer(out)
     # 32 bits where nothing larger can be: index arithmetic of 64 takes two to three times the instructions.
     height, row_pixels, channels = (code.narrow(side) for side in code.shape(out))
@@ -64,23 +45,23 @@ def store_block(
     pitch = code.unsigned(narrow_pitch)
     rows_left, samples_left = height - row, samples - sample
     is_aligned = (narrow_pitch & (at_once - 1)) == 0
-    rows = [first + (code.unsigned(row) * pitch + code.unsigned(sample))]
-    for _ in range(shape.rows - 1):
-        rows.append(rows[-1] + pitch)
+    pointers = [first + (code.unsigned(row) * pitch + code.unsigned(sample))]
+    for _ in range(rows - 1):
+        pointers.append(pointers[-1] + pitch)
 
     def whole_rows() -> None:
-        for i, pointer in enumerate(rows):
-            for k in range(0, shape.across, at_once):
-                if shape.across == 1:
+        for i, pointer in enumerate(pointers):
+            for k in range(0, across, at_once):
+                if across == 1:
                     stored.store_one(pointer, i)
                 else:
-                    stored.store(pointer + k, i * shape.across + k, at_once)
+                    stored.store(pointer + k, i * across + k, at_once)
 
     def one_by_one() -> None:
-        for i, pointer in enumerate(rows):
-            for k in range(shape.across):
+        for i, pointer in enumerate(pointers):
+            for k in range(across):
                 for _ in code.where(code.all_of(rows_left > i, samples_left > k)):
-                    stored.store_one(pointer + k, i * shape.across + k)
+                    stored.store_one(pointer + k, i * across + k)
 
-    all_samples = code.all_of(is_aligned, samples_left > shape.across - 1)
-    code.when(code.all_of(all_samples, rows_left > shape.rows - 1), whole_rows, one_by_one)
+    all_samples = code.all_of(is_aligned, samples_left > across - 1)
+    code.when(code.all_of(all_samples, rows_left > rows - 1), whole_rows, one_by_one)

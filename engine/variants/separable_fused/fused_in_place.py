@@ -24,7 +24,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import waiter
+from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
 from engine.variants.register_blocked.accumulator import accumulator, row_store
@@ -149,7 +149,7 @@ def _shape(problem: Problem, vectors: int, rows: int, *, is_ring: bool) -> InPla
     before = -(-left // VECTOR) * VECTOR
     shift, lanes = before - left, OUT_SAMPLES // VECTOR // vectors
     mask_rows, columns = problem.mask_shape
-    along = TileShape(1, columns, problem.channels, before, shift, vectors, 1, WARPS, 1, 1, lanes)
+    along = TileShape(1, columns, problem.channels, before, shift, vectors, warps=WARPS, lanes=lanes)
     return InPlaceShape(along, mask_rows, rows, is_ring)
 
 
@@ -208,11 +208,8 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
     filter_along, keep = accumulator(along, shape.weights), row_store(along)
     filter_down = column_filter(shape.down, along.weights, shape.weights)
-    one_vector = TileShape(1, 1, 1, 0, 0, 1, shape.rows, along.warps, 1, 1)
-    store = result_storer(one_vector, result_itemsize)
+    store = result_storer(shape.rows, VECTOR, result_itemsize)
     CHANNELS, BEFORE, PITCH, MIXED = along.channels, along.before, along.tile_samples, along.mixed
-    # Vectors of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
     CELLS, LOT_CELLS = shape.tile_rows * PITCH, shape.lot_rows * PITCH
     ROWS, STEP_ROWS, LOT_ROWS = shape.rows, shape.step_rows, shape.lot_rows
     LANES, WARP_ROWS, ROUND_ROWS, ROUNDS = (
@@ -226,7 +223,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_in_place(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
-        tile = cuda.shared.array(CELLS, float32, ALIGNMENT)
+        tile = cuda.shared.array(CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         first = cuda.blockIdx.y * (strip_rows if IS_RING else STEP_ROWS)

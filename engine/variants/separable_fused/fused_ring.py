@@ -13,7 +13,7 @@ from engine.device.constant_memory import jit_with_constant
 from engine.device.cuda_kernels import float32
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import Launch, Pass
-from engine.device.numba_cuda import SIMULATED, cuda
+from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
@@ -22,7 +22,7 @@ from engine.tasks.work import Work
 from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.box.tile_sums import sums_store
 from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import waiter
+from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
 from engine.variants.register_blocked.result_storer import result_storer
@@ -135,9 +135,7 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
     wait = waiter(pending=0)
     filter_along, keep = row_weigher(shape.along, shape.weights), sums_store(shape.results)
     filter_down = column_weigher(shape.down, shape.kept_at, shape.along_weights, shape.weights)
-    store = result_storer(shape.thread_results, result_itemsize)
-    # Vectors of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
+    store = result_storer(shape.rows, shape.columns, result_itemsize)
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
     CHANNELS, BEFORE, OUT_SAMPLES, WARP_ROWS = (
         shape.channels,
@@ -151,7 +149,7 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_ring(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
         # Input rows, and the ring after them.
-        tile = cuda.shared.array(CELLS, float32, ALIGNMENT)
+        tile = cuda.shared.array(CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         first = cuda.blockIdx.y * strip_rows

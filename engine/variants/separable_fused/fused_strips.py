@@ -26,7 +26,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.cuda_code import WEIGHTS
-from engine.variants.ir.device_function import closer, waiter, zero_accumulators
+from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
 from engine.variants.strips.strip_grid import (
@@ -120,14 +120,12 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
     zeros, accumulate = zero_accumulators(shape.kept), streaming_accumulator(shape)
     store = strip_storer(shape.group_rows, result_itemsize)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
-    # Vectors of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
     ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_strips(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
-        tile = cuda.shared.array(BLOCK_CELLS, float32, ALIGNMENT)
+        tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         left = (cuda.blockIdx.x * cuda.blockDim.y + warp) * STRIP_SAMPLES

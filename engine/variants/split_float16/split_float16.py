@@ -40,7 +40,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
-from engine.variants.ir.device_function import closer, waiter, zero_accumulators
+from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.split_float16.pair_storer import PAIR, pair_storer
 from engine.variants.split_float16.split_accumulator import first_scaling, lane_weights, split_accumulator
@@ -163,14 +163,12 @@ def kernel(border: Border, shape: SplitShape):
     zeros, fresh_scaling, weights_of = zero_accumulators(shape.kept), first_scaling(), lane_weights(shape)
     accumulate, store = split_accumulator(shape), pair_storer(shape.group_rows, HALF_STRIP)
     BEFORE = shape.along.before
-    # Vectors of 16 bytes need it; the simulator knows no alignment.
-    ALIGNMENT = None if SIMULATED else 16
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = shape.warps * shape.ring_cells, shape.ring_cells, shape.group_cells
     ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
 
     @jit_for_blocks(LANES * WARPS, BLOCKS)
     def correlate_halves(image, fragments, mask, unit, width, anchor_row, rows, ghost_value, offset, out):
-        tile = cuda.shared.array(BLOCK_CELLS, float32, ALIGNMENT)
+        tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         left = (cuda.blockIdx.x * cuda.blockDim.y + warp) * STRIP_SAMPLES
         first = cuda.blockIdx.y * rows

@@ -158,12 +158,14 @@ class SplitSums:
 
     def _is_within(self, largest: Any, smallest: Any, scaling: Values) -> Any:
         code = self._code
-        return code.all_of(code.is_at_least(smallest, scaling[2]), code.is_at_most(largest, scaling[3]))
+        return code.all_of(
+            code.compared(smallest, ">=", scaling[2]), code.compared(largest, "<=", scaling[3])
+        )
 
     def _scaling_for(self, largest: Any) -> Values:
         """Return the scaling for cells the largest of which has these bits; one for zeros only where there is none."""
         code, exponent = self._code, largest >> _MANTISSA_BITS
-        is_one = code.is_at_most(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT)
+        is_one = code.is_below(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT + 1)
         found = [
             _power(2 * _BIAS + SCALED_TO - exponent).bits_as(F32),
             _power(exponent - SCALED_TO).bits_as(F32),
@@ -216,7 +218,9 @@ class SplitSums:
         uppers = self._packed(scaled)
         line = "{ .reg .f16 a, b; mov.b32 {a, b}, $2; cvt.f32.f16 $0, a; cvt.f32.f16 $1, b; }"
         both = code.assembly(line, "=f,=f,r", [uppers], ir.LiteralStructType([F32, F32]))
-        lowers = [(value - code.part(both, place)) * LOWER_SCALE for place, value in enumerate(scaled)]
+        lowers = [
+            (value - upper) * LOWER_SCALE for value, upper in zip(scaled, code.parts(both), strict=True)
+        ]
         return uppers, self._packed(lowers)
 
     def _packed(self, values: Values) -> Any:

@@ -177,7 +177,7 @@ def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path
         "filter",
         *arguments,
         status=2,
-        says=("512 x 512 in the simulator", "up to 64 x 64", "smaller picture"),
+        says=("512 x 512 in the simulator", "up to 64 x 64", "smaller size"),
     )
 
 

@@ -8,8 +8,8 @@ import engine.commands
 from engine.errors import DeviceFault
 from engine.host.executor import SimulatorExecutor
 from engine.results.read import result_from_json
-from engine.run.filter_sweep import GridMask
-from engine.run.filtering import random_picture
+from engine.run.sweep import GridMask
+from engine.tasks.filtering.task import random_picture
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
 

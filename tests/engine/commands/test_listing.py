@@ -47,7 +47,9 @@ def test_that_the_ladder_is_listed_in_teaching_order(command):
         block = variant.default_block
         assert entry["default_block"] == ({"x": block.x, "y": block.y} if variant.uses_block else None)
     multiplying = [(e["key"], e["idea"], e["default_tile"]) for e in entries if e["task"] == "product"]
-    assert multiplying == [(v.key, v.idea, v.default_tile if v.uses_block else None) for v in MATMUL_VARIANTS]
+    assert multiplying == [
+        (v.key, v.idea, v.default_block.x if v.uses_block else None) for v in MATMUL_VARIANTS
+    ]
     # Whoever reads one entry's facts reads every one's.
     for entry in entries:
         assert entry.keys() >= {

@@ -127,7 +127,7 @@ def test_that_a_wrong_product_has_status_4_and_no_speed(command, monkeypatch, tm
         def launch(self, image, out, stream=None):
             out[...] = 1e9
 
-    wrong = replace(matmul_variant("numpy"), prepare=lambda product, tile: Wrong())
+    wrong = replace(matmul_variant("numpy"), prepare=lambda product, constant, block: Wrong())
     monkeypatch.setattr(engine.variants.registry, "MATMUL_VARIANTS", (wrong,))
     out = tmp_path / "r.json"
     answer = command("matmul", "--size", "8", "--variants", "numpy", "--out", out)

@@ -7,11 +7,11 @@ import pytest
 
 from engine.device.cpu import CpuBackend
 from engine.mask.mask import Mask
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.resolve import describe_problem
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.auto.planner import Choice
 from engine.variants.registry import variant
 from tests.engine.run.skipping import Skipping, skipping_serial

@@ -19,7 +19,7 @@ from engine.tasks.filtering.agreement import rounding_bound, verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import holds_bound
 from engine.variants.auto.suitability import why_not
-from engine.variants.contract import Variant, refuse_samples
+from engine.variants.contract import Variant
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.counting import count
@@ -141,18 +141,18 @@ def test_that_shared_memory_is_asked_for() -> None:
 
 def test_that_infinity_is_refused_because_both_signs_may_meet() -> None:
     samples = np.ones((3, 3, 1), np.float32)
-    assert refuse_samples(TWO, samples) is None
+    assert TWO.refuse_samples(samples) is None
     samples[1, 2] = np.inf
-    refusal = refuse_samples(TWO, samples)
+    refusal = TWO.refuse_samples(samples)
     assert refusal is not None
     assert "Row 1, column 2, channel 0 of the picture is inf; low-rank-2" in refusal.reason
 
 
 def test_that_samples_are_refused_whose_sums_within_could_overflow() -> None:
     samples = np.full((3, 3, 1), 2.0**60, np.float32)
-    assert refuse_samples(TWO, samples) is None
+    assert TWO.refuse_samples(samples) is None
     samples[1, 1] = -(2.0**61)
-    refusal = refuse_samples(TWO, samples)
+    refusal = TWO.refuse_samples(samples)
     assert refusal is not None
     assert refusal.reason.startswith("The picture has samples up to 2.31e+18")
 

@@ -27,7 +27,7 @@ class Results:
 def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
     block: Results, dtype: str
 ) -> None:
-    store = result_storer(block, np.dtype(dtype).itemsize)
+    store = result_storer(block.rows, block.across, np.dtype(dtype).itemsize)
     run = on_the_processor(store)
     values = RANDOM.integers(0, 256, block.rows * block.across)
     results = tuple(np.float32(value) for value in values)
