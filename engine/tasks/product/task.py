@@ -43,7 +43,7 @@ class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
 
     def upload(self, backend: "Backend", operands: Matrices, buffers: "Buffers") -> None:
         """Copy A and B to the device."""
-        backend.upload_matrices(*operands, buffers)
+        backend.upload(operands, buffers)
 
     def verify(
         self,
