@@ -1,4 +1,5 @@
 import os
+import re
 
 import numpy as np
 import pytest
@@ -42,43 +43,37 @@ def assert_same(saved, picture):
 
 @pytest.mark.parametrize("has_alpha", [False, True], ids=["opaque", "alpha"])
 @pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("columns", [1, 2, 3, 5, 41])
 @pytest.mark.parametrize(
-    ("extension", "dtype"),
-    [("png", np.uint8), ("png", np.uint16), ("tif", np.uint8), ("tiff", np.uint16), ("tif", np.float32)],
+    ("suffix", "dtype"),
+    [
+        (".png", np.uint8),
+        (".png", np.uint16),
+        (".tif", np.uint8),
+        (".tiff", np.uint16),
+        (".tif", np.float32),
+        (".webp", np.uint8),
+    ],
 )
-def test_that_an_exact_format_gives_back_what_was_saved(
-    tmp_path, extension, dtype, channels, columns, has_alpha
-):
-    picture = picture_of(dtype, channels, has_alpha=has_alpha, columns=columns)
-    path = tmp_path / f"a.{extension}"
-    assert save_image(picture, path) == ()
-    assert_same(open_image(path), picture)
+def test_that_an_exact_format_gives_back_what_was_saved(tmp_path, suffix, dtype, channels, has_alpha):
+    if suffix == ".webp" and channels == 1:
+        return  # has no grey
+    for columns in (1, 2, 3, 5, 41):
+        picture = picture_of(dtype, channels, has_alpha=has_alpha, columns=columns)
+        path = tmp_path / f"a{suffix}"
+        assert save_image(picture, path, quality=100) == ()
+        assert_same(open_image(path), picture)
 
 
-@pytest.mark.parametrize("has_alpha", [False, True], ids=["opaque", "alpha"])
-def test_that_webp_is_exact_at_quality_100(tmp_path, has_alpha):
-    picture = picture_of(np.uint8, 3, has_alpha=has_alpha)
-    assert save_image(picture, tmp_path / "a.webp", quality=100) == ()
-    assert_same(open_image(tmp_path / "a.webp"), picture)
-
-
-@pytest.mark.parametrize("extension", ["jpg", "jpeg", "webp"])
-def test_that_a_lossy_format_is_near(tmp_path, extension):
-    path = tmp_path / f"a.{extension}"
-    assert save_image(smooth_rgb(), path) == ()
-    saved = open_image(path)
-    assert saved.pixels.shape == smooth_rgb().shape
-    assert np.abs(saved.pixels.astype(int) - smooth_rgb()).mean() < 2
-
-
-def test_that_quality_changes_the_size(tmp_path):
-    for extension in ("jpg", "webp"):
-        sizes = []
-        for quality in (1, 50, 99):
-            save_image(smooth_rgb(), tmp_path / f"a.{extension}", quality=quality)
-            sizes.append((tmp_path / f"a.{extension}").stat().st_size)
-        assert sizes == sorted(set(sizes))
+@pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
+def test_that_a_lossy_format_is_near_and_its_quality_changes_the_size(tmp_path, suffix):
+    path, sizes = tmp_path / f"a{suffix}", []
+    for quality in (1, 50, 95):
+        assert save_image(smooth_rgb(), path, quality=quality) == ()
+        sizes.append(path.stat().st_size)
+    assert sizes == sorted(set(sizes))
+    saved = open_image(path).pixels
+    assert saved.shape == smooth_rgb().shape
+    assert np.abs(saved.astype(int) - smooth_rgb()).mean() < 2
 
 
 @pytest.mark.parametrize("has_alpha", [False, True], ids=["opaque", "alpha"])
@@ -99,14 +94,9 @@ def test_that_the_colour_profile_is_kept(tmp_path, extension):
     assert open_image(path).icc_profile == RGB_PROFILE
     with Image.open(path) as image:
         assert image.info["icc_profile"] == RGB_PROFILE
-
-
-@pytest.mark.parametrize("extension", ["png", "jpg", "tif"])
-def test_that_a_grey_profile_stays_with_a_grey_picture(tmp_path, extension):
-    path = tmp_path / f"a.{extension}"
-    grey = np.ascontiguousarray(smooth_rgb()[..., 0])
-    save_image(Picture(grey, icc_profile=GREY_PROFILE), path)
-    assert open_image(path).icc_profile == GREY_PROFILE
+    if extension != "webp":
+        save_image(Picture(smooth_rgb()[..., 0], icc_profile=GREY_PROFILE), path)
+        assert open_image(path).icc_profile == GREY_PROFILE
 
 
 def test_that_what_a_format_cannot_keep_is_left_out_with_a_sentence(tmp_path):
@@ -132,14 +122,18 @@ def test_that_a_depth_that_the_format_has_not_is_refused_with_what_would_do(tmp_
     assert open_image(path).dtype == np.uint8
 
 
-def test_that_float_is_rounded_only_when_asked(tmp_path):
-    image = np.array([[-1.0, 0.5, 1.5, 300.0, np.nan]], np.float32)
-    save_image(image, tmp_path / "a.png", depth="8")
-    assert open_image(tmp_path / "a.png").pixels.tolist() == [[0, 0, 2, 255, 0]]
-    save_image(image, tmp_path / "a.png", depth="16")
-    assert open_image(tmp_path / "a.png").pixels.tolist() == [[0, 0, 2, 300, 0]]
-    save_image(np.full((1, 5), 7, np.uint8), tmp_path / "a.tif", depth="float32")
-    assert open_image(tmp_path / "a.tif").pixels.tolist() == [[7.0] * 5]
+@pytest.mark.parametrize(
+    ("image", "depth", "wanted"),
+    [
+        (np.array([[-1.0, 0.5, 1.5, 300.0, np.nan]], np.float32), "8", [[0, 0, 2, 255, 0]]),
+        (np.array([[-1.0, 0.5, 1.5, 300.0, np.nan]], np.float32), "16", [[0, 0, 2, 300, 0]]),
+        (np.full((1, 5), 7, np.uint8), "float32", [[7.0] * 5]),
+    ],
+)
+def test_that_values_are_rounded_only_when_asked(tmp_path, image, depth, wanted):
+    path = tmp_path / ("a.tif" if depth == "float32" else "a.png")
+    save_image(image, path, depth=depth)
+    assert open_image(path).pixels.tolist() == wanted
 
 
 def test_that_alpha_follows_the_depth(tmp_path):
@@ -148,18 +142,17 @@ def test_that_alpha_follows_the_depth(tmp_path):
     assert open_image(tmp_path / "a.png").alpha.tolist() == [[0, 65535]]
 
 
-@pytest.mark.parametrize("name", ["a.xyz", "a", "a.gif", "a.png.bak"])
-def test_that_an_unknown_extension_is_refused_with_the_known_ones(tmp_path, name):
-    with pytest.raises(ImageWriteError) as caught:
-        save_image(smooth_rgb(), tmp_path / name)
-    assert ".png, .jpg, .jpeg, .tif, .tiff, .webp" in caught.value.remedy
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("options", [{"quality": 0}, {"quality": 101}, {"depth": "12"}])
-def test_that_an_option_out_of_range_is_refused(tmp_path, options):
-    with pytest.raises(ImageWriteError):
-        save_image(smooth_rgb(), tmp_path / "a.jpg", **options)
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        *((name, {}, "one of: .png, .jpg, .jpeg, .tif, .tiff, .webp.") for name in ("a.xyz", "a", "a.gif", "a.png.bak")),
+        *(("a.jpg", {"quality": quality}, "not between 1 and 100") for quality in (0, 101)),
+        ("a.jpg", {"depth": "12"}, "there is no depth '12'. Choose one of: keep, 8, 16, float32."),
+    ],
+)  # fmt: skip
+def test_that_an_unknown_extension_or_option_is_refused_with_what_would_do(tmp_path, name, options, words):
+    with pytest.raises(ImageWriteError, match=re.escape(words)):
+        save_image(smooth_rgb(), tmp_path / name, **options)
     assert os.listdir(tmp_path) == []
 
 
@@ -171,12 +164,9 @@ def test_that_a_side_that_the_format_cannot_hold_is_refused(tmp_path, extension,
     assert open_image(tmp_path / f"a.{extension}").width == limit
 
 
-def test_that_an_array_that_is_no_picture_is_refused(tmp_path):
+def test_that_no_picture_and_no_folder_are_refused(tmp_path):
     with pytest.raises(BadValue):
         save_image(np.zeros((3, 3), np.int64), tmp_path / "a.png")
-
-
-def test_that_a_folder_that_does_not_exist_is_told(tmp_path):
     with pytest.raises(FileWriteError, match="folder does not exist"):
         save_image(smooth_rgb(), tmp_path / "none" / "a.png")
 
