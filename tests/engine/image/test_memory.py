@@ -10,7 +10,6 @@ from PIL import Image
 from bench.open_memory import FACTOR, kinds, openings, photograph
 from engine.commands.filter_steps import work_bytes
 from engine.device.core_count import cores
-from engine.image import png as png_module
 from engine.image.form import Form
 from engine.image.scratch import Scratch
 from tests.engine.image.encoded import (
@@ -123,41 +122,6 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
     picture = opened(with_pillow(flat, kind.partition("-")[0].upper(), **options))
     assert picture.pixels.shape[:2] == (1503, 2001)
     assert (picture.pixels == picture.pixels[0, 0]).all()
-
-
-PNGS = {
-    f"{channels} x {np.dtype(dtype).name}": (channels, dtype)
-    for channels in (1, 2, 3, 4)
-    for dtype in (np.uint8, np.uint16)
-}
-
-
-def png_in(kind):
-    """A PNG of 300 x 200, or one of 90 x 70 with a clear colour that has to be turned."""
-    import imagecodecs
-
-    if kind == "turned":
-        exif = Image.Exif()
-        exif[274] = 6
-        return with_pillow(smooth_rgb(90, 70), "PNG", transparency=(10, 232, 98), exif=exif)
-    channels, dtype = PNGS[kind]
-    y, x = np.indices((300, 200))
-    image = np.random.default_rng(4).integers(0, 9, (300, 200, channels)) + (x + 2 * y)[..., np.newaxis]
-    image = (image * (1 if dtype == np.uint8 else 77)).astype(dtype)
-    return imagecodecs.png_encode(image[..., 0] if channels == 1 else image)
-
-
-@pytest.mark.parametrize("kind", [*PNGS, "turned"])
-def test_that_a_png_read_in_bands_is_the_same(opened, monkeypatch, kind):
-    data = png_in(kind)
-    whole = opened(data)
-    monkeypatch.setattr(png_module, "_HELD_BYTES", 0)
-    monkeypatch.setattr("engine.image.scratch._BAND_BYTES", 700 if kind == "turned" else 7000)
-    banded = opened(data)
-    assert whole.pixels.any()
-    assert np.array_equal(whole.pixels, banded.pixels)
-    assert (whole.alpha is None) == (kind[0] in "13")
-    assert whole.alpha is None or np.array_equal(whole.alpha, banded.alpha)
 
 
 @pytest.mark.parametrize("kind", one_of_each())

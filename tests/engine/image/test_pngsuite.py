@@ -1,7 +1,9 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from engine.image import png, scratch
 from engine.image.open import open_image
 from tests.engine.image import png_witness
 
@@ -16,7 +18,11 @@ def test_that_the_suite_is_whole_and_has_its_licence():
     assert (FOLDER / "LICENSE").is_file()
 
 
-def test_that_each_valid_file_decodes_as_the_witness_does():
+@pytest.mark.parametrize("band_bytes", [None, 100])
+def test_that_each_valid_file_decodes_as_the_witness_does_whole_and_in_bands(monkeypatch, band_bytes):
+    if band_bytes is not None:
+        monkeypatch.setattr(png, "_HELD_BYTES", 0)
+        monkeypatch.setattr(scratch, "_BAND_BYTES", band_bytes)
     wrong = []
     for path in VALID:
         expected = png_witness.decode(path.read_bytes())

@@ -6,7 +6,7 @@ import pytest
 import tifffile
 from PIL import Image, ImageCms
 
-from engine.errors import BadValue, FileWriteError, ImageWriteError
+from engine.errors import ImageWriteError
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
@@ -20,48 +20,33 @@ GREY_PROFILE = RGB_PROFILE[:16] + b"GRAY" + RGB_PROFILE[20:]
 def picture_of(dtype, channels, *, has_alpha=False, columns=41):
     """Every value of the type may occur; the float ones lie outside of 0 to 1 and of 0 to 255 too."""
     generator = np.random.default_rng(11)
-    shape = (7, columns) if channels == 1 else (7, columns, channels)
-    if dtype == np.float32:
-        return Picture(
-            generator.normal(0, 1000, shape).astype(np.float32),
-            generator.random((7, columns), np.float32) if has_alpha else None,
-        )
-    top = np.iinfo(dtype).max + 1
-    return Picture(
-        generator.integers(0, top, shape, dtype=dtype),
-        generator.integers(0, top, (7, columns), dtype=dtype) if has_alpha else None,
-    )
-
-
-def assert_same(saved, picture):
-    assert saved.dtype == picture.dtype
-    assert np.array_equal(saved.pixels, picture.pixels)
-    assert (saved.alpha is None) == (picture.alpha is None)
-    assert saved.alpha is None or np.array_equal(saved.alpha, picture.alpha)
-    assert saved.notes == ()
+    samples = generator.normal(0, 1000, (7, columns, channels + 1))
+    if dtype != np.float32:
+        samples = generator.integers(0, np.iinfo(dtype).max + 1, samples.shape)
+    samples = samples.astype(dtype)
+    pixels = samples[..., 0] if channels == 1 else samples[..., :channels]
+    return Picture(pixels, samples[..., -1] if has_alpha else None)
 
 
 @pytest.mark.parametrize("has_alpha", [False, True], ids=["opaque", "alpha"])
-@pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize(
-    ("suffix", "dtype"),
+    ("suffix", "dtype", "channels"),
     [
-        (".png", np.uint8),
-        (".png", np.uint16),
-        (".tif", np.uint8),
-        (".tiff", np.uint16),
-        (".tif", np.float32),
-        (".webp", np.uint8),
+        *((".png", dtype, channels) for dtype in (np.uint8, np.uint16) for channels in (1, 3)),
+        *((".tif", dtype, channels) for dtype in (np.uint8, np.uint16, np.float32) for channels in (1, 3)),
+        (".tiff", np.uint8, 3),
+        (".webp", np.uint8, 3),
     ],
 )
 def test_that_an_exact_format_gives_back_what_was_saved(tmp_path, suffix, dtype, channels, has_alpha):
-    if suffix == ".webp" and channels == 1:
-        return  # has no grey
+    path = tmp_path / f"a{suffix}"
     for columns in (1, 2, 3, 5, 41):
         picture = picture_of(dtype, channels, has_alpha=has_alpha, columns=columns)
-        path = tmp_path / f"a{suffix}"
         assert save_image(picture, path, quality=100) == ()
-        assert_same(open_image(path), picture)
+        saved = open_image(path)
+        assert (saved.dtype, saved.notes, saved.alpha is None) == (dtype, (), not has_alpha)
+        assert np.array_equal(saved.pixels, picture.pixels), columns
+        assert not has_alpha or np.array_equal(saved.alpha, picture.alpha), columns
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
@@ -132,14 +117,11 @@ def test_that_a_depth_that_the_format_has_not_is_refused_with_what_would_do(tmp_
 )
 def test_that_values_are_rounded_only_when_asked(tmp_path, image, depth, wanted):
     path = tmp_path / ("a.tif" if depth == "float32" else "a.png")
-    save_image(image, path, depth=depth)
-    assert open_image(path).pixels.tolist() == wanted
-
-
-def test_that_alpha_follows_the_depth(tmp_path):
-    picture = Picture(np.full((1, 2), 9.0, np.float32), np.array([[0.0, 1.0]], np.float32))
-    save_image(picture, tmp_path / "a.png", depth="16")
-    assert open_image(tmp_path / "a.png").alpha.tolist() == [[0, 65535]]
+    opaque = np.full_like(image, 255 if image.dtype == np.uint8 else 1)
+    save_image(Picture(image, opaque), path, depth=depth)
+    saved = open_image(path)
+    assert saved.pixels.tolist() == wanted
+    assert (saved.alpha == {"8": 255, "16": 65535, "float32": 1}[depth]).all()
 
 
 @pytest.mark.parametrize(
@@ -162,26 +144,3 @@ def test_that_a_side_that_the_format_cannot_hold_is_refused(tmp_path, extension,
         save_image(np.zeros((1, limit + 1), np.uint8), tmp_path / f"a.{extension}")
     save_image(np.zeros((1, limit), np.uint8), tmp_path / f"a.{extension}")
     assert open_image(tmp_path / f"a.{extension}").width == limit
-
-
-def test_that_no_picture_and_no_folder_are_refused(tmp_path):
-    with pytest.raises(BadValue):
-        save_image(np.zeros((3, 3), np.int64), tmp_path / "a.png")
-    with pytest.raises(FileWriteError, match="folder does not exist"):
-        save_image(smooth_rgb(), tmp_path / "none" / "a.png")
-
-
-@pytest.mark.parametrize("extension", ["png", "jpg", "tif", "webp"])
-def test_that_a_failed_save_leaves_the_old_picture(tmp_path, monkeypatch, extension):
-    path = tmp_path / f"a.{extension}"
-    save_image(smooth_rgb(), path)
-    old = path.read_bytes()
-
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(FileWriteError, match="disk is full"):
-        save_image(np.zeros((9, 9), np.uint8), path)
-    assert path.read_bytes() == old
-    assert os.listdir(tmp_path) == [path.name]

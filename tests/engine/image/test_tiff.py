@@ -60,17 +60,6 @@ def test_that_planes_with_alpha_keep_their_places(opened, planar):
     assert np.array_equal(picture.alpha, GREY + 7)
 
 
-def test_that_white_is_white_where_zero_means_white(opened):
-    picture = opened(with_tifffile(GREY, photometric="miniswhite"))
-    assert np.array_equal(picture.pixels, 255 - GREY)
-
-
-def test_that_a_jpeg_compressed_tiff_has_the_right_colours(opened):
-    flat = np.full((16, 16, 3), (200, 100, 50), np.uint8)
-    picture = opened(with_tifffile(flat, photometric="rgb", compression="jpeg"))
-    assert np.abs(picture.pixels.astype(int) - flat).max() <= 4
-
-
 @pytest.mark.parametrize("bits", [1, 2, 4, 10, 12, 14])
 def test_that_packed_depths_fill_the_next_of_ours(opened, bits):
     values = range(2**bits) if bits < 8 else [0, 1, 2 ** (bits - 1), 2**bits - 1]
@@ -81,33 +70,72 @@ def test_that_packed_depths_fill_the_next_of_ours(opened, bits):
     assert bits == 1 or f"{bits}-bit" in picture.notes[0]
 
 
-@pytest.mark.parametrize("factor", [256, 257, 1])
-def test_that_a_palette_becomes_rgb_however_it_was_filled(opened, factor):
-    colours = np.random.default_rng(2).integers(0, 256, (3, 256))
-    colours[0, 0] = 255
-    data = with_tifffile(GREY, photometric="palette", colormap=(colours * factor).astype(np.uint16))
+FLAT = np.full((16, 16, 3), (200, 100, 50), np.uint8)
+INKS = np.array([[[0, 0, 0, 0], [255, 0, 0, 0], [0, 0, 0, 255], [0, 255, 255, 51]]], np.uint8)
+COLOURS = np.random.default_rng(2).integers(0, 256, (3, 256))
+COLOURS[0, 0] = 255
+# White, black, middle grey, and sRGB red, which is Lab (54.29, 80.81, 69.89) for white D50.
+LAB = [(255, 0, 0), (0, 0, 0), (round(2.55 * 53.585), 0, 0), (round(2.55 * 54.29), 81, 70)]
+OF_LAB = [[(255, 255, 255), (0, 0, 0), (128, 128, 128), (255, 0, 0)]]
+NOT_NUMBERS = np.array([[np.nan, np.inf, np.nan], [0, 0, 0]], np.float32)
+
+
+def contiguous(*parts, **options):
+    return with_tifffile(np.dstack(parts), photometric="rgb", planarconfig="contig", **options)
+
+
+def of_palette(factor):
+    colours = (COLOURS * factor).astype(np.uint16)
+    return with_tifffile(GREY, photometric="palette", colormap=colours), COLOURS.T[GREY], 0, ""
+
+
+@pytest.mark.parametrize(
+    ("data", "expected", "tolerance", "note"),
+    [
+        (with_tifffile(GREY, photometric="miniswhite"), 255 - GREY, 0, ""),
+        (with_tifffile(FLAT, photometric="rgb", compression="jpeg"), FLAT, 4, ""),
+        *map(of_palette, (256, 257, 1)),
+        (
+            with_tifffile(INKS, photometric="separated", planarconfig="contig"),
+            [[[255, 255, 255], [0, 255, 255], [0, 0, 0], [204, 0, 0]]], 0, "CMYK",
+        ),
+        (
+            tiff_of(tags(4, 1, 8, 8, samples=3), b"".join(struct.pack("<Bbb", *one) for one in LAB)),
+            OF_LAB, 3, "Lab",
+        ),
+        (
+            tiff_of(tags(4, 1, 8, 9, samples=3), bytes(part for light, a, b in LAB for part in (light, a + 128, b + 128))),
+            OF_LAB, 3, "Lab",
+        ),
+        (
+            tiff_of(
+                tags(3, 1, 8, 6, samples=3, more=[(530, 3, [1, 1])]), bytes([255, 128, 128, 76, 85, 255, 0, 128, 128])
+            ),
+            [[(255, 255, 255), (255, 0, 0), (0, 0, 0)]], 2, "",
+        ),
+        (contiguous(RGB, GREY, GREY, extrasamples=["unspecified"] * 2), RGB, 0, "2 more values"),
+        (
+            with_tifffile(np.stack([GREY, GREY + 1, GREY + 2]), photometric="minisblack"),
+            GREY, 0, "It has 3 pages; the first was opened.",
+        ),
+    ],
+    ids=["white is 0", "jpeg", "256", "257", "1", "cmyk", "lab", "lab offset", "ycbcr", "unknown", "pages"],
+)  # fmt: skip
+def test_that_every_colour_model_becomes_grey_or_rgb(opened, data, expected, tolerance, note):
     picture = opened(data)
-    assert np.array_equal(picture.pixels, colours.T[GREY])
-    assert picture.dtype == np.uint8
+    assert np.abs(picture.pixels.astype(int) - expected).max() <= tolerance
+    assert (picture.dtype, picture.alpha) == (np.uint8, None)
+    assert len(picture.notes) == (note != "")
+    assert note in "".join(picture.notes)
 
 
 def test_that_premultiplied_alpha_becomes_straight(opened):
     straight = np.array([[(200, 100, 0), (10, 20, 30)]], np.uint8)
     alpha = np.array([[51, 255]], np.uint8)
-    stored = np.dstack([np.rint(straight * (alpha[..., None] / 255)).astype(np.uint8), alpha])
-    picture = opened(
-        with_tifffile(stored, photometric="rgb", planarconfig="contig", extrasamples=["assocalpha"])
-    )
+    stored = np.rint(straight * (alpha[..., None] / 255)).astype(np.uint8)
+    picture = opened(contiguous(stored, alpha, extrasamples=["assocalpha"]))
     assert np.array_equal(picture.pixels, straight)
     assert np.array_equal(picture.alpha, alpha)
-
-
-def test_that_values_of_unknown_meaning_are_left_out_with_a_note(opened):
-    stored, options = np.dstack([RGB, GREY, GREY]), {"extrasamples": ["unspecified"] * 2}
-    picture = opened(with_tifffile(stored, photometric="rgb", planarconfig="contig", **options))
-    assert np.array_equal(picture.pixels, RGB)
-    assert picture.alpha is None
-    assert "2 more values" in picture.notes[0]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint32, np.int32, np.float16, np.float64])
@@ -118,54 +146,16 @@ def test_that_other_number_types_become_float_with_a_note(opened, dtype):
     picture = opened(with_tifffile(image, photometric="minisblack"))
     assert picture.dtype == np.float32
     assert np.array_equal(picture.pixels, image)
-    assert "32-bit float" in picture.notes[0]
-    assert len(picture.notes) == 1
+    (note,) = picture.notes
+    assert "32-bit float" in note
 
 
-def test_that_rounded_32_bit_integers_are_noted(opened):
+def test_that_rounded_integers_and_values_that_are_no_numbers_are_noted(opened):
     picture = opened(with_tifffile(np.array([[2**24 + 1, 0]], np.int32), photometric="minisblack"))
     assert picture.pixels.tolist() == [[2.0**24, 0]]
     assert "rounded" in picture.notes[1]
-
-
-def test_that_values_that_are_no_numbers_are_counted(opened):
-    image = np.zeros((2, 3), np.float32)
-    image[0] = (np.nan, np.inf, np.nan)
-    notes = opened(with_tifffile(image, photometric="minisblack")).notes
+    notes = opened(with_tifffile(NOT_NUMBERS, photometric="minisblack")).notes
     assert notes == ("2 values are NaN.", "1 value is infinite.")
-
-
-def test_that_cmyk_becomes_rgb(opened):
-    inks = np.array([[[0, 0, 0, 0], [255, 0, 0, 0], [0, 0, 0, 255], [0, 255, 255, 51]]], np.uint8)
-    picture = opened(with_tifffile(inks, photometric="separated", planarconfig="contig"))
-    assert picture.pixels.tolist() == [[[255, 255, 255], [0, 255, 255], [0, 0, 0], [204, 0, 0]]]
-    assert "CMYK" in picture.notes[0]
-
-
-def test_that_lab_becomes_rgb(opened):
-    # White, black, middle grey, and sRGB red, which is Lab (54.29, 80.81, 69.89) for white D50.
-    lab = [(255, 0, 0), (0, 0, 0), (round(2.55 * 53.585), 0, 0), (round(2.55 * 54.29), 81, 70)]
-    expected = np.array([(255, 255, 255), (0, 0, 0), (128, 128, 128), (255, 0, 0)])
-    strip = b"".join(struct.pack("<Bbb", *colour) for colour in lab)
-    picture = opened(tiff_of(tags(4, 1, 8, 8, samples=3), strip))
-    assert np.abs(picture.pixels[0].astype(int) - expected).max() <= 3
-    assert "Lab" in picture.notes[0]
-    offset = bytes(value + 128 if i % 3 else value for i, value in enumerate(sum(lab, ())))
-    assert np.array_equal(opened(tiff_of(tags(4, 1, 8, 9, samples=3), offset)).pixels, picture.pixels)
-
-
-def test_that_plain_ycbcr_becomes_rgb(opened):
-    strip = bytes([255, 128, 128, 76, 85, 255, 0, 128, 128])
-    entries = tags(3, 1, 8, 6, samples=3, more=[(530, 3, [1, 1])])
-    expected = np.array([(255, 255, 255), (255, 0, 0), (0, 0, 0)])
-    assert np.abs(opened(tiff_of(entries, strip)).pixels[0].astype(int) - expected).max() <= 2
-
-
-def test_that_of_several_pages_the_first_opens_with_a_note(opened):
-    stack = np.stack([GREY, GREY + 1, GREY + 2])
-    picture = opened(with_tifffile(stack, photometric="minisblack"))
-    assert np.array_equal(picture.pixels, GREY)
-    assert picture.notes == ("It has 3 pages; the first was opened.",)
 
 
 VOLUME = with_tifffile(
