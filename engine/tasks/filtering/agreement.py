@@ -75,11 +75,10 @@ def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
     return max(largest, abs(float(np.float32(problem.ghost_value))))
 
 
-def regions_to_check(
-    problem: Problem, seed: int, affordable: int = AFFORDABLE_MULTIPLY_ADDS
-) -> tuple[Region, ...]:
+def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
     """Return the whole picture where the oracle can afford it; else its four edges and spread rectangles."""
     cost = problem.taps * problem.channels
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(problem.height, problem.width, problem.mask_shape, cost, affordable, seed)
 
 
@@ -90,7 +89,7 @@ def verify(
     problem: Problem,
     *,
     seed: int = 0,
-    affordable: int = AFFORDABLE_MULTIPLY_ADDS,
+    affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
     added_error: float = 0.0,
 ) -> Verification:
@@ -104,8 +103,8 @@ def verify(
     problem : Problem
     seed : int
         Of the rectangles, where not everything can be checked.
-    affordable : int
-        Multiply-adds that the oracle may spend.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     added_error : float

@@ -16,11 +16,10 @@ AFFORDABLE_MULTIPLY_ADDS = 10_000_000_000
 BAND_MULTIPLY_ADDS = 2_000_000_000
 
 
-def regions_to_check(
-    product: MatrixProduct, seed: int, affordable: int = AFFORDABLE_MULTIPLY_ADDS
-) -> tuple[Region, ...]:
+def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
     """Return all of C where the oracle can afford it; else edges as wide as the largest tile, and rectangles."""
     edges = (LARGEST_TILE, LARGEST_TILE)
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(product.rows, product.columns, edges, product.inner, affordable, seed)
 
 
@@ -32,7 +31,7 @@ def verify(
     roundings: int,
     *,
     seed: int = 0,
-    affordable: int = AFFORDABLE_MULTIPLY_ADDS,
+    affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
 ) -> Verification:
     """Compare a product with the oracle's.
@@ -46,8 +45,8 @@ def verify(
         As `MatmulVariant.roundings` gives them.
     seed : int
         Of the rectangles, where not everything can be checked.
-    affordable : int
-        Multiply-adds that the oracle may spend.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
 
