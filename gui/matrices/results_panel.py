@@ -3,8 +3,7 @@
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
-from gui.matrices.matmul_model import MatmulModel
-from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
+from gui.matrices.matmul_state import SMALL_SIDE, MatmulModel, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, text_button
@@ -63,11 +62,8 @@ class MatmulResultsPanel(QWidget):
     def _select_loaded(self) -> None:
         """Mark the rows of the kernel that a paper brought."""
         loaded = self._matmul.loaded
-        rows = [
-            at
-            for at, run in enumerate(self.table.runs())
-            if loaded is not None and (run.result.variant, run.result.tile) == (loaded.variant, loaded.tile)
-        ]
+        cells = [(run.result.variant, run.result.tile) for run in self.table.runs()]
+        rows = [at for at, cell in enumerate(cells) if cell == loaded]
         chosen = QItemSelection()
         for at in rows:
             chosen.select(
