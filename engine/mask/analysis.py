@@ -22,11 +22,12 @@ class Analysis:
     Attributes
     ----------
     separable : bool
-        Whether one column times one row gives every float32 weight within rounding, so that two short passes can
-        replace the mask.
+        Whether one column times one row gives every float32 weight within rounding, so that two short passes
+        can replace the mask.
     rank : int
-        Number of column-times-row products that add up to the mask, within the rounding of its largest weights.
-        Separable masks have rank 1 (all zeros: 0); a mask of rank 1 that is not separable is wrong in small weights.
+        Number of column-times-row products that add up to the mask, within the rounding of its largest
+        weights. Separable masks have rank 1 (all zeros: 0); a mask of rank 1 that is not separable is wrong
+        in small weights.
     column, row : ndarray of shape (rows,) and (columns,), float64
         That product, of whole numbers in the column where there are such; else the one nearest to the mask.
     rank1_error : float

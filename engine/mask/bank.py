@@ -14,8 +14,8 @@ from engine.mask.mask import Mask
 class Bank:
     """Masks of one shape and one anchor; each may have an offset of its own.
 
-    A smaller mask is not filled up with zeros here: 0 x NaN is NaN, so the zeros would carry NaN and infinity of a
-    picture to places that the mask does not reach. Whoever wants that writes the zeros.
+    A smaller mask is not filled up with zeros here: 0 x NaN is NaN, so the zeros would carry NaN and infinity
+    of a picture to places that the mask does not reach. Whoever wants that writes the zeros.
 
     Parameters
     ----------

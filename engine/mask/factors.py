@@ -2,30 +2,33 @@
 
     weights[m, n] = column[m] * row[n]
 
-What is asked of them is that the product gives **every float32 weight** to a few roundings of *that weight*, and 0
-exactly where a weight is 0. The rank alone asks less: it is judged by the largest weights, and the vectors of a singular
-value decomposition have an error of 2^-53 of the largest weight in every cell, which is all there is in the far tail of
-a Gaussian. A tail that is wrong is seen where a dark picture has one bright pixel, and 0 x infinity is NaN, but
-10^-50 x infinity is not.
+What is asked of them is that the product gives **every float32 weight** to a few roundings of *that weight*,
+and 0 exactly where a weight is 0. The rank alone asks less: it is judged by the largest weights, and the
+vectors of a singular value decomposition have an error of 2^-53 of the largest weight in every cell, which is
+all there is in the far tail of a Gaussian. A tail that is wrong is seen where a dark picture has one bright
+pixel, and 0 x infinity is NaN, but 10^-50 x infinity is not.
 
 Exact factors
-    If the mask is exactly a product (Sobel, box, binomial, whole numbers over a power of two), the column is made of
-    the smallest whole numbers: a column of the mask, divided by its greatest common divisor. The row follows by
-    division, and both are float32 numbers exactly. Then every sum in the exact class of `engine.tasks.filtering.agreement` is
-    exact in both passes too: with S = sum |column||row||x|, a sum of the first pass is a whole multiple of the row's
-    step and at most S divided by a whole number, so it has no more bits than the direct sum.
+    If the mask is exactly a product (Sobel, box, binomial, whole numbers over a power of two), the column is
+    made of the smallest whole numbers: a column of the mask, divided by its greatest common divisor. The row
+    follows by division, and both are float32 numbers exactly. Then every sum in the exact class of
+    `engine.tasks.filtering.agreement` is exact in both passes too: with S = sum |column||row||x|, a sum of
+    the first pass is a whole multiple of the row's step and at most S divided by a whole number, so it has no
+    more bits than the direct sum.
 Rounded factors
-    Else each factor is the geometric mean of the mask along the other axis (least squares of the logarithms), which
-    evens out the rounding of the weights: of a product of R x C cells that was rounded to float32 it leaves at most
-    4 (1 - 1/R)(1 - 1/C) roundings in a cell. Rounding column and row to float32 adds 2. A mask that leaves more is no
-    product within rounding, and is not replaced by one. Nor is one whose weights add up to less than 2^24 steps, such as
-    2047 2048; 2048 2049: whole pictures make its sums exact, so its factors have to be.
+    Else each factor is the geometric mean of the mask along the other axis (least squares of the logarithms),
+    which evens out the rounding of the weights: of a product of R x C cells that was rounded to float32 it
+    leaves at most 4 (1 - 1/R)(1 - 1/C) roundings in a cell. Rounding column and row to float32 adds 2. A mask
+    that leaves more is no product within rounding, and is not replaced by one. Nor is one whose weights add
+    up to less than 2^24 steps, such as 2047 2048; 2048 2049: whole pictures make its sums exact, so its
+    factors have to be.
 Scale
-    A power of two goes from one factor to the other, which rounds nothing, until the weights of the row, without signs,
-    add up to at most 1. Then a result of the first pass is no larger than the largest sample: nothing overflows between
-    the passes unless the direct sum does, not even where the column is 0. (Two exceptions: the row spans more than
-    float32 does between its normal numbers and 1, or weights near 10^38 would make the column overflow.) The price: a
-    column above 1 magnifies what the first pass lost to subnormal numbers, in float32 pictures below 10^-38 all over.
+    A power of two goes from one factor to the other, which rounds nothing, until the weights of the row,
+    without signs, add up to at most 1. Then a result of the first pass is no larger than the largest sample:
+    nothing overflows between the passes unless the direct sum does, not even where the column is 0. (Two
+    exceptions: the row spans more than float32 does between its normal numbers and 1, or weights near 10^38
+    would make the column overflow.) The price: a column above 1 magnifies what the first pass lost to
+    subnormal numbers, in float32 pictures below 10^-38 all over.
 """
 
 import math
@@ -53,9 +56,11 @@ class Factors:
     ----------
     column, row : ndarray of shape (rows,) and (columns,), float32, read-only
     roundings : float
-        Largest error of a weight, in units of 2^-24 of that weight; infinite where the product is not 0 and the weight is.
+        Largest error of a weight, in units of 2^-24 of that weight; infinite where the product is not 0 and
+        the weight is.
     allowed : float
-        What rounding a product, its column and its row to float32 explains; 0 where the factors have to be exact.
+        What rounding a product, its column and its row to float32 explains; 0 where the factors have to be
+        exact.
     worst_cell : (int, int)
         Row and column of that weight.
     """

@@ -15,7 +15,8 @@ import numpy as np
 from engine.errors import BadValue
 from engine.mask.mask import MAX_SIDE, SIDES_ALLOWED, Mask, Weights, is_size_allowed, largest_sides
 
-# Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would underflow.
+# Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would
+# underflow.
 _SIGMA_MIN, _SIGMA_MAX = 0.1, 100.0
 
 # Rounding of sine and cosine puts about 1e-16 into cells beside a line; no real weight is that small.
@@ -43,8 +44,8 @@ def gaussian(rows: int, columns: int | None = None, sigma: float | None = None) 
     rows, columns : int
         Sides, 1 to 63, or 1 to 127 in one row or column; square when only `rows` is given.
     sigma : float, optional
-        Standard deviation in pixels, 0.1 to 100; by default a sixth of the longer side, so that the mask holds
-        the bell out to three standard deviations.
+        Standard deviation in pixels, 0.1 to 100; by default a sixth of the longer side, so that the mask
+        holds the bell out to three standard deviations.
 
     Raises
     ------

@@ -80,7 +80,8 @@ def read_object(text: str) -> dict[str, Any]:
     Raises
     ------
     MaskError
-        The text is no JSON, not an object, nested too deep, or has a duplicate key or a number that is not finite.
+        The text is no JSON, not an object, nested too deep, or has a duplicate key or a number that is not
+        finite.
     """
     try:
         document = json.loads(

@@ -266,7 +266,8 @@ def _table(weights: npt.ArrayLike) -> Weights:
             "Write a single row as [[1, 2, 1]].",
         )
     _check_sides(*given.shape)
-    # The constructor promises weights that nobody else can change, and one kind of zero (equal masks, equal hashes).
+    # The constructor promises weights that nobody else can change, and one kind of zero (equal masks, equal
+    # hashes).
     table: Weights = np.array(given, dtype=np.float64, order="C") + 0.0
     # Everything above the largest float32 fails this comparison, and NaN does too.
     fits = np.abs(table) <= _FLOAT32_MAX

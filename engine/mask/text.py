@@ -6,8 +6,9 @@ Read are
 - NumPy, C and MATLAB literals, with a declaration, a call or a `dtype` around them (`text_literals`);
 - Haloscope's own JSON (`json_form`), the only form that keeps the anchor and the offset.
 
-A cell is a number or a fraction (`1/9`). A factor of the whole mask may stand before it (`1/16 *`) or after it, with
-a blank before the sign (`... 1 2 1 /16`), also on its own line (`/ 256`). `#`, `//` and `/* */` begin comments.
+A cell is a number or a fraction (`1/9`). A factor of the whole mask may stand before it (`1/16 *`) or after
+it, with a blank before the sign (`... 1 2 1 /16`), also on its own line (`/ 256`). `#`, `//` and `/* */`
+begin comments.
 """
 
 import re

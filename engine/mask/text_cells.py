@@ -1,7 +1,7 @@
 """Numbers, cells and rows of a mask in text: the part of reading that all text forms share.
 
-Every number is matched by a pattern before `float` sees it (`float` alone would take `1_0` and `nan`), and nothing
-is ever evaluated. All scans are linear in the length of the text.
+Every number is matched by a pattern before `float` sees it (`float` alone would take `1_0` and `nan`), and
+nothing is ever evaluated. All scans are linear in the length of the text.
 """
 
 import math

@@ -1,7 +1,8 @@
 """Masks in brackets: NumPy, C and MATLAB literals, and what people write around them.
 
 Around the brackets may stand a declaration (`float m[3][3] =`), a factor (`1/16 *`), a call (`np.array(... ,
-dtype=np.float32)`) and a divisor (`/ 16`). Everything else is refused with the words that were not understood.
+dtype=np.float32)`) and a divisor (`/ 16`). Everything else is refused with the words that were not
+understood.
 """
 
 import re
@@ -22,7 +23,8 @@ from engine.mask.text_cells import (
     slashes_without_blanks,
 )
 
-# What stands before and after the brackets is short in every form that people write; longer text is something else.
+# What stands before and after the brackets is short in every form that people write; longer text is something
+# else.
 _MAX_AROUND = 200
 _CALLS = "array|asarray|matrix|tensor|Tensor|float32|float64"
 _BEFORE = re.compile(rf"(?:\(?({FRACTION})\)? ?\* ?)?((?:[A-Za-z_]\w*\.)*(?:{_CALLS}) ?\()?")

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.course import lab, report
-from engine.course.counted import counted_tables
 from engine.course.performance_lecture import PRINTED_CGMA, TILED
+from engine.course.tables import counted_tables
 from engine.device.memory_bus import MemoryBus
 
 
