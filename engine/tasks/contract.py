@@ -1,8 +1,8 @@
 """What a task is: everything that the pipeline of `engine.run` asks of one. No Numba in here.
 
-A task is a folder of this room with its problem, oracle, verification and model of work, one class that answers
-the questions below with them, and a line in `engine.tasks.registry`. The pipeline (resolve, verify, measure,
-sample, sweep), the host and the results know no task by name.
+A task is a folder of this room with its problem, oracle, verification and model of work, one class that
+answers the questions below with them, and a line in `engine.tasks.registry`. The pipeline (resolve, verify,
+measure, sample, sweep), the host and the results know no task by name.
 """
 
 from abc import ABC, abstractmethod
@@ -97,7 +97,7 @@ class Task(ABC, Generic[P, O, V]):
 
     @abstractmethod
     def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> Verification:
-        """Compare a result with the oracle, which may spend `job.affordable` multiply-adds; None: as usual."""
+        """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
 
     def constant(self, operands: O) -> Any:
         """Return the operand that a variant is compiled with; None where there is none."""

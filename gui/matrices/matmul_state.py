@@ -1,4 +1,4 @@
-"""The state of the page Matrices: the product that the person has chosen, and a row for each way to multiply it."""
+"""The state of the page Matrices: the product that was chosen, and a row per way to multiply it."""
 
 from dataclasses import dataclass, replace
 
@@ -94,12 +94,12 @@ class MatmulState(QObject):
         self.settings_changed.emit(settings)
 
     def load(self, variant: str, tile: int) -> None:
-        """Choose exactly the tile of a paper's kernel, and mark that kernel until something else is chosen."""
+        """Choose the tile of a paper's kernel alone, and mark that kernel until something else is chosen."""
         self.change(tiles=(tile,))
         self._mark((variant, tile))
 
     def settle(self) -> bool:
-        """Have what was typed but not entered taken, because a run is to use it. False where it was refused."""
+        """Have what was typed but not entered taken, for a run to use it. False where it was refused."""
         refusals: list[str] = []
         self.settling.emit(refusals)
         return not refusals
@@ -122,7 +122,7 @@ class MatmulState(QObject):
             self.running_changed.emit()
 
     def add(self, result: ProductResult) -> None:
-        """Take a cell that has run; it stands in the table if it is still about the product that is chosen."""
+        """Take a cell that has run; the table shows it if it is still about the product that is chosen."""
         self.last = result
         if result.problem == self._settings.product:
             self._measured[result.variant, result.tile] = result

@@ -1,4 +1,4 @@
-"""The tiles to compare: numbers from 2 to 32 with commas; another is refused in words, with the nearest legal one."""
+"""The tiles to compare: numbers from 2 to 32 with commas; others are refused with the nearest legal one."""
 
 from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QToolButton, QWidget
 
@@ -59,8 +59,8 @@ class TilesField(QWidget):
         self.field.setAccessibleName("Tiles, sides with commas")
         self.field.setFont(number_font())
         self.field.setToolTip(
-            f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is a "
-            "row of the table and a point of the plot. For matmul-tiled also the tiles in shared memory."
+            f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is "
+            "a row of the table and a point of the plot. For matmul-tiled also the tiles in shared memory."
         )
         self.menu_button.setText("Sets")
         self.menu_button.setToolTip("Tiles that are often compared.")

@@ -10,14 +10,14 @@ from engine.tasks.product.tile import LARGEST_TILE
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
-# NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of them:
-# 1e10 keeps it near 2 s, and covers every element up to 2154 x 2154 x 2154.
+# NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of
+# them: 1e10 keeps it near 2 s, and covers every element up to 2154 x 2154 x 2154.
 AFFORDABLE_MULTIPLY_ADDS = 10_000_000_000
 BAND_MULTIPLY_ADDS = 2_000_000_000
 
 
 def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
-    """Return all of C where the oracle can afford it; else edges as wide as the largest tile, and rectangles."""
+    """Return all of C where the oracle can afford it; else edges as wide as the largest tile, rectangles."""
     edges = (LARGEST_TILE, LARGEST_TILE)
     affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(product.rows, product.columns, edges, product.inner, affordable, seed)

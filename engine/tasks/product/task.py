@@ -1,4 +1,4 @@
-"""The task of multiplying matrices, C = A B, as the pipeline asks it. The tile of a variant is its square block."""
+"""The task of multiplying matrices, C = A B, as the pipeline asks it. The tile is the square block."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +13,7 @@ from engine.verify.verification import Verification
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
     from engine.run.job import ProductJob
-    from engine.variants.matmul.contract import MatmulVariant
+    from engine.variants.matmul.contract import MatmulVariant  # noqa: F401 - named in the class's bases
 
 
 class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):

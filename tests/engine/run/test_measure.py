@@ -1,4 +1,4 @@
-"""One run of either task: what is refused, wrong or stopped has no speed; what has one is verified and sampled."""
+"""One run of either task: what is refused, wrong or stopped has no speed; others are verified and sampled."""
 
 import json
 from collections.abc import Callable
@@ -161,9 +161,9 @@ def test_that_steps_come_in_order_and_a_run_can_be_stopped_before_each(job: AnyJ
 @pytest.mark.parametrize(
     ("key", "block", "nearest", "words"),
     [
-        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "with a block of 64 x 32.*nearest legal block is"),
+        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "block of 64 x 32.*nearest legal block"),
         ("separable-l0", Block(8, 8), (None,), r"^variant 'separable-l0': Not separable: its rank is 2"),
-        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*nearest legal block is 32 x 32"),
+        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*legal block is 32 x 32"),
     ],
 )  # fmt: skip
 def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one_and_a_mask_without(
