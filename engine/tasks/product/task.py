@@ -39,7 +39,7 @@ class Product(Task[MatrixProduct, Matrices, "MatmulVariant"]):
 
     def upload(self, backend: "Backend", operands: Matrices, buffers: "Buffers") -> None:
         """Copy A and B to the device."""
-        backend.upload_matrices(*operands, buffers)
+        backend.upload(operands, buffers)
 
     def verify(self, values: Any, job: "ProductJob", checkpoint: Callable[[float], None]) -> Verification:
         """Compare with the product in float64."""

@@ -102,7 +102,7 @@ def check(variant: MatmulVariant, case: Case, device: str) -> None:
     machine.activate()
     prepared = variant.prepare(case.product, None, case.block)
     buffers = machine.allocate_matrices(a, b)
-    machine.upload_matrices(a, b, buffers)
+    machine.upload((a, b), buffers)
     machine.poison(buffers)
     machine.run(prepared, buffers)
     compare(variant, case, machine.download(buffers), a, b)
