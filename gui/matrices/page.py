@@ -17,7 +17,7 @@ from gui.matrices.results_panel import MatmulResultsPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
 from gui.style.metrics import GRID
-from gui.widgets.place import Place
+from gui.widgets.panel_parts import Place
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
