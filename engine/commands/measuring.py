@@ -76,32 +76,11 @@ def measure_cells(
 ) -> int:
     """Measure every cell, print and write the results; return the exit status.
 
-    Parameters
-    ----------
-    command : str
-    options : Namespace
-        With `out`, `csv`, `json` and `device`.
-    cells : int
-        How many there are.
-    measure : callable
-        Takes a function to call after each cell; returns the results, and the fault if a device was lost.
-    name : callable of Measurement
-        What the progress calls a run.
-    variants : sequence of Variant
-        Those that are measured.
-    baseline : str
-        Key of the variant that speed-ups are against.
-    asked : dict
-        What was asked for, for the JSON document.
-    without : sequence of str
-        Keys of columns that the printed table leaves out.
-
-    Raises
-    ------
-    DeviceFault
-        A device was lost; what was measured is written.
-    EngineError
-        Nothing could be measured: for want of a device where that is so, else with the first reason.
+    `measure` takes a function to call after each cell, and returns the results and the fault if a device was
+    lost: it is raised again when all that was measured is written. Where nothing could be measured, the
+    missing device of one of the `variants` is an error, else the first reason. `name` is what the progress
+    calls a run, `baseline` the key of the variant that speed-ups are against; `asked` goes into the JSON
+    document, and `without` has the keys of columns that the printed table leaves out.
     """
     done = 0
 

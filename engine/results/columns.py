@@ -165,8 +165,8 @@ FACTS: tuple[Column, ...] = (
            "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
            lambda run: str(run.result.tile or MISSING), _threads, tasks=_PRODUCT),
     Column("layout", "Rows",
-           "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or "
-           "packed, each right after the one before. On the CPU they are always packed.",
+           "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, "
+           "or packed, each right after the one before. On the CPU they are always packed.",
            lambda run: run.result.layout or MISSING, tasks=_FILTERING, caption="{} rows"),
     Column("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
     Column("run", "Run", "Number of the run, in the order in which they arrived.",

@@ -16,8 +16,8 @@ from engine.results.measurement import Measurement
 
 Run = Measurement[Any]
 SPEED_UP_OF = (
-    "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, types, "
-    "weights, anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
+    "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, "
+    "types, weights, anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
 )
 """The definition, for the reader of a file or a tooltip."""
 

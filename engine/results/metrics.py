@@ -209,8 +209,8 @@ METRICS: tuple[Metric, ...] = (
            "from the kernel's source; zeros that fill a tile do not count. Unknown for a BLAS.",
            _cgma, rate_text, _PRODUCT),
     Metric("lecture_limit_gflops", f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s", "GFLOPS",
-           f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × CGMA. "
-           f"The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
+           f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × "
+           f"CGMA. The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
            lambda run: _limit(run, LECTURE_BANDWIDTH_GB_S), rate_text, _PRODUCT),
     Metric("bandwidth_limit_gflops", "GFLOPS limit here", "GFLOPS",
            "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are "

@@ -58,7 +58,8 @@ def refuse_unsuitable(
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
         raise BadValue(
             f"{problem.subject} in the simulator",
-            f"Python threads stand in for the GPU's, so it takes sizes up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
+            "Python threads stand in for the GPU's, so it takes sizes up to "
+            f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
             "Choose a smaller size, or another device.",
         )
     refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))

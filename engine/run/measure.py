@@ -58,7 +58,7 @@ def unrun(
         chosen_because=job.chosen_because,
         seed=job.seed,
         work=variant.work(job.problem, job.block) if task.counts_unrun else None,
-        **task.labels(job.operands, variant.device),
+        **task.labels(job),
     )
 
 
@@ -84,8 +84,8 @@ def compute(job: AnyJob, backend: Backend, host_out: np.ndarray | None = None) -
     task, operands = job.task, job.operands
     job.refuse(backend.info)
     backend.activate()
-    prepared = task.prepare(job.variant, job.problem, operands, job.block)
-    buffers = task.allocate(backend, job.problem, operands, host_out)
+    prepared = task.prepare(job)
+    buffers = task.allocate(backend, job, host_out)
     task.upload(backend, operands, buffers)
     backend.run(prepared, buffers)
     values: np.ndarray = task.result(backend.download(buffers), operands)
@@ -141,34 +141,27 @@ def _measured(
     host_out: np.ndarray | None,
     result: Measurement[Any],
 ) -> Outcome:
-    task, variant, problem, operands = job.task, job.variant, job.problem, job.operands
+    task, operands = job.task, job.operands
     job.refuse(backend.info)
     backend.activate()
     checkpoint(Step("compiling", 0.0, 2.0))
-    prepared, compile_ms = timed(lambda: task.prepare(variant, problem, operands, job.block))
-    buffers, allocate_ms = timed(lambda: task.allocate(backend, problem, operands, host_out))
+    prepared, compile_ms = timed(lambda: task.prepare(job))
+    buffers, allocate_ms = timed(lambda: task.allocate(backend, job, host_out))
     task.upload(backend, operands, buffers)
-    expected_s = task.expected_launch_s(variant, problem, job.block, backend.info)
-    checkpoint(Step("first launch", 0.1, expected_s))
+    checkpoint(Step("first launch", 0.1, task.expected_launch_s(job, backend.info)))
     values, launch_ms, fault = run_on_poison(prepared, buffers, backend)
-    verification = task.verify(
-        values,
-        variant,
-        problem,
-        operands,
-        job.block,
-        seed=job.seed,
-        affordable=job.affordable,
-        checkpoint=lambda fraction: checkpoint(
-            Step("verifying against the float64 oracle", 0.2 + 0.4 * fraction, task.verifying_s)
-        ),
-    )
+
+    def verifying(fraction: float) -> None:
+        stage = "verifying against the float64 oracle"
+        checkpoint(Step(stage, 0.2 + 0.4 * fraction, task.verifying_s))
+
+    verification = task.verify(values, job, verifying)
     if fault:
         verification = replace(verification, passed=False, reason=fault)
-    result = replace(result, verification=verification, work=variant.work(problem, job.block))
+    result = replace(result, verification=verification, work=job.variant.work(job.problem, job.block))
     if verification.passed and backend.info.times_mean_speed:
         # Pageable memory is copied at 1 GB/s or more.
-        copy_s = 0.1 + problem.copied_bytes / 1e9
+        copy_s = 0.1 + job.problem.copied_bytes / 1e9
         timing = Sampler(backend, plan, checkpoint).timing(
             prepared, buffers, lambda: task.upload(backend, operands, buffers), launch_ms / 1e3, copy_s
         )

@@ -30,8 +30,8 @@ class SamplingPlan:
     fewest_copies : int
         Samples of the copies and of end to end.
     patience_s : float
-        Stop with fewer samples, but never without one, when they have taken this long, seconds: the plain loops
-        need minutes for a large mask on a large picture.
+        Stop with fewer samples, but never without one, when they have taken this long, seconds: the plain
+        loops need minutes for a large mask on a large picture.
     """
 
     warm_up_s: float = 0.05
@@ -47,7 +47,7 @@ NO_SAMPLES = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=1, most=1, fewest_
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a run that begins: its name for people, the fraction done, how long it should take in seconds."""
+    """A step of a run that begins: its name for people, the fraction done, the expected seconds."""
 
     stage: str
     fraction: float

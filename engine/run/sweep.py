@@ -1,4 +1,4 @@
-"""Jobs of many cells: made, measured one after another where their devices are, or counted without running any."""
+"""Jobs of many cells: made, measured one after another where their devices are, or only counted."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass

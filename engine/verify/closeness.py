@@ -42,7 +42,7 @@ Limits = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 def relative_bound(roundings: int) -> float:
-    """Return gamma = k u / (1 - k u), u = 2^-24: what k roundings may do to a sum, relative to its magnitudes.
+    """Return gamma = k u / (1 - k u), u = 2^-24: what k roundings do to a sum, relative to its magnitudes.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
     """
@@ -73,7 +73,7 @@ def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness
 
 
 def compare_quantised(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
-    """Compare a result of 8 or 16 bit with the oracle's: a sample may be what any sum within the bound rounds to.
+    """Compare a result of 8 or 16 bit with the oracle's: any sum within the bound may have been rounded.
 
     With r the oracle's float64 result and b the bound of a float32 sum, the sum lies within r - b and r + b.
     Saturating and rounding half to even keep the order, so the sample y is right exactly if

@@ -1,4 +1,4 @@
-"""Which parts of a result are checked where the oracle cannot afford all of it: edges and spread rectangles."""
+"""Which parts of a result are checked where the oracle cannot afford all: edges and spread rectangles."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -78,7 +78,7 @@ def verify_regions(
     regions : sequence of Region
         They do not overlap.
     band_pixels : int
-        Pixels that are compared at once, so that float64 copies stay small and a cancellation is noticed soon.
+        Pixels compared at once: float64 copies stay small, and a cancellation is noticed soon.
     wanted : callable of Region -> ndarray, float64
         The oracle.
     limits : callable of Region -> (ndarray, ndarray)

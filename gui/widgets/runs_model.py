@@ -30,15 +30,7 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run; subclasses say which runs there are.
-
-    Parameters
-    ----------
-    task : str
-    baseline : str
-        Key of the variant that speed-ups are measured against.
-    first : iterable of str
-        Keys of the columns that stand first.
+    """A row for each run; subclasses say which runs there are. `first` has the keys of the columns that stand first.
 
     Signals
     -------

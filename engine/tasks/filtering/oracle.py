@@ -1,9 +1,12 @@
-"""The oracle: correlation in float64 by an explicit index map; slow, obvious, sharing no line with any variant.
+"""The oracle: correlation in float64 by an explicit index map; slow, obvious, no line shared with a variant.
 
-The weights and the offset are taken as the kernels get them, rounded to float32; from there on every product and sum is float64.
-Only the border's index rule is shared with the variants, because it *is* the definition of the border.
+The weights and the offset are taken as the kernels get them, rounded to float32; from there on every product
+and sum is float64. Only the border's index rule is shared with the variants, because it *is* the definition
+of the border.
 
-    result[r, c] = offset + sum over (m, n) of weights[m, n] * image[r + m - anchor_row, c + n - anchor_column]
+    result[r, c] = offset + sum over (m, n) of weights[m, n] * image[r + m - up, c + n - left]
+
+where (up, left) is the anchor.
 """
 
 import numpy as np

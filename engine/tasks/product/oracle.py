@@ -1,10 +1,11 @@
-"""The oracle: the product in float64, with the bound that rounding explains; sharing no line with any variant.
+"""The oracle: the product in float64, and the bound that rounding explains; no line shared with a variant.
 
     |C - R| <= gamma_k |A| |B|,   gamma_k = k u / (1 - k u),   u = 2^-24
 
-where R is the product in float64, |A| |B| that of the magnitudes, and k the most roundings that a product of two
-elements goes through on its way into C, which depends on how the variant forms its partial sums (Higham, Accuracy and
-Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 3.5). One more pays for the oracle's own float64.
+where R is the product in float64, |A| |B| that of the magnitudes, and k the most roundings that a product of
+two elements goes through on its way into C, which depends on how the variant forms its partial sums (Higham,
+Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 3.5). One more pays for the oracle's
+own float64.
 """
 
 import numpy as np
@@ -31,7 +32,7 @@ def product(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
 
 
 def magnitudes(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
-    """Return a rectangle of |A| |B| in float64; elements that are not finite count as 0: nothing is rounded there."""
+    """Return a rectangle of |A| |B| in float64; those not finite count as 0."""
     return _multiplied(_magnitudes(a), _magnitudes(b), region)
 
 
@@ -51,7 +52,7 @@ def rounding_bound(largest: Float64Array, roundings: int, inner: int) -> Float64
 
 
 def are_integers(a: np.ndarray, b: np.ndarray) -> bool:
-    """Return whether all elements are whole numbers; where |A| |B| < 2^24 nothing is rounded then, in any order."""
+    """Return whether all elements are whole numbers: then nothing is rounded where |A| |B| < 2^24."""
     return all(bool(np.all(matrix == np.rint(matrix)) and np.isfinite(matrix).all()) for matrix in (a, b))
 
 
@@ -65,7 +66,7 @@ def _multiplied(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
     if np.isfinite(left).all() and np.isfinite(right).all():
         result: Float64Array = left @ right
         return result
-    # A BLAS may pass over zeros, and 0 x infinity is NaN; these plain loops do not (1 G multiply-adds a second).
+    # A BLAS may pass over zeros, and 0 x infinity is NaN; these plain loops do not (1 G/s).
     with np.errstate(invalid="ignore"):
         plain: Float64Array = np.einsum("ik,kj->ij", left, right, optimize=False)
     return plain

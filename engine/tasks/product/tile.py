@@ -1,4 +1,4 @@
-"""Tiles of matrices, T x T: what is one, what a device and the grid allow, the nearest legal one. Pure integers.
+"""Tiles of matrices, T x T: what is one, what device and grid allow, the nearest legal one. Pure integers.
 
 The window and the command line apply the same rules before they ask for anything.
 """
@@ -55,7 +55,7 @@ def refuse_tile(
     limits: Limits,
     shared_bytes: SharedBytes = lambda block: 0,
 ) -> Refusal | None:
-    """Return why a tile is illegal for a product on a device, with the nearest legal one; None if it is legal.
+    """Return why a tile is illegal for a product on a device, with the nearest legal one, or None.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.matmul_controller import MatmulController
-from gui.matrices.matmul_state import SMALL_TILES, LoadedProduct, MatmulState
+from gui.matrices.matmul_state import SMALL_TILES, MatmulState
 from tests.made_products import made_rows
 
 
@@ -188,9 +188,9 @@ def test_that_a_kernel_of_a_paper_brings_its_tile_alone_and_is_marked_until_some
     bench = make()
     bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
     assert bench.matmul.settings.tiles == (12,)
-    assert bench.matmul.loaded == LoadedProduct("matmul-tiled", 12)
+    assert bench.matmul.loaded == ("matmul-tiled", 12)
     bench.products.load(Configuration("matmul-naive", block=Block(12, 12)))
-    assert bench.matmul.loaded == LoadedProduct("matmul-naive", 12)
+    assert bench.matmul.loaded == ("matmul-naive", 12)
     bench.matmul.change(tiles=(4, 12))
     assert bench.matmul.loaded is None
     bench.products.load(Configuration("matmul-naive"))

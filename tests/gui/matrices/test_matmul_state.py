@@ -4,9 +4,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
-from gui.matrices.matmul_figure import limit_words, tile_figure
-from gui.matrices.matmul_model import MatmulModel
-from gui.matrices.matmul_state import MatmulState
+from gui.matrices.matmul_state import MatmulModel, MatmulState
+from gui.matrices.tile_plot import limit_words, tile_figure
 from tests.made_products import made_product, made_rows
 
 PRODUCT = MatrixProduct(1024, 1024, 1024)

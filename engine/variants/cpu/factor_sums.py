@@ -1,6 +1,8 @@
-"""The two passes of a mask that is a column times a row: along a row, then down the columns.
+"""The sums of two passes with a mask that is a column times a row: along a row, then down the columns.
 
-Both loops over the factor are loops with bounds known only at run time, so one compilation serves every mask.
+The loops over a factor have bounds known only at run time, so one compilation serves every mask. Whole
+vectors are read and written, so up to VECTOR - 1 samples past the width; two vectors more are read along a
+row.
 """
 
 from functools import partial
@@ -15,25 +17,26 @@ from engine.variants.ir.value import F32, Value
 
 Values = dict[Any, Value]
 
-# Sums of a strip along a row; that they are several hides that each multiply-add waits for the one before it.
+# Vectors of sums per strip along a row: several hide that each multiply-add waits for the one before it.
 _ALONG_VECTORS = 4
-# Samples that are one tap apart are loaded once, and moved within the registers for the second tap: a vector that lies
-# across two lines of the cache takes 1.7 cycles to load with AVX-512, its multiply-add and a move 1 each, in different units.
-# Shorter vectors lie across lines less often. With it a core makes 41 G multiply-adds/s, without it 33.
+# Two taps at a time: samples are loaded once, and moved within the registers for the second tap. With AVX-512
+# a vector across two cache lines takes 1.7 cycles to load, its multiply-add and a move 1 each, in different
+# units: 41 G multiply-adds/s per core instead of 33. Shorter vectors lie across lines less often.
 _PAIRS = HAS_BROADCAST
-# Results of a strip down the columns: a vector that was loaded serves four of them, a weight four vectors.
+# Rows of results per strip down the columns: each vector that is loaded serves four, each weight four
+# vectors.
 RESULTS_AT_ONCE = 4
 _DOWN_VECTORS = 4 if VECTOR == 16 else 2
-# Rows of sums that a round of the inner loop adds, for float32 results: 15 x 15 takes 5 % less time than with one. 8-bit results
-# take 2 to 5 % more.
+# Rows of sums per round of the inner loop, for float32 results: 15 x 15 takes 5 % less time than with one.
+# 8-bit results would take 2 to 5 % more.
 ROWS_A_ROUND = (2, 1)
 
 
 @intrinsic
 def as_floats(typingctx, source, sample, floats, count):
-    """Return the address of `count` samples as float32: the given one if they are, else that of `floats`, which gets them.
+    """Return the address of `count` samples as float32: their own, or else that of `floats`, their copy.
 
-    Whole vectors are read and written, so up to a vector less one more. `sample` is a flat array of the samples' type.
+    `sample` is a flat array of the samples' type.
     """
     signature = types.int64(types.int64, sample, floats, types.int64)
 
@@ -59,42 +62,41 @@ def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, su
     source : int64
         Address of the first result's first sample, a float32.
     sample : flat array
-        Only its type matters: that of the picture's samples, from which these were made.
+        Of the type of the picture's samples, from which these were made; nothing else about it is used.
     factor : flat float32 array
     taps : int64
         Its length.
     mirrored : int64
-        Whether the factor is the same from both ends. Then samples of whole numbers under equal weights are added first,
-        which takes half the multiply-adds; float32 samples might overflow.
+        Whether the factor is symmetric. Then integer samples under equal weights are added first, which takes
+        half the multiply-adds; float32 samples might overflow.
     step : int64
-        Samples from one tap to the next, at most a vector's.
+        Samples from one tap to the next, at most VECTOR.
     width : int64
-        Sums wanted. Whole vectors are read and written, so up to a vector less one more; two more are read.
+        Sums.
     sums : flat float32 array
     sums_at : int64
         Element of the first sum.
     """
-    signature = types.void(
-        types.int64, sample, factor, types.int64, types.int64, types.int64, types.int64, sums, types.int64
-    )
+    integer = types.int64
+    signature = types.void(integer, sample, factor, *(integer,) * 4, sums, integer)
 
     def codegen(context, builder, signature, arguments):
         vectors = Vectors(context, builder)
         source, _, factor_array, taps, mirrored, step, width, sums_array, sums_at = vectors.arguments(
             signature, arguments
         )
-        # Else the compiler writes loops twice, with and without the branches in them, which takes 0.2 s.
+        # Else the compiler writes loops twice, with and without their branches, which takes 0.2 s.
         builder.function.attributes.add("optsize")
-        along = _Along(
-            vectors,
-            vectors.at_address(source, F32),
-            vectors.pointer(factor_array),
-            taps,
-            vectors.pointer(sums_array) + sums_at,
-            None if sample.dtype == types.float32 else vectors.flag(mirrored),
-            step,
-        )
-        along.emit(width)
+        source, weights = vectors.at_address(source, F32), vectors.pointer(factor_array)
+        sums = vectors.pointer(sums_array) + sums_at
+        is_mirrored = None if sample.dtype == types.float32 else vectors.flag(mirrored)
+        along = _Along(vectors, source, weights, taps, sums, step)
+        if is_mirrored is None:
+            along.emit(width, folds=False)
+        else:
+            vectors.when(
+                is_mirrored, lambda: along.emit(width, folds=True), lambda: along.emit(width, folds=False)
+            )
         return context.get_dummy_value()
 
     return signature, codegen
@@ -103,22 +105,13 @@ def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, su
 class _Along:
     """Emits the sums along a row."""
 
-    def __init__(self, vectors, source, weights, taps, sums, mirrored, step) -> None:
-        self.vectors = vectors
-        self.source, self.weights, self.taps, self.sums = source, weights, taps, sums
-        self.mirrored, self.step = mirrored, step
+    def __init__(self, vectors, source, weights, taps, sums, step) -> None:
+        self.vectors, self.source, self.weights = vectors, source, weights
+        self.taps, self.sums, self.step = taps, sums, step
         self.next_tap = vectors.elements_from(step) if _PAIRS else None
 
-    def emit(self, width: Value) -> None:
-        """Emit all strips of the width."""
-        if self.mirrored is None:
-            self._strips(width, folds=False)
-            return
-        self.vectors.when(
-            self.mirrored, lambda: self._strips(width, folds=True), lambda: self._strips(width, folds=False)
-        )
-
-    def _strips(self, width: Value, folds: bool) -> None:
+    def emit(self, width: Value, folds: bool) -> None:
+        """Emit all strips of the width; samples under equal weights are added first if it `folds`."""
         self.vectors.strips(width, _ALONG_VECTORS, lambda column, across: self._strip(column, across, folds))
 
     def _strip(self, column: Value, across: int, folds: bool) -> None:
@@ -128,18 +121,17 @@ class _Along:
         behind = source + (self.taps - 1) * self.step
         left = dict.fromkeys(range(across), vectors.zero)
         left |= {"source": source, "behind": behind, "weight": self.weights, "left": self.taps}
+        at_once = (2, 1) if _PAIRS else (1,)
         if folds:
-            left = self._taps(left, across, 2 if _PAIRS else 1, both_ends=True)
-            if _PAIRS:
-                left = self._taps(left, across, 1, both_ends=True)
-        elif _PAIRS:
-            left = self._taps(left, across, 2)
-        left = self._taps(left, across, 1)
+            for taps in at_once:
+                left = self._taps(left, across, taps, both_ends=True)
+        for taps in (1,) if folds else at_once:
+            left = self._taps(left, across, taps)
         for v in range(across):
             vectors.store(left[v], self.sums, column + v * VECTOR)
 
     def _taps(self, start: Values, across: int, taps: int, *, both_ends: bool = False) -> Values:
-        """Emit rounds of so many taps, from both ends of the factor if wanted, as many as there are left."""
+        """Emit a loop that takes so many taps at a time, if wanted from both ends of the factor."""
         vectors = self.vectors
         taken = 2 * taps if both_ends else taps
 
@@ -190,7 +182,7 @@ def sum_down(
     taps : int64
         Its length.
     width : int64
-        Results of a row; whole vectors are read and written, so up to a vector less one more.
+        Results per row.
     offset : float32
         Added to every result.
     results : int64
@@ -198,30 +190,22 @@ def sum_down(
     out : int64
         Address of the first result.
     out_sample : flat array
-        Only its type matters: that of the results.
+        Of the results' type; nothing else about it is used.
     out_pitch : int64
         Results from one row to the next.
     """
-    signature = types.void(
-        sums, types.int64, types.int64, factor, types.int64, types.int64, types.float32, types.int64, types.int64,
-        out_sample, types.int64,
-    )  # fmt: skip
+    integer = types.int64
+    numbers = (integer, integer, types.float32, integer, integer)
+    signature = types.void(sums, integer, integer, factor, *numbers, out_sample, integer)
 
     def codegen(context, builder, signature, arguments):
         vectors = Vectors(context, builder)
         sums_array, sums_at, sums_pitch, factor_array, taps, width, offset, results, out, _, out_pitch = (
             vectors.arguments(signature, arguments)
         )
-        down = _Down(
-            vectors,
-            vectors.pointer(sums_array) + sums_at,
-            sums_pitch,
-            vectors.pointer(factor_array),
-            taps,
-            offset,
-            vectors.at_address(out, sample_type(out_sample.dtype)),
-            out_pitch,
-        )
+        sums, weights = vectors.pointer(sums_array) + sums_at, vectors.pointer(factor_array)
+        bias, out = vectors.splat(offset), vectors.at_address(out, sample_type(out_sample.dtype))
+        down = _Down(vectors, sums, sums_pitch, weights, taps, bias, out, out_pitch)
         vectors.when(results == 1, lambda: down.emit(1, width), lambda: down.emit(RESULTS_AT_ONCE, width))
         return context.get_dummy_value()
 
@@ -231,10 +215,9 @@ def sum_down(
 class _Down:
     """Emits the sums down the columns for a number of result rows."""
 
-    def __init__(self, vectors, sums, pitch, weights, taps, offset, out, out_pitch) -> None:
-        self.vectors = vectors
-        self.sums, self.pitch, self.weights, self.taps = sums, pitch, weights, taps
-        self.bias = vectors.splat(offset)
+    def __init__(self, vectors, sums, pitch, weights, taps, bias, out, out_pitch) -> None:
+        self.vectors, self.sums, self.pitch = vectors, sums, pitch
+        self.weights, self.taps, self.bias = weights, taps, bias
         self.out, self.out_pitch = out, out_pitch
 
     def emit(self, results: int, width: Value) -> None:
@@ -242,7 +225,7 @@ class _Down:
         self.vectors.strips(width, _DOWN_VECTORS, lambda column, across: self._strip(results, column, across))
 
     def _strip(self, results: int, column: Value, across: int) -> None:
-        """Emit a strip: rows that only the first results meet, those that all do, those that only the last ones do.
+        """Emit a strip: rows under the first results only, then under all of them, then under the last only.
 
         A row beyond a result's taps is left out, not multiplied by 0: it may be infinite.
         """

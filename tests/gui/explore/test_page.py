@@ -1,6 +1,6 @@
 import pytest
 
-from gui.explore.last_run_text import no_run_sentence, run_sentence
+from gui.explore.page import no_run_sentence, run_sentence
 from tests.made_runs import make_result, make_simulated
 
 
@@ -36,4 +36,4 @@ def test_that_a_run_without_a_time_says_why(result, words):
     ],
 )
 def test_that_without_a_run_it_says_what_is_missing_or_what_to_press(engine_is_ready, has_picture, words):
-    assert no_run_sentence(engine_is_ready=engine_is_ready, has_picture=has_picture) == words
+    assert no_run_sentence(engine_is_ready, has_picture) == words

@@ -1,4 +1,4 @@
-"""The threads that help a launch: who does what, who waits for whom, what is left when a launch is over."""
+"""The threads that help a launch: their work, their waiting, and what is left when a launch is over."""
 
 import gc
 import os
@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
@@ -17,8 +17,9 @@ from numba import njit
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.variants.cpu import serial, threads
-from engine.variants.cpu.cpu_sharing import STARTED, TAKEN, finish, row_of, share
+from engine.variants.cpu import serial
+from engine.variants.cpu import thread_pool as threads
+from engine.variants.cpu.shared_call import STARTED, TAKEN, finish, row_of, share
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
 from tests.engine.variants.banded import BLOCK
@@ -28,7 +29,7 @@ BEGUN, ENDED = 0, 8
 
 @njit(nogil=True, error_model="numpy")
 def take_bands(board, taken_by, rows, counts, bands, wait_for, spins):
-    """Take bands; a worker is counted as it begins and ends, and the first takes none before so many have begun."""
+    """Take bands; count workers as they begin and end; the first waits until so many have begun."""
     worker = share(board)
     row = row_of(rows, worker)
     count_one(counts, BEGUN)
@@ -63,11 +64,8 @@ def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
 
 def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0) -> tuple[np.ndarray, ...]:
     board = boards.take(workers)
-    taken_by, rows, counts = (
-        np.zeros(bands, np.int64),
-        np.zeros((workers, 512), np.int64),
-        np.zeros(24, np.int64),
-    )
+    taken_by, rows = np.zeros(bands, np.int64), np.zeros((workers, 512), np.int64)
+    counts = np.zeros(24, np.int64)
     take_bands(board, taken_by, rows, counts, bands, wait_for, 100_000_000)
     begun, ended = int(counts[BEGUN]), int(counts[ENDED])
     # The other workers are done when the first one returns: nobody is under way who has not been counted.
@@ -75,6 +73,14 @@ def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0
     assert begun == board[STARTED] <= workers
     boards.give_back(board)
     return taken_by, rows, counts
+
+
+def at_the_same_time(count: int, call: Callable[[], None]) -> None:
+    callers = [threading.Thread(target=call) for _ in range(count)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
 
 
 def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads: np.ndarray) -> None:
@@ -106,11 +112,7 @@ def test_that_callers_at_the_same_time_share_the_threads(four_threads: np.ndarra
         except AssertionError as failure:
             failures.append(failure)
 
-    callers = [threading.Thread(target=call) for _ in range(4)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    at_the_same_time(4, call)
     assert not failures
 
 
@@ -120,7 +122,7 @@ def test_that_a_caller_sleeps_until_the_others_are_done(
     boards = threads.Boards()
     board = boards.take(2)
     box = four_threads[0]
-    # An order under way, as the caller finds it: the thread says that it is done only when it is woken by this test.
+    # An order under way, as the caller finds it: it is done only when this test says so.
     box[threads.STATE] = (board.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
     over = threading.Event()
 
@@ -177,26 +179,19 @@ def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pyte
         begun.wait()
         found.append(threads.mailboxes())
 
-    callers = [threading.Thread(target=call) for _ in range(8)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
+    at_the_same_time(8, call)
     assert len(found) == 8
     assert all(one is found[0] for one in found)
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
-def test_that_a_child_process_starts_threads_of_its_own() -> None:
-    before = threads.mailboxes()
-    threads._begin_anew()
-    assert threads.mailboxes() is not before
-
-
-def test_that_mailboxes_stay_in_memory_while_threads_may_look_at_them() -> None:
+def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them() -> (
+    None
+):
     before = weakref.ref(threads.mailboxes())
-    # As when the interpreter exits, the threads asleep.
+    # As in a forked process; or as when the interpreter exits, the threads asleep.
     threads._begin_anew()
+    assert threads.mailboxes() is not before()
     gc.collect()
     assert before() is not None
 
@@ -247,11 +242,13 @@ def test_that_the_plain_loops_let_other_threads_run() -> None:
     assert steps > 20
 
 
+@pytest.mark.slow
 def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core() -> None:
     program = """
 import os, numpy, engine
 from engine.device import core_count
-from engine.variants.cpu import band_walk, threads
+from engine.variants.cpu import streamed_bands
+from engine.variants.cpu import thread_pool as threads
 os.sched_getaffinity = lambda process: range(8)
 core_count.time_quota = lambda: 3.0
 picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.float32)

@@ -1,19 +1,49 @@
-"""What kernels of one pass share: their arguments, their models of work, and the masks of the 1-D ones."""
+"""What the teaching kernels share: declarations, arguments of a pass, models of work, refusals of masks."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import types
 
-from engine.device.cuda_kernels import filter_arguments, filter_signature, image_type, result_type
-from engine.device.launches import Launch, Operand, Pass
+from engine.device.cuda_kernels import (
+    filter_arguments,
+    filter_signature,
+    image_type,
+    prepare_passes,
+    result_type,
+)
+from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block
 from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.tasks.work import Work
-from engine.variants.ladder.geometry import blocks_along
+from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
+
+DEFAULT_BLOCK = Block(32, 8)
+
+
+def teaching_variant(
+    passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]],
+    *,
+    plan: Callable[[Problem, Block], tuple[Launch, ...]] = one_launch,
+    unsupported: Callable[..., Refusal | None] = refuse_launch,
+    default_block: Block = DEFAULT_BLOCK,
+    **traits: Any,
+) -> Variant:
+    """Return the variant of a kernel: by default each thread computes one result, in any legal block."""
+    return Variant(
+        device=DeviceKind.CUDA,
+        default_block=default_block,
+        plan=plan,
+        prepare=prepare_passes(passes),
+        unsupported=unsupported,
+        passes=passes,
+        **traits,
+    )
 
 
 def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:

@@ -1,6 +1,6 @@
-"""The running sums of a box mask: rows taken in down the columns, neighbours summed along a row.
+"""The running sums of a box mask: input rows added down the columns, neighbours summed along a row.
 
-Each reads and writes lines of float32 values in whole vectors, so up to a vector less one past their length.
+Lines of float32 values are read and written in whole vectors, so up to VECTOR - 1 past their length.
 """
 
 from functools import partial
@@ -11,29 +11,29 @@ from numba.extending import intrinsic
 from engine.variants.ir.cpu_vectors import VECTOR, Vectors, sample_type
 from engine.variants.ir.value import F32, Value
 
-# Vectors under way at once: an addition takes three cycles, and two begin in each.
+# Vectors under way at once: an addition takes three cycles, and two begin in each cycle.
 _VECTORS = 4
 
 
 @intrinsic
 def take_row(typingctx, source, sample, weight, count, lines, line, front, ends, window, begins):
-    """Take an input row into the sums down the columns, and sum up the windows that it completes.
+    """Add an input row to the sums down the columns, and sum up the windows that it completes.
 
     Parameters
     ----------
     source : int64
         Address of the first sample.
     sample : flat array
-        Only its type matters: that of the samples.
+        Of the samples' type; nothing else about it is used.
     weight : float32
     count : int64
         Samples.
     lines : flat float32 array
     line, front, ends, window : int64
-        Elements of `lines`: where the weighted row goes; the sum of the segment so far, which it is added to; the sum of
-        the segment before from some row on; where the sum of both goes, the windows.
+        Elements of `lines`: where the weighted row goes; the sum of its segment so far; the sum of the end of
+        the segment before; where the sum of the last two goes, the windows.
     begins : int64
-        Whether the row is the first one of its segment: the sum so far is 0.
+        Whether the row is the first of its segment: the sum so far is 0.
     """
     integers = (types.int64,) * 5
     signature = types.void(types.int64, sample, types.float32, types.int64, lines, *integers[:4], types.int64)
@@ -83,7 +83,7 @@ def add_line(typingctx, lines, source, target, count):
 
 @intrinsic
 def add_neighbours(typingctx, lines, line, step, terms, out, start, begins, count):
-    """Add to each result the sum of `terms` values of a line from its own place on, `step` apart.
+    """Add to each of `count` results the sum of `terms` values of a line, `step` apart.
 
     Parameters
     ----------
@@ -91,15 +91,12 @@ def add_neighbours(typingctx, lines, line, step, terms, out, start, begins, coun
     line : int64
         Element of the first result's first value.
     step, terms : int64
-        Terms are 0 to 4.
+        There are 0 to 4 terms.
     out : int64
         Address of the results, float32.
     start : float32
-        What results begin with.
-    begins : int64
-        Whether they do; else they are added to.
-    count : int64
-        Results.
+        The results' first value if `begins`; else they are added to.
+    begins, count : int64
     """
 
     def codegen(context, builder, signature, arguments):
@@ -128,7 +125,4 @@ def add_neighbours(typingctx, lines, line, step, terms, out, start, begins, coun
         return context.get_dummy_value()
 
     integer = types.int64
-    return (
-        types.void(lines, integer, integer, integer, integer, types.float32, integer, integer),
-        codegen,
-    )
+    return types.void(lines, *(integer,) * 4, types.float32, integer, integer), codegen

@@ -1,15 +1,15 @@
-"""How compiled code calls itself on other threads: it hands out its own arguments, and takes part as one of several workers.
+"""How a compiled function calls itself on other threads, so that several workers share its work.
 
-A function that shares its work begins with `share` and ends with `finish`. The first call is worker 0; `share` stores its
-arguments as they arrived, in the machine's own form, and posts them with a small function that reads them back and calls
-the function once more, on another thread, as worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
+Such a function begins with `share` and ends with `finish`. The first call is worker 0; `share` stores its
+arguments as they arrived, and posts them with a small function that reads them back and calls the function
+once more, on another thread, as worker 1, 2, ... No Python runs for that, so no thread waits for the GIL.
 
 What belongs to one launch is its board, a flat int64 array:
 
     TAKEN                bands that are taken; counted by all workers
     STARTED              workers that have begun
-    POST, FINISH         addresses of the functions that hand out and that wait; POST is 0 where one thread does the work
-    MAILBOXES ... HERE   what these two need (engine.variants.cpu.threads)
+    POST, FINISH         addresses of the functions that post and that wait; POST is 0 for a single worker
+    MAILBOXES ... HERE   what these two need (engine.variants.cpu.thread_pool)
 """
 
 from llvmlite import ir
@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 
 from engine.variants.ir.cpu_vectors import INT, data_of, number
 
-# In lines of the cache of their own: all workers write the first ones.
+# In cache lines of their own: all workers write the first two.
 TAKEN, STARTED, POST = 0, 8, 16
 FINISH, MAILBOXES, PAST_MAILBOXES, WANTED, HERE, LEFT = range(POST + 1, POST + 7)
 BOARD_ELEMENTS = 24
@@ -27,7 +27,7 @@ BOARD_ELEMENTS = 24
 
 @intrinsic
 def share(typingctx, board):
-    """Return which worker this call is; if it is the first one, have other threads make the same call.
+    """Return which worker this call is; if it is the first, have other threads make the same call.
 
     Only in the body of a compiled function itself, whose arguments it takes.
     """
@@ -41,7 +41,7 @@ def share(typingctx, board):
             builder.icmp_signed("==", worker, first), builder.icmp_signed("!=", post, first)
         )
         with builder.if_then(has_helpers, likely=False):
-            # After the two places for what a function returns.
+            # After the two pointers to what a function returns.
             values = builder.function.args[2:]
             kept = cgutils.alloca_once(builder, ir.LiteralStructType([value.type for value in values]))
             for index, value in enumerate(values):
@@ -60,13 +60,13 @@ def _again(function: ir.Function, kept: ir.PointerType) -> ir.Function:
     again = ir.Function(function.module, kind, f"{function.name}.again")
     again.linkage = "internal"
     builder = ir.IRBuilder(again.append_basic_block())
-    places = [builder.alloca(argument.type.pointee) for argument in function.args[:2]]
-    for place in places:
-        builder.store(ir.Constant(place.type.pointee, None), place)
+    returned = [builder.alloca(argument.type.pointee) for argument in function.args[:2]]
+    for pointer in returned:
+        builder.store(ir.Constant(pointer.type.pointee, None), pointer)
     source = builder.inttoptr(again.args[0], kept)
     count = len(function.args) - 2
     values = [builder.load(cgutils.gep_inbounds(builder, source, 0, index)) for index in range(count)]
-    builder.call(function, places + values)
+    builder.call(function, returned + values)
     builder.ret_void()
     return again
 
@@ -96,7 +96,7 @@ def finish(typingctx, board, worker):
 
 @intrinsic
 def row_of(typingctx, rows, index):
-    """Return one row of a two-dimensional array, as a flat array that is not counted as a reference."""
+    """Return one row of a two-dimensional array, as a flat array without a reference count."""
     flat = types.Array(rows.dtype, 1, "C")
 
     def codegen(context, builder, signature, arguments):
@@ -104,8 +104,8 @@ def row_of(typingctx, rows, index):
         row = context.make_array(flat)(context, builder)
         length = cgutils.unpack_tuple(builder, source.shape, 2)[1]
         data = builder.gep(source.data, [builder.mul(arguments[1], length)])
-        # Nothing, in one register: where the compiler knows how the address came about, it counts one more register up for
-        # each address in the inner loop (two passes then took 4 to 8 % longer).
+        # No instruction, but the compiler no longer knows how the address came about: else it increments one
+        # more register for each address in the inner loop (two passes took 4 to 8 % longer).
         kind = ir.FunctionType(data.type, [data.type])
         data = builder.call(ir.InlineAsm(kind, "", "=r,0"), [data])
         context.populate_array(
@@ -143,9 +143,9 @@ def look_at(typingctx, address, element):
 
 @intrinsic
 def exchange(typingctx, address, element, value):
-    """Put an int64 at an element and return the one that was there, in one step among all threads.
+    """Store an int64 in an element and return the one that was there, atomically.
 
-    Whoever sees it sees what was written before, past the cache too.
+    A thread that reads it sees what was written before, past the cache too.
     """
 
     def codegen(context, builder, signature, arguments):
@@ -156,7 +156,7 @@ def exchange(typingctx, address, element, value):
 
 @intrinsic
 def replace_if(typingctx, address, element, expected, value):
-    """Put an int64 at an element if the expected one is there; return whether it was, in one step among all threads."""
+    """Store an int64 in an element if the expected one is there, atomically; return whether it was."""
 
     def codegen(context, builder, signature, arguments):
         place = _element(builder, *arguments[:2])
