@@ -137,7 +137,7 @@ def test_that_an_output_that_cannot_be_saved_is_refused_before_the_work(
             PermissionError(13, "Permission denied"),
             "you may not write in that folder ... change its permissions",
         ),
-        (OSError(30, "Read-only file system"), "read-only file system ... Choose another folder"),
+        (OSError(30, "Read-only file system"), "the disk can only be read ... Choose another folder"),
     ],
 )
 def test_that_a_folder_that_cannot_be_written_is_refused_before_the_work(
