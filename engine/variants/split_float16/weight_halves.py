@@ -1,22 +1,24 @@
 """float32 weights and samples as sums of two float16 numbers, and what rounding their products leave. Pure NumPy.
 
-A number v of 24 bits, scaled by a power of two, is h + l / 4096 and a rest: h is v rounded to float16, which has 11 bits, and l is
-4096 (v - h) rounded to float16. While |v| is in float16's normal range, 2^-14 to 2^16, the rest is at most 2 u |v|, u = 2^-24:
-v - h is a whole number of at most 12 bits and a sign in units of v's last place, and l keeps 11 of them. Of the products
+A number v of 24 bits, scaled by a power of two, is h + l / 4096 and a rest: h is v rounded to float16, which has 11
+bits, and l is 4096 (v - h) rounded to float16. While |v| is in float16's normal range, 2^-14 to 2^16, the rest is at
+most 2 u |v|, u = 2^-24: v - h is a whole number of at most 12 bits and a sign in units of v's last place, and l keeps
+11 of them. Of the products
 
     (h + l / 4096) (h' + l' / 4096)  =  h h'  +  (l h' + h l') / 4096  +  l l' / 2^24
 
 the last is left out: at most 4 u |v v'|. All others are float16 times float16: exact in float32.
 
-How tensor cores round their sums NVIDIA does not say. Of Hopper's (and of Ampere's, with a bit less) it was found that products are
-lined up with the largest of them and cut two bits past float32's last place, and the sum is cut to float32; `STEP_ROUNDINGS` u of the sum of
-magnitudes is no less than what 17 numbers lose so. Measured on an H200, random masks of 5 x 5 to 17 x 17: at most 4.3 u in all.
+How tensor cores round their sums NVIDIA does not say. Of Hopper's (and of Ampere's, with a bit less) it was found
+that products are lined up with the largest of them and cut two bits past float32's last place, and the sum is cut to
+float32; `STEP_ROUNDINGS` u of the sum of magnitudes is no less than what 17 numbers lose so. Measured on an H200,
+random masks of 5 x 5 to 17 x 17: at most 4.3 u in all.
 
 Sources: splitting into two lower-precision numbers, Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA tensor core
-programmability, performance & precision" (2018), arXiv:1803.04014; the lower parts scaled, and added up apart so that their cut does not
-matter, Ootomo and Yokota, "Recovering single precision accuracy from tensor cores while surpassing the FP32 theoretical peak
-performance" (2022), arXiv:2203.03341; how sums are rounded, Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor
-cores", PeerJ Computer Science 7 (2021), e330.
+programmability, performance & precision" (2018), arXiv:1803.04014; the lower parts scaled, and added up apart so that
+their cut does not matter, Ootomo and Yokota, "Recovering single precision accuracy from tensor cores while surpassing
+the FP32 theoretical peak performance" (2022), arXiv:2203.03341; how sums are rounded, Fasi, Higham, Mikaitis and
+Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7 (2021), e330.
 """
 
 import math
@@ -33,8 +35,8 @@ LOWER_SCALE = 4096.0
 """What the lower parts are multiplied by, so that they are as large as the upper ones."""
 
 SCALED_TO, ROOM_ABOVE, ROOM_BELOW = 14, 1, 27
-"""The largest sample of a group of rows is scaled to 2^14 to 2^15. The scale is kept while the largest one is not past 2^15, and no other
-but 0 below 2^-13: all within float16's normal range, lower parts too."""
+"""The largest sample of a group of rows is scaled to 2^14 to 2^15. The scale is kept while the largest one is not
+past 2^15, and no other but 0 below 2^-13: all within float16's normal range, lower parts too."""
 
 LARGEST_EXPONENT = 13
 """The largest weight is scaled to less than 2 to that power: sums of 16 products stay far below float32's largest."""
