@@ -1,24 +1,26 @@
 """What `low-rank-2` and `low-rank-3` share: a mask as a sum of columns times rows, all applied in one kernel.
 
-A row of the picture is filtered once with each row of weights, and then added to all results that have it under
-their mask, once with each column (`product_strips.py`). The columns and rows are those of `engine/mask/low_rank.py`.
+A row of the picture is filtered once with each row of weights, and then added to all results that have it
+under their mask, once with each column (`product_strips.py`). The columns and rows are those of
+`engine/mask/low_rank.py`.
 
 Error
-    A term of a result is rounded `columns` times at most along the row, terms x rows times down the column, and
-    once with the offset; one more is for the oracle's own float64 (`engine.tasks.filtering.agreement`). With k of
-    all these, P = the sum of |column| times |row|, and E what the float32 columns and rows leave out of the mask,
+    A term of a result is rounded `columns` times at most along the row, terms x rows times down the column,
+    and once with the offset; one more is for the oracle's own float64 (`engine.tasks.filtering.agreement`).
+    With k of all these, P = the sum of |column| times |row|, and E what the float32 columns and rows leave
+    out of the mask,
 
         |result - oracle| <= sum over the mask of (|E| + gamma(k) P) |sample|  +  u |offset|
 
-    A direct sum is granted gamma(rows x columns + 2) |weight| in the place of the bracket. `added_error` is the sum
-    of what the bracket is larger, cell by cell: 0 for many masks of positive weights; about 10^-6 of the largest
-    sample where weights change their sign, because P does not vanish there. A sample that is subnormal loses more,
-    as with every separable variant.
+    A direct sum is granted gamma(rows x columns + 2) |weight| in the place of the bracket. `added_error` is
+    the sum of what the bracket is larger, cell by cell: 0 for many masks of positive weights; about 10^-6 of
+    the largest sample where weights change their sign, because P does not vanish there. A sample that is
+    subnormal loses more, as with every separable variant.
 Refused
-    Pictures of whole numbers with weights of so few digits that direct sums of them are exact: the columns and rows
-    are rounded, and such results are promised bit for bit. Pictures with NaN or infinity: where the direct sum is
-    infinite, products of both signs give infinity less infinity. So would samples past `MOST_SAMPLE`, which are
-    refused too.
+    Pictures of whole numbers with weights of so few digits that direct sums of them are exact: the columns
+    and rows are rounded, and such results are promised bit for bit. Pictures with NaN or infinity: where the
+    direct sum is infinite, products of both signs give infinity less infinity. So would samples past
+    `MOST_SAMPLE`, which are refused too.
 """
 
 import math
@@ -63,8 +65,8 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     if terms * (rows + columns) > WORTH_IT * mask.taps:
         beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
         return Refusal(
-            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds a result; the mask "
-            f"itself takes {mask.taps}, which is {beside}. Use register-blocked or tiled."
+            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds a result; "
+            f"the mask itself takes {mask.taps}, which is {beside}. Use register-blocked or tiled."
         )
     found = low_rank(mask, terms)
     if found.rank > terms:
@@ -82,8 +84,8 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     # Of rank 1 are masks that are no product weight by weight (docs/decisions/0003-separable-factors.md).
     if found.rank <= 2 < terms:
         return Refusal(
-            f"The mask's rank is {found.rank}, for which two columns and rows do. Use low-rank-2, which needs no "
-            "more."
+            f"The mask's rank is {found.rank}, for which two columns and rows do. Use low-rank-2, which "
+            "needs no more."
         )
     return None
 
@@ -103,8 +105,8 @@ def low_rank_variant(terms: int) -> Variant:
         are_few_digits = np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights)
         if problem.dtype != "float32" and are_few_digits and not factor(mask).separable:
             return Refusal(
-                "The weights have so few digits that sums over a picture of whole numbers are exact, and rounded "
-                "columns and rows would not give them. Use register-blocked or tiled."
+                "The weights have so few digits that sums over a picture of whole numbers are exact, and "
+                "rounded columns and rows would not give them. Use register-blocked or tiled."
             )
         refusal = refuse_mask(mask, terms)
         if refusal is not None:
@@ -113,8 +115,8 @@ def low_rank_variant(terms: int) -> Variant:
         most = min(limits.shared_bytes, product_strips.SHARED_BYTES)
         if launch.shared_bytes > most:
             return Refusal(
-                f"{mask.columns} mask columns on {problem.channels} channels need {launch.shared_bytes:,} bytes of "
-                f"shared memory; a block has {most:,}. Use register-blocked, or fewer channels."
+                f"{mask.columns} mask columns on {problem.channels} channels need {launch.shared_bytes:,} "
+                f"bytes of shared memory; a block has {most:,}. Use register-blocked, or fewer channels."
             )
         return None
 
@@ -136,7 +138,8 @@ def low_rank_variant(terms: int) -> Variant:
         key=f"low-rank-{terms}",
         title=f"Low rank, {word} products",
         device=DeviceKind.CUDA,
-        idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by separable-fused.",
+        idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by "
+        "separable-fused.",
         default_block=Block(32, product_strips.WARPS),
         plan=plan,
         work=work,
@@ -144,8 +147,8 @@ def low_rank_variant(terms: int) -> Variant:
         unsupported=unsupported,
         passes=passes,
         uses_block=False,
-        remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that of a "
-        "direct sum, and it is stated; pictures with NaN or infinity are refused.",
+        remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that "
+        "of a direct sum, and it is stated; pictures with NaN or infinity are refused.",
         integer_output=True,
         finite_only=True,
         most_sample=MOST_SAMPLE,

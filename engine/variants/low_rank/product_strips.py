@@ -1,13 +1,13 @@
-"""A sum of columns times rows in one kernel, a strip per warp: what waits for further rows stays in registers.
+"""A sum of columns times rows in one kernel, a strip per warp: sums that wait for rows stay in registers.
 
-Each warp streams down a strip of 128 samples, by itself: no warp waits for another. The rows of the strip, with what
-the mask reaches over on both sides, are copied to shared memory of the warp's own, a group of rows at a time, one
-group ahead (`engine/variants/strips/strip_loader.py`). A thread filters 4 neighbouring samples of a row along the row
-and adds them at once to the results of all rows that have this one under their mask
-(`engine/variants/strips/streaming_accumulator.py`): 4 sums for each mask row, in registers. The warps of a block
-stream down side by side, so that what one strip reads of the next one's samples is in L1. Strips are as high as
-leaves all multiprocessors a warp or more to each scheduler; the rows that the mask reaches over below a strip are
-filtered again by the warp below.
+Each warp streams down a strip of 128 samples, by itself: no warp waits for another. The rows of the strip,
+with what the mask reaches over on both sides, are copied to shared memory of the warp's own, a group of rows
+at a time, one group ahead (`engine/variants/strips/strip_loader.py`). A thread filters 4 neighbouring samples
+of a row along the row and adds them at once to the results of all rows that have this one under their mask
+(`engine/variants/strips/streaming_accumulator.py`): 4 sums for each mask row, in registers. The warps of a
+block stream down side by side, so that what one strip reads of the next one's samples is in L1. Strips are as
+high as leaves all multiprocessors a warp or more to each scheduler; the rows that the mask reaches over below
+a strip are filtered again by the warp below.
 """
 
 from functools import lru_cache
@@ -46,9 +46,9 @@ MOST_CODE_BYTES = 18 * 1024
 def shape_of(problem: Problem, rank: int) -> FactorStripShape:
     """Return the shape of a warp's work.
 
-    A group has as many rows as the instruction cache takes the multiply-adds of, at most 4. One group is under way:
-    two or three need shared memory that L1 then lacks for what neighbouring strips share (5 x 5: 41.6, 48.7 and
-    49.4 us, H200).
+    A group has as many rows as the instruction cache takes the multiply-adds of, at most 4. One group is
+    under way: two or three need shared memory that L1 then lacks for what neighbouring strips share (5 x 5:
+    41.6, 48.7 and 49.4 us, H200).
     """
     rows, columns = problem.mask_shape
     left = problem.anchor[1] * problem.channels
@@ -75,7 +75,7 @@ def launch_of(problem: Problem, rank: int) -> Launch:
 
 
 def work_of(problem: Problem, rank: int) -> Work:
-    """Return the work: each strip filters the rows under its own results and those that the mask reaches over."""
+    """Return the work: each strip filters the rows under its results and those that the mask reaches over."""
     shape, weights = shape_of(problem, rank), rank * sum(problem.mask_shape)
     grid = grid_of(problem, shape)
     rows, threads = grid.input_rows, grid.across * LANES
@@ -93,7 +93,7 @@ def work_of(problem: Problem, rank: int) -> Work:
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a warp's work, and a sample's bytes in picture and result."""
+    """Return the kernel for a border, a shape of a warp's work, and bytes per sample, in and out."""
     columns_of = strip_columns(shape.along, border.rule)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
     wait, close = waiter(pending=shape.ahead - 1), closer()
@@ -124,7 +124,8 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
         accumulators = zeros()
         for step in range(steps):
             wait()
-            # The group is there, and no lane reads the one before it any more, whose cells the next one takes.
+            # The group is there, and no lane reads the one before it any more, whose cells the next one
+            # takes.
             if SIMULATED:
                 cuda.syncthreads()
             else:

@@ -60,8 +60,8 @@ class ColumnShape:
 class ColumnFilter:
     """The multiply-adds of a thread: result row i takes input row i + m with weight m, from above to below.
 
-    `column` points to the thread's vector in the tile's first row, `weights` to one for each mask row; the other
-    fields are those of `column_filter`.
+    `column` points to the thread's vector in the tile's first row, `weights` to one for each mask row; the
+    other fields are those of `column_filter`.
     """
 
     code: Any
@@ -85,7 +85,7 @@ class ColumnFilter:
         return [value for row in sums for value in row]
 
     def _written(self, sums: list[Values], first: int, last: int) -> list[Values]:
-        """Add input rows `first` to `last`, which lie under some of the results only; `first` begins a piece."""
+        """Add input rows `first` to `last`, which some of the results take only; `first` begins a piece."""
         shape, sums = self.shape, [*sums]
         for piece in range(first, last, shape.rows):
             rows = range(piece, min(piece + shape.rows, last))
@@ -125,11 +125,11 @@ class ColumnFilter:
 
 
 def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> Any:
-    """Return the function `filter_down(tile, first, cell, weights, start)` -> sums, 4 for each of the thread's rows.
+    """Return the function `filter_down(tile, first, cell, weights, start)` -> 4 sums for each of the rows.
 
-    `first` is the row of the tile under the mask's first row and the thread's first results, of a ring a multiple
-    of `rows`; `cell` is the thread's vector in each row. `weights` has the shape (mask rows, 1); in constant memory
-    the column begins at `first_weight` of `all_weights`. Each sum begins with `start`.
+    `first` is the row of the tile under the mask's first row and the thread's first results, of a ring a
+    multiple of `rows`; `cell` is the thread's vector in each row. `weights` has the shape (mask rows, 1); in
+    constant memory the column begins at `first_weight` of `all_weights`. Each sum begins with `start`.
     """
 
     def filter_down(code, tile, first, cell, weights, start):

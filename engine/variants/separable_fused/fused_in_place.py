@@ -1,11 +1,11 @@
 """Rows and columns in one kernel, a tile per block: rows are filtered where they lie in shared memory.
 
-What `separable-fused` does wherever shared memory has room for the tile. The block copies its input tile into shared
-memory. Each row is filtered along itself by one warp, which puts the values in the place of the samples; 8 or 16
-neighbouring results per thread share what they read, so a warp has two or four rows at once. Then each thread goes
-down its column with 4 results of several rows in registers. The rows above and below the output tile are filtered
-again by the neighbouring blocks: for masks of many rows a block goes on down instead, and fills one half of its tile
-while the other one still has the rows above.
+What `separable-fused` does wherever shared memory has room for the tile. The block copies its input tile into
+shared memory. Each row is filtered along itself by one warp, which puts the values in the place of the
+samples; 8 or 16 neighbouring results per thread share what they read, so a warp has two or four rows at once.
+Then each thread goes down its column with 4 results of several rows in registers. The rows above and below
+the output tile are filtered again by the neighbouring blocks: for masks of many rows a block goes on down
+instead, and fills one half of its tile while the other one still has the rows above.
 """
 
 from dataclasses import dataclass
@@ -37,10 +37,12 @@ OUT_SAMPLES = 128
 SHARED_BYTES = 48 * 1024
 # Mask rows up to which memory is the limit.
 MOST_ROWS_OF_FOUR = 13
-# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and 65 (H200).
+# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and
+# 65 (H200).
 LEAST_ROWS_OF_TWO = 22
 LEAST_RING_ROWS = 27
-# Mask rows but one that half of a ring has room for above the first result; `fused_ring.py` takes larger masks.
+# Mask rows but one that half of a ring has room for above the first result; `fused_ring.py` takes larger
+# masks.
 MOST_RING_ROWS = 4 * WARPS + 1
 # Tiles of several channels leave few rows of results then (27 x 27 RGB float32: 241 us, by `fused_ring` 163;
 # 25 x 25 RGB of 8 bit: 206 and 187).
@@ -77,7 +79,7 @@ class InPlaceShape:
 
     @property
     def lot_rows(self) -> int:
-        """Input rows that are filtered along themselves at once: half of a ring, or the tile; whole rounds of a warp."""
+        """Input rows that are filtered at once: half of a ring, or the tile; whole rounds of a warp."""
         if self.is_ring:
             return self.step_rows
         return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
@@ -115,13 +117,14 @@ class InPlaceShape:
 
 
 def in_place_shape(problem: Problem) -> InPlaceShape | None:
-    """Return the shape of a block's work: the fastest of those tried (H200); None if the mask is too large for it.
+    """Return the shape of a block's work: the fastest of those tried (H200); None for masks too large for it.
 
-    More neighbouring results per thread share more of what it reads of a row, and are worth it where the mask is
-    wide. More rows share the filtering of those above and below, but take the registers of other warps: where memory
-    is the limit (up to 13 rows of float32) four are best (9 x 9: 35.9 us, six 36.8; 15 x 15 the other way round:
-    43.8 and 42.4). A ring filters no row twice but those above a strip, and waits for every step's: it pays for high
-    masks, where there is work enough for all multiprocessors (31 x 31: 64 us, without 73; 25 x 25: 64 and 57).
+    More neighbouring results per thread share more of what it reads of a row, and are worth it where the mask
+    is wide. More rows share the filtering of those above and below, but take the registers of other warps:
+    where memory is the limit (up to 13 rows of float32) four are best (9 x 9: 35.9 us, six 36.8; 15 x 15 the
+    other way round: 43.8 and 42.4). A ring filters no row twice but those above a strip, and waits for every
+    step's: it pays for high masks, where there is work enough for all multiprocessors (31 x 31: 64 us,
+    without 73; 25 x 25: 64 and 57).
     """
     rows, columns = problem.mask_shape
     if rows > MOST_RING_ROWS or (problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL):
@@ -176,7 +179,7 @@ def launch_of(problem: Problem, shape: InPlaceShape) -> Launch:
 
 
 def work_of(problem: Problem, shape: InPlaceShape) -> Work:
-    """Return the work: a block filters its input rows, in whole lots, and then its results down the columns."""
+    """Return the work: a block filters its input rows, in whole lots, then its results down the columns."""
     across, height, along = launch_of(problem, shape).grid[0], strip_rows(problem, shape), shape.along
     tops = range(0, problem.height, height)
     steps = [blocks_along(min(height, problem.height - top), shape.step_rows) for top in tops]
@@ -200,7 +203,7 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a block's work, and a sample's bytes in picture and result."""
+    """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     along = shape.along
     load = tile_loader(along, shape.lot_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
@@ -227,7 +230,8 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
             top += LOT_ROWS
             load(tile, LOT_CELLS, image, samples, top, lane, warp, left, ghost_value)
             lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + 1
-        # The rows that a lane filters of each round, and where the vector of its results lies in a filtered row.
+        # The rows that a lane filters of each round, and where the vector of its results lies in a filtered
+        # row.
         own_row, own_lane = warp * WARP_ROWS + lane // LANES, lane % LANES
         cell = (lane ^ (lane >> 3 & MIXED)) * VECTOR
         here, row = 0, first - STEP_ROWS if IS_RING else first

@@ -1,10 +1,10 @@
 """Rows and columns in one kernel, for masks of many rows: a block goes on down, with filtered rows in a ring.
 
-What `separable-fused` does where a tile has no room. A block takes 16 or 32 input rows at a time. Four or eight
-threads filter each of them along itself, 16 neighbouring results per thread, into a ring of rows, of which there are
-as many as the mask needs; then each thread filters a column of it down into 16 results while the next input rows
-arrive. Input rows and the ring's rows have an odd number of vectors, so that threads meet in no bank
-(`engine/variants/box/box_shape.py`). No row is filtered twice but those above a strip.
+What `separable-fused` does where a tile has no room. A block takes 16 or 32 input rows at a time. Four or
+eight threads filter each of them along itself, 16 neighbouring results per thread, into a ring of rows, of
+which there are as many as the mask needs; then each thread filters a column of it down into 16 results while
+the next input rows arrive. Input rows and the ring's rows have an odd number of vectors, so that threads meet
+in no bank (`engine/variants/box/box_shape.py`). No row is filtered twice but those above a strip.
 """
 
 from dataclasses import dataclass
@@ -30,9 +30,11 @@ from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
 from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 
-# Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each serves at once.
+# Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
+# serves at once.
 RESULTS = ROWS = 16
-# Samples of a row of results, and warps: what was fastest of what was tried (H200; docs/experiments/separable-fused.md).
+# Samples of a row of results, and warps: what was fastest of what was tried (H200;
+# docs/experiments/separable-fused.md).
 OF_ONE_CHANNEL, OF_SEVERAL_CHANNELS, SMALLEST = (64, 4), (128, 4), (64, 2)
 # A large device: the blocks that run on it at once, and how often they do so before a picture is done.
 MULTIPROCESSORS = 132
@@ -59,9 +61,9 @@ class RingShape(BoxShape):
 def ring_shape(problem: Problem) -> RingShape:
     """Return the shape of a block's work.
 
-    The smallest one has room for every mask up to 63 x 63 on four channels. On several channels float32 gains by
-    wide ones, which read less beside their results (RGB 31 x 31: 206 us), and 8 and 16 bit by many small blocks
-    (uint8 232 instead of 273 us).
+    The smallest one has room for every mask up to 63 x 63 on four channels. On several channels float32 gains
+    by wide ones, which read less beside their results (RGB 31 x 31: 206 us), and 8 and 16 bit by many small
+    blocks (uint8 232 instead of 273 us).
     """
     size = OF_ONE_CHANNEL
     if problem.channels > 1:
@@ -104,7 +106,7 @@ def launch_of(problem: Problem, shape: RingShape) -> Launch:
 
 
 def work_of(problem: Problem, shape: RingShape) -> Work:
-    """Return the work: a block filters its input rows, in whole lots, and then its results down the columns."""
+    """Return the work: a block filters its input rows, in whole lots, then its results down the columns."""
     across, height = launch_of(problem, shape).grid[0], strip_rows(problem, shape)
     tops = range(0, problem.height, height)
     lots = [shape.lots(min(height, problem.height - top)) for top in tops]
@@ -131,7 +133,7 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a block's work, and a sample's bytes in picture and result."""
+    """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
     filter_along, keep = row_weigher(shape.along, shape.weights), sums_store(shape.results)
@@ -162,7 +164,8 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
         there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
         for lot in range(lots):
             wait()
-            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still read.
+            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still
+            # read.
             cuda.syncthreads()
             values = filter_along(tile, lot_row * PITCH + across, along)
             kept = there + lot_row

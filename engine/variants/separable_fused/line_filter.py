@@ -1,9 +1,9 @@
 """Neighbouring windows of one line in shared memory, each multiplied by the same weights and summed up.
 
-Along a row or down a column alike: a thread makes `count` results from the cells under all their windows, and each
-weight serves all of them at once. Each result is one chain of fused multiply-adds, from the first weight to the last.
-Weights past those that the instruction cache has room for go through a loop, which hands the cells that windows still
-need from round to round.
+Along a row or down a column alike: a thread makes `count` results from the cells under all their windows, and
+each weight serves all of them at once. Each result is one chain of fused multiply-adds, from the first weight
+to the last. Weights past those that the instruction cache has room for go through a loop, which hands the
+cells that windows still need from round to round.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,12 @@ from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
 
 Values = list[Any]
-# Loads one vector: its number from the first one of the part on, and the rounds of the loop before it (None: none).
+# Loads one vector: its number from the first one of the part on, and the rounds of the loop before it (None:
+# none).
 Load = Callable[[int, Any], Values]
 
-# Multiply-adds that are written one after another; more of them go through a loop: 752 (47 x 47) run as fast as
-# half of them in a loop, 1008 (63 x 63) a sixth slower (H200).
+# Multiply-adds that are written one after another; more of them go through a loop: 752 (47 x 47) run as fast
+# as half of them in a loop, 1008 (63 x 63) a sixth slower (H200).
 MOST_UNROLLED = 800
 # Weights of a round of the loop along a row.
 ROUND_WEIGHTS = 16
@@ -91,7 +92,7 @@ def filtered_line(
 
 
 def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column: Any) -> Load:
-    """Return what loads cells of a column from row `first` of a ring on; each round of the loop is `rows` rows on."""
+    """Return what loads cells of a column from row `first` of a ring on; each round takes `rows` rows."""
     here = rows + column + first * down.pitch
     again = here + -down.ring_rows * down.pitch
     known: dict[tuple[int, int], Any] = {}
@@ -116,8 +117,8 @@ def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column:
 def row_weigher(row: RowWindows, all_weights: int) -> Any:
     """Return the function `filter_along(tile, at, weights)` -> results, one per window.
 
-    `at` is the thread's first element. `weights` has the shape (1, mask columns); in constant memory they are the
-    first of `all_weights`.
+    `at` is the thread's first element. `weights` has the shape (1, mask columns); in constant memory they are
+    the first of `all_weights`.
     """
 
     def filter_along(code, tile, at, weights):
@@ -136,10 +137,10 @@ def row_weigher(row: RowWindows, all_weights: int) -> Any:
 
 
 def column_weigher(down: ColumnWindows, first_element: int, first_weight: int, all_weights: int) -> Any:
-    """Return the function `filter_down(tile, first, column, weights, start)` -> results, one per row of the thread.
+    """Return the function `filter_down(tile, first, column, weights, start)` -> results, one per row.
 
-    `first` is the row of the ring under the mask's first row and the thread's first result, a multiple of `rows`;
-    `column` is the thread's own. `weights` has the shape (mask rows, 1).
+    `first` is the row of the ring under the mask's first row and the thread's first result, a multiple of
+    `rows`; `column` is the thread's own. `weights` has the shape (mask rows, 1).
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ PAIR = 2
 
 
 def pair_storer(rows: int, apart: int) -> Any:
-    """Return the function that writes two pairs of float32 in each of some rows, `apart` samples from each other.
+    """Return the function that writes two pairs of float32, `apart` samples from each other, in some rows.
 
     `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result,
     `sample` is even; nothing is written before row `first`, from row `end` on, or from sample `samples` on.

@@ -1,4 +1,4 @@
-"""What a kernel calls of `split_sums.py`: a group's sums with their reference implementation, and how they begin."""
+"""What a kernel calls of `split_sums.py`: a group's sums, their reference implementation, and the start."""
 
 from typing import Any
 
@@ -16,12 +16,13 @@ from engine.variants.strips.strip_shape import LANES
 def split_accumulator(shape: SplitShape) -> Any:
     """Return the function `accumulate(tile, at, lane, accumulators, scaling, weights, mask, unit, offset)`.
 
-    It returns the results of a group's rows, 4 each: those of a lane's left pair and of its right one, 64 samples
-    on; then the accumulators afterwards and the scaling. `at` is where the group begins in the tile; `accumulators`
-    are those of `zero_accumulators` or of the call before, `scaling` is that of `first_scaling` or of the call
-    before; `weights` are the lane's (`lane_weights`), `mask` the weights as float32, `unit` what the halves count,
-    `offset` what every result begins with. Row j of the results is complete with input row j of the group. All lanes
-    of a warp have to call it together. Its reference implementation computes all groups in float32.
+    It returns the results of a group's rows, 4 each: those of a lane's left pair and of its right one, 64
+    samples on; then the accumulators afterwards and the scaling. `at` is where the group begins in the tile;
+    `accumulators` are those of `zero_accumulators` or of the call before, `scaling` is that of
+    `first_scaling` or of the call before; `weights` are the lane's (`lane_weights`), `mask` the weights as
+    float32, `unit` what the halves count, `offset` what every result begins with. Row j of the results is
+    complete with input row j of the group. All lanes of a warp have to call it together. Its reference
+    implementation computes all groups in float32.
     """
     results = types.UniTuple(types.float32, VECTOR * shape.group_rows)
     returns = types.Tuple((results, types.UniTuple(types.float32, shape.kept), SCALING))

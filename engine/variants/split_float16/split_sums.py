@@ -1,16 +1,17 @@
 """A group of a strip's input rows, multiplied as float16 halves on tensor cores.
 
-A lane loads three pairs of neighbouring cells of each row: 2 and 2 of the strip's 128, and of the first lanes 2 past
-them. It scales them by a power of two that the warp has agreed on, splits each into an upper and a lower float16
-(`weight_halves.py` has the arithmetic) and passes the words on to the lanes that need them for the overlapping rows
-of the products. A mask row's products with the group's rows form chains of tensor-core multiplications, uppers apart
-from what holds a lower part; the two sums are added to the result that the mask row belongs to. Sums of results that
-wait for further rows move up meanwhile, as in `engine/variants/strips/streaming_accumulator.py`.
+A lane loads three pairs of neighbouring cells of each row: 2 and 2 of the strip's 128, and of the first lanes
+2 past them. It scales them by a power of two that the warp has agreed on, splits each into an upper and a
+lower float16 (`weight_halves.py` has the arithmetic) and passes the words on to the lanes that need them for
+the overlapping rows of the products. A mask row's products with the group's rows form chains of tensor-core
+multiplications, uppers apart from what holds a lower part; the two sums are added to the result that the mask
+row belongs to. Sums of results that wait for further rows move up meanwhile, as in
+`engine/variants/strips/streaming_accumulator.py`.
 
-With the scale every cell of the group is in float16's normal range, or 0. Where no scale does that (NaN, infinity,
-cells more than 2^27 times smaller than the largest one, or this one not within 2^-47 to 2^74), the group is
-multiplied in float32, cell by cell, as a direct sum is: slower, and with every NaN in its place. A scale is kept as
-long as it suits.
+With the scale every cell of the group is in float16's normal range, or 0. Where no scale does that (NaN,
+infinity, cells more than 2^27 times smaller than the largest one, or this one not within 2^-47 to 2^74), the
+group is multiplied in float32, cell by cell, as a direct sum is: slower, and with every NaN in its place. A
+scale is kept as long as it suits.
 """
 
 from collections.abc import Callable
@@ -43,7 +44,7 @@ _MANTISSA_BITS, _BIAS = 23, 127
 _LEAST_EXPONENT, _MOST_EXPONENT = 80, 200
 
 SCALING = types.Tuple((types.float32, types.float32, types.uint32, types.uint32))
-"""A scale, its inverse, and the bits of the smallest (doubled, less 1) and of the largest magnitude that it suits."""
+"""A scale, its inverse, and the bits of the smallest (doubled, less 1) and largest suitable magnitude."""
 
 ZEROS_ONLY = (1.0, 0.0, 2**32 - 1, 0)
 """A scaling that suits a group of zeros, and no other."""
@@ -66,9 +67,9 @@ def _power(exponent: Any) -> Any:
 class SplitSums:
     """What a lane does with a group of input rows, the first cell of which is at `rows`.
 
-    `weights` are the lane's words (`split_fragments.py`) and `unit` what their halves count (`WeightHalves.unit`);
-    `mask` points to the weights as float32, row after row, for groups that are not split. Every result begins with
-    `offset`.
+    `weights` are the lane's words (`split_fragments.py`) and `unit` what their halves count
+    (`WeightHalves.unit`); `mask` points to the weights as float32, row after row, for groups that are not
+    split. Every result begins with `offset`.
     """
 
     code: CudaCode
@@ -85,7 +86,7 @@ class SplitSums:
         self.own = self.lane * PAIR
 
     def accumulate(self, accumulators: Values, scaling: Values) -> tuple[Values, Values, Values]:
-        """Return the results that the rows complete, row by row, the accumulators afterwards, and the scaling.
+        """Return the results that the rows complete, row by row, the new accumulators, and the scaling.
 
         The accumulators are 4 sums for each result that waits for further rows, the newest first.
         """
@@ -105,7 +106,7 @@ class SplitSums:
         return results, sums[:first] or accumulators, scaling
 
     def _pairs(self, row: int) -> list[Values]:
-        """Load a lane's pairs of an input row; lanes that have none past the strip load their first one again."""
+        """Load a lane's pairs of an input row; lanes with none past the strip load their first one again."""
         code, at = self.code, row * self.shape.along.tile_samples
         starts = [self.own, self.own + HALF_STRIP]
         if self.shape.halo_lanes:
@@ -134,7 +135,7 @@ class SplitSums:
         return larger.bits_as(I32)
 
     def _smallest_magnitude(self, cells: Values) -> Any:
-        """Return the bits of the smallest magnitude but 0, doubled, less 1: those of 0 are past all others then."""
+        """Return the bits of the smallest magnitude but 0, doubled, less 1: so those of 0 are the largest."""
         code = self.code
         return in_pairs(
             [(cell.bits_as(I32) << 1) - 1 for cell in cells],
@@ -148,7 +149,7 @@ class SplitSums:
         )
 
     def _scaling_for(self, largest: Any) -> Values:
-        """Return the scaling for cells the largest of which has these bits; one for zeros only where there is none."""
+        """Return the scaling for cells the largest of which has these bits; if there is none, for zeros."""
         code, exponent = self.code, largest >> _MANTISSA_BITS
         is_one = code.is_below(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT + 1)
         found = [
@@ -160,7 +161,7 @@ class SplitSums:
         return [code.select(is_one, value, other) for value, other in zip(found, ZEROS_ONLY, strict=True)]
 
     def _split_sums(self, cells: list[list[Values]], scaling: Values, accumulators: Values) -> Values:
-        """Return the sums of all results that the rows have a part in, by tensor cores, the newest result first."""
+        """Return the sums of all results that the rows enter, by tensor cores, the newest result first."""
         shape, code, warp = self.shape, self.code, self.warp
         back = scaling[1] * self.unit
         back_lower = back * (1 / LOWER_SCALE)
@@ -215,8 +216,8 @@ class SplitSums:
     def _factors(self, pairs: list[tuple[Any, Any]]) -> tuple[Values, Values]:
         """Return the words of a row's products, upper and lower: of each eight those of rows g and g + 8.
 
-        The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the words that
-        the lane 4 further on had.
+        The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the
+        words that the lane 4 further on had.
         """
         code, warp = self.code, self.warp
         parts = []
@@ -231,7 +232,7 @@ class SplitSums:
         return parts[0], parts[1]
 
     def _direct_sums(self, accumulators: Values) -> Values:
-        """Return the same by multiply-adds in float32, in loops: few groups need it, and all pay for registers."""
+        """Return the same in float32, in loops: few groups need it, and all would pay for registers."""
         shape, code = self.shape, self.code
         sums = [[code.slot() for _ in range(VECTOR)] for _ in range(shape.touched)]
         for result, own in enumerate(sums):
@@ -244,7 +245,8 @@ class SplitSums:
                 for _ in code.where(code.is_below(mask_row, shape.mask_rows)):
                     for slot, value in zip(sums[-1], self._row_sum(row, mask_row), strict=True):
                         slot.store(slot.load() + value)
-            # The next round's result moves to where this one was: after all rounds each is in its place again.
+            # The next round's result moves to where this one was: after all rounds each is in its place
+            # again.
             moved_on = [[slot.load() for slot in own] for own in [sums[-1], *sums[:-1]]]
             for own, values in zip(sums, moved_on, strict=True):
                 for slot, value in zip(own, values, strict=True):

@@ -13,18 +13,18 @@ Values = list[Any]
 
 
 def streaming_accumulator(shape: FactorStripShape) -> Any:
-    """Return the function `accumulate(tile, at, lane, accumulators, along, down)` -> (results, new accumulators).
+    """Return the function `accumulate(tile, at, lane, accumulators, along, down)` -> results, accumulators.
 
-    `at` is where a group of input rows begins in the tile; `accumulators` are those of `zero_accumulators` or of
-    the call before: 4 sums for each result that waits for further rows, the oldest first. Of `group_rows` x 4
-    results row j is complete with input row j of the group. `along` has the shape (rank, mask columns), `down`
-    (mask rows, rank).
+    `at` is where a group of input rows begins in the tile; `accumulators` are those of `zero_accumulators` or
+    of the call before: 4 sums for each result that waits for further rows, the oldest first. Of `group_rows`
+    x 4 results row j is complete with input row j of the group. `along` has the shape (rank, mask columns),
+    `down` (mask rows, rank).
 
     Each input row is filtered along itself: 4 values for each pair of factors. Then it takes part in the
     `mask_rows` results that have it under their mask: in the oldest with the last weight of the column, which
-    completes it, in the next one with the weight before, and so on; the newest begins with it. All accumulators
-    move up one place meanwhile: a multiply-add may write another register than the one that it adds, so this costs
-    nothing.
+    completes it, in the next one with the weight before, and so on; the newest begins with it. All
+    accumulators move up one place meanwhile: a multiply-add may write another register than the one that it
+    adds, so this costs nothing.
     """
     results_type = types.UniTuple(types.float32, VECTOR * shape.group_rows)
     returns = types.Tuple((results_type, types.UniTuple(types.float32, shape.kept)))

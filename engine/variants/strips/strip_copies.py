@@ -1,7 +1,7 @@
 """The copies of float32 rows of a warp's strip that lies in the picture or across its left or right edge.
 
-All vectors in the picture are copied as such, and the cells beside the picture are shared out among the lanes.
-`strip_loader.py` has the case of any other rows.
+All vectors in the picture are copied as such, and the cells beside the picture are shared out among the
+lanes. `strip_loader.py` has the case of any other rows.
 """
 
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ def shares_out(shape: TileShape) -> bool:
 
 
 def beside(shape: TileShape) -> int:
-    """Return how many cells of a row on one side of the picture a lane each copies; of more they take turns."""
+    """Return the most cells of a row on one side of the picture that lanes copy without taking turns."""
     after = shape.tile_samples - shape.out_samples - shape.before
     return 4 if max(shape.before, after) <= 4 else 8
 
 
 def edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any, Any]:
-    """Return the first cell of a strip's row in the picture, and the one after its last whole vector there."""
+    """Return the first cell of a strip's row in the picture, and the one after its last vector there."""
 
     def within(value: Any) -> Any:
         value = code.select(value < 0, 0, value)
@@ -39,7 +39,7 @@ def edges_of(code: Any, shape: TileShape, samples: Any, left: Any) -> tuple[Any,
 
 
 def cells_beside(shape: TileShape, lane: Any, edges: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return a lane's cell among the last before the picture's first one, and among the first after the last vector."""
+    """Return a lane's cell among those just before the picture, and among those after its last vector."""
     own, (first, end) = lane & (beside(shape) - 1), edges
     return first - beside(shape) + own, end + own
 
@@ -48,7 +48,8 @@ def cells_beside(shape: TileShape, lane: Any, edges: tuple[Any, Any]) -> tuple[A
 class StripRows:
     """Rows of a strip, from the cell at `strip` on; the other fields are those of `strip_loader`.
 
-    `columns` is what `strip_columns` found; its last two are the samples of the lane's cells beside the picture.
+    `columns` is what `strip_columns` found; its last two are the samples of the lane's cells beside the
+    picture.
     """
 
     code: Any

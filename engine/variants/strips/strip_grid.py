@@ -1,4 +1,4 @@
-"""How strips that a warp streams down cover a picture: their height, the launch, what they load. Pure integers."""
+"""How strips that a warp streams down cover a picture: height, launch, loads. Pure integers."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,7 @@
 """Rows of a warp's strip, loaded by vectors.
 
-As `engine/variants/register_blocked/tile_loader.py`, for one warp that comes back for more rows of the same columns
-again and again: which samples the cells outside the picture stand for is found out once.
+As `engine/variants/register_blocked/tile_loader.py`, for one warp that comes back for more rows of the same
+columns again and again: which samples the cells outside the picture stand for is found out once.
 """
 
 from functools import partial
@@ -31,11 +31,11 @@ def by_rule(code: Any, rule: Rule, index: Any, length: Any) -> Any:
 
 
 def strip_columns(shape: TileShape, rule: Rule) -> Any:
-    """Return the function `columns(samples, lane, left)` -> for each cell of a lane's vectors the sample of the row.
+    """Return the function `columns(samples, lane, left)` -> the sample of each cell of a lane's vectors.
 
-    `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture; -1 is a
-    ghost cell. Those of the lane's cells beside the picture (`cells_beside`) come after them, where these are
-    shared out.
+    `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture; -1 is
+    a ghost cell. Those of the lane's cells beside the picture (`cells_beside`) come after them, where these
+    are shared out.
 
     Parameters
     ----------
@@ -52,7 +52,8 @@ def strip_columns(shape: TileShape, rule: Rule) -> Any:
         cells = [own + (place // VECTOR * LANES * VECTOR + place % VECTOR) for place in range(count)]
         if extra:
             cells += cells_beside(shape, lane, edges_of(code, shape, samples, left))
-        # So many pixels further on, what is divided is not negative; of what lies before the strip nothing is used.
+        # So many pixels further on, what is divided is not negative; of what lies before the strip nothing is
+        # used.
         further = shape.before + beside(shape)
         found = []
         for place in cells:
@@ -67,10 +68,10 @@ def strip_columns(shape: TileShape, rule: Rule) -> Any:
 class StripFill(StripRows):
     """Fills rows of a strip.
 
-    Rows that lie in the picture, with all their cells, are copied by vectors, all under way at once. Of float32 so
-    are the vectors in the picture of rows that lie across its left or right edge; the warp shares out their other
-    cells. Of all others each vector that lies in the picture is copied as one; the cells of the others go one by
-    one.
+    Rows that lie in the picture, with all their cells, are copied by vectors, all under way at once. Of
+    float32 so are the vectors in the picture of rows that lie across its left or right edge; the warp shares
+    out their other cells. Of all others each vector that lies in the picture is copied as one; the cells of
+    the others go one by one.
     """
 
     def __post_init__(self) -> None:
@@ -93,8 +94,8 @@ class StripFill(StripRows):
     def _shared_copies(self, is_aligned: Any) -> None:
         """Copy float32 without waiting.
 
-        All strips run at once, so those at an edge hold up all others: `split-float16`, 9 x 9 on 4096 x 4096, took
-        25 us more with their cells one by one (H200).
+        All strips run at once, so those at an edge hold up all others: `split-float16`, 9 x 9 on 4096 x 4096,
+        took 25 us more with their cells one by one (H200).
         """
         code, window, shape = self.code, self.window, self.shape
         first, end = edges_of(code, shape, window.samples, window.left)
@@ -129,7 +130,7 @@ class StripFill(StripRows):
         copy_pieces(self.code, pieces, self.itemsize)
 
     def _rows_anywhere(self, is_aligned: Any) -> None:
-        """Copy row by row in a loop that stays one: few strips touch an edge, and all would pay with registers."""
+        """Copy in a loop that stays one: few strips touch an edge, and all would pay with registers."""
         code, window = self.code, self.window
         for row in code.loop(0, self.rows):
             source_row = by_rule(code, self.rule, window.top + row, window.height)
@@ -139,7 +140,7 @@ class StripFill(StripRows):
                     self._vector_anywhere(vector, source_row, target, is_aligned)
 
     def _vector_anywhere(self, vector: int, source_row: Any, target: Any, is_aligned: Any) -> None:
-        """Copy a lane's vector; cells at an edge one after the other, which takes fewer registers than at once."""
+        """Copy a lane's vector; cells at an edge one after the other, which takes fewer registers."""
         code, window, at = self.code, self.window, LANES * VECTOR * vector
         target = target + at
         first = window.left + self.own + at
@@ -187,8 +188,8 @@ class StripFill(StripRows):
     ) -> None:
         """Load a vector, or its cells, and store it: with one way to the store several rows are under way.
 
-        Where there are ghost cells this took longer (9 x 9 on 8-bit RGB 244 instead of 227 us), without 216 instead
-        of 275.
+        Where there are ghost cells this took longer (9 x 9 on 8-bit RGB 244 instead of 227 us), without 216
+        instead of 275.
         """
         values = self.code.when(
             is_whole,
@@ -201,8 +202,8 @@ class StripFill(StripRows):
 def strip_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     """Return the function that fills rows of a strip: that of `tile_loader` for one warp.
 
-    `load(tile, at, image, samples, top, lane, left, columns, ghost_value)`; `columns` is what `strip_columns` found
-    for `left`.
+    `load(tile, at, image, samples, top, lane, left, columns, ghost_value)`; `columns` is what `strip_columns`
+    found for `left`.
     """
 
     def load(code, tile, at, image, samples, top, lane, left, columns, ghost_value):

@@ -16,7 +16,8 @@ class StripShape:
     Parameters
     ----------
     along : TileShape
-        Of an input row of a strip in shared memory: a mask of one row, one vector of results per thread, one warp.
+        Of an input row of a strip in shared memory: a mask of one row, one vector of results per thread, one
+        warp.
     mask_rows : int
     group_rows : int
         Input rows that are copied as one group and filtered without a loop.
@@ -70,5 +71,5 @@ class FactorStripShape(StripShape):
 
     @property
     def weights(self) -> int:
-        """Weights in constant memory: the rows, each in whole vectors, then of each mask row the columns' ones."""
+        """Weights in constant memory: the rows in whole vectors, then the columns, mask row by mask row."""
         return whole_vectors(self.down_at + self.rank * self.mask_rows)

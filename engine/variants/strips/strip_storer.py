@@ -19,7 +19,8 @@ def strip_storer(rows: int, itemsize: int) -> Any:
     ----------
     rows : int
     itemsize : int
-        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers (`engine/variants/ir/quantise.py`).
+        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers
+        (`engine/variants/ir/quantise.py`).
     """
 
     def store(code, out, row, first, end, sample, samples, results, offset):
