@@ -3,9 +3,9 @@
 python -m bench.bank [--side 2048] [--mask 5] [--banks 1,2,4,8,16,32] [--blocks 64x8,128x4] [--json FILE]
 python -m bench.bank --write FILE     writes the table of such a file into the page of implicit-gemm
 
-`implicit-gemm` applies the whole bank in one launch; `naive` and `tiled` are launched once a mask, with their default
-blocks, in one captured graph. Every result is compared with the float64 oracle before anything is timed: those of
-`implicit-gemm` whole (up to 7 x 7 masks on 2048 x 2048), the others in part.
+`implicit-gemm` applies the whole bank in one launch; `naive` and `tiled` are launched once a mask, with their
+default blocks, in one captured graph. Every result is compared with the float64 oracle before anything is
+timed: those of `implicit-gemm` whole (up to 7 x 7 masks on 2048 x 2048), the others in part.
 """
 
 import argparse
@@ -29,10 +29,10 @@ from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
 from engine.run.device_choice import device_for
-from engine.run.filtering import bank_job
+from engine.run.job import bank_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
 from engine.tasks.work import Work
 from engine.variants.auto.planner import Choice

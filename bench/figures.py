@@ -1,7 +1,8 @@
 """Figures of every CUDA variant and of every matrix product on one device, and their tables in the documents.
 
 python -m bench.figures --json bench/results/figures-DEVICE.json     measures (needs a CUDA device)
-python -m bench.figures --write bench/results/figures-DEVICE.json    writes them between the markers of each variant
+python -m bench.figures --write bench/results/figures-DEVICE.json    writes them between the markers of each
+variant
 """
 
 import argparse
@@ -18,11 +19,10 @@ from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.results.metrics import number_of
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job, product_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
-from engine.run.product import product_job
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import SamplingPlan
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice

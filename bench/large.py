@@ -18,10 +18,10 @@ from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
 from engine.run.device_choice import device_for
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import verify
 from engine.variants.auto.planner import Choice
 from engine.variants.registry import VARIANTS

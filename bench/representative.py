@@ -1,6 +1,7 @@
 """What stands for a variant in `bench`: a mask that it takes, and every kernel launched once for the sanitizer.
 
-python -m bench.representative     launches every CUDA kernel once, checks the results, prints one line a kernel
+python -m bench.representative     launches every CUDA kernel once, checks the results, prints one line a
+kernel
 """
 
 import numpy as np
@@ -9,10 +10,10 @@ from bench.auto_grid import mask_of
 from engine.device.devices import backend
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.registry import VARIANTS
@@ -30,8 +31,8 @@ def binomial(side: int) -> np.ndarray:
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     """Return a mask of about that size that the variant takes.
 
-    Binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums; a larger sum of two or three
-    products for the variants of these, a larger random one where few cells are refused.
+    Binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums; a larger sum of two
+    or three products for the variants of these, a larger random one where few cells are refused.
     """
     name = f"binomial {rows} x {columns}"
     if variant.masks is MaskClass.EQUAL_WEIGHTS:

@@ -145,7 +145,8 @@ class Kills:
         lost = len(window.lost)
         window.show_mask(Mask([[hosts.FAULTY_WEIGHT, number]]))
         if number % 2:
-            # Its successor has it too: a preview ends two hosts, and is not tried again; or the third fault gave the GPU up.
+            # Its successor has it too: a preview ends two hosts, and is not tried again; or the third fault
+            # gave the GPU up.
             window.wait(lambda: len(window.lost) >= lost + 2 or window.shows_the_job, PATIENCE_S)
         else:
             haloscope.window.first_page.runs.run()

@@ -5,7 +5,7 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.mask.mask import Mask
-from engine.run.filtering import refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 from engine.run.resolve import as_samples, describe_problem
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose

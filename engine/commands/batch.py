@@ -27,7 +27,7 @@ from engine.files.output_checks import check_place
 from engine.image import formats
 from engine.image.picture import Picture
 from engine.mask.mask import Mask
-from engine.run.filtering import refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 
 FORMAT, VERSION = "haloscope-batch", 1
 

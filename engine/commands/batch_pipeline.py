@@ -24,9 +24,10 @@ from engine.device_info import AUTO
 from engine.errors import DeviceFault, EngineError, FileWriteError, VerificationFailed
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
+from engine.run.device_choice import refuse_unsuitable
 from engine.streams.filtering import filter_stream
 from engine.tasks.filtering.agreement import verify
+from engine.tasks.filtering.task import refuse_strange_samples
 from engine.verify.verification import Verification
 
 MOST_THREADS = 8
@@ -59,19 +60,8 @@ class Job:
 class Batch:
     """The files of one command.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        Those of `add_filter_options`.
-    mask : Mask
-    tasks : sequence of Task
-    on_finished : callable of Finished
-        Called for each file once it is saved or has failed. Called on: the calling thread.
-
-    Attributes
-    ----------
-    variants, devices : list of str
-        Keys of the variants that ran, and titles of the devices that they ran on.
+    `on_finished` is called for each file once it is saved or has failed, on the calling thread. `variants`
+    and `devices` are the keys of the variants that ran, and the titles of their devices.
     """
 
     def __init__(
@@ -96,12 +86,7 @@ class Batch:
     def run(self) -> None:
         """Filter every file.
 
-        Raises
-        ------
-        DeviceFault
-            The device was lost: what was not saved before has not been filtered.
-        KeyboardInterrupt
-            What was filtered by then has been saved and reported.
+        A DeviceFault or KeyboardInterrupt passes when all that was filtered before is saved and reported.
         """
         try:
             jobs = self._jobs()

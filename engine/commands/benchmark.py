@@ -21,9 +21,10 @@ from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import mask_text
 from engine.results.measurement import RunResult
-from engine.run.filter_sweep import GridMask, Sweep
+from engine.run.sweep import FilterSweep, GridMask
 from engine.run.sweep import sweep as measured
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
+from engine.tasks.filtering.request import FilterOptions
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 
@@ -55,7 +56,7 @@ def run(arguments: list[str]) -> int:
         "bench",
         options,
         sweep.cells,
-        lambda on_result: measured(sweep.jobs(), sweep.device, sweep.budget_s, executor_for, on_result),
+        lambda on_result: measured(sweep.jobs(), options.device, options.budget, executor_for, on_result),
         name,
         sweep.variants,
         baseline=options.baseline.key,
@@ -141,7 +142,7 @@ def _mask(text: str) -> GridMask:
     return GridMask(*mask.shape, mask.with_name(text))
 
 
-def _sweep(options: argparse.Namespace) -> Sweep:
+def _sweep(options: argparse.Namespace) -> FilterSweep:
     for block in options.blocks:
         if block.x < 1 or block.y < 1:
             raise BadValue(f"--blocks {block}", "it has no threads", "Give each side at least 1.")
@@ -153,17 +154,15 @@ def _sweep(options: argparse.Namespace) -> Sweep:
                 f"the picture takes {bytes_text(needed_bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
                 "Choose a smaller size.",
             )
-    return Sweep(
+    return FilterSweep(
+        options=FilterOptions(border=options.border, device=options.device, result_type=options.result_type),
         variants=options.variants or VARIANTS,
         sizes=options.sizes,
         masks=options.masks,
         blocks=options.blocks,
-        border=options.border,
-        device=options.device,
         channels=options.channels,
         dtype=options.dtype,
         seed=options.seed,
         budget_s=options.budget,
         layouts=options.layouts,
-        result_type=options.result_type,
     )

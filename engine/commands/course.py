@@ -8,8 +8,8 @@ from typing import Any
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Parser, number, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
+from engine.course.bench import machine_lines
 from engine.course.files import make_folder, write_paper
-from engine.course.machine_lines import machine_lines
 from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, tables_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper

@@ -25,7 +25,7 @@ from engine.image.formats import in_words, offered_suffixes, titles
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.measurement import RunResult
-from engine.run.plan import SamplingPlan
+from engine.run.sampling import SamplingPlan
 
 FORMAT, VERSION = "haloscope-filter", 1
 

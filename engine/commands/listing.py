@@ -57,7 +57,7 @@ def run_variants(arguments: list[str]) -> int:
         ]
         products = [
             _entry(
-                "product", v, uses_tile=v.uses_block, default_tile=v.default_tile if v.uses_block else None
+                "product", v, uses_tile=v.uses_block, default_tile=v.default_block.x if v.uses_block else None
             )
             for v in MATMUL_VARIANTS
         ]

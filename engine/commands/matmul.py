@@ -6,8 +6,7 @@ from engine.commands.arguments import Parser, several
 from engine.commands.measuring import add_measuring_options, check_measuring_options, measure_cells
 from engine.host.executor import executor_for
 from engine.results.measurement import ProductResult
-from engine.run.product import product_jobs
-from engine.run.sweep import sweep
+from engine.run.sweep import product_jobs, sweep
 from engine.tasks.product.operands import refuse_too_large
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import as_tile

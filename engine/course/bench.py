@@ -5,30 +5,27 @@ Called on: the main thread of the engine's process, or of a script.
 
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from engine.course.copy_variant import COPY
 from engine.course.runs import BankRun, BusRun, FilterRun, Measured, ProductRun, Run, TimerRun
+from engine.device.cuda import memory_bus
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
-from engine.device.memory_bus import memory_bus
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.generators import gaussian
-from engine.results.measurement import RunResult
+from engine.results.measurement import Measurement
 from engine.results.metrics import number_of
-from engine.run.filtering import bank_job, filter_job
+from engine.run.job import Job, bank_job, filter_job, product_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
-from engine.run.product import product_job
 from engine.run.resolve import describe_problem
-from engine.run.sampling import Checkpoint, Step
-from engine.tasks.filtering.problem import Problem
+from engine.run.sampling import Checkpoint, SamplingPlan, Step, timed
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice
@@ -63,9 +60,33 @@ def cuda_device(wanted: str) -> DeviceInfo:
     return found
 
 
+def machine_lines(device: str) -> tuple[tuple[str, str], ...]:
+    """Return (name, value) of what decides how fast something is here: CPU, GPU, driver, versions, commit.
+
+    Parameters
+    ----------
+    device : str
+        For the CUDA variants: "auto" or the key of a device. Without one that works, its line says why.
+    """
+    cpu = backend("cpu").environment()
+    try:
+        cuda = backend(cuda_device(device).key).environment()
+        gpu = [("CUDA device", cuda.device), ("CUDA driver API", cuda.driver), ("Clocks", cuda.clocks)]
+    except DeviceUnavailable as error:
+        gpu = [("CUDA device", f"none: {error.why}")]
+    lines = [
+        ("CPU", cpu.device),
+        *gpu,
+        ("Versions", ", ".join(f"{name} {version}" for name, version in cpu.versions.items())),
+        ("Commit", cpu.commit),
+        ("Made", time.strftime("%Y-%m-%d %H:%M %z")),
+    ]
+    return tuple((name, value) for name, value in lines if value)
+
+
 @dataclass
 class Bench:
-    """The machine that does the runs of a paper.
+    """Does the runs of a paper.
 
     Parameters
     ----------
@@ -79,13 +100,7 @@ class Bench:
     _pictures: dict[tuple[int, int], np.ndarray] = field(default_factory=dict, repr=False)
 
     def take(self, run: Run, checkpoint: Checkpoint = lambda step: None) -> Measured:
-        """Do a run.
-
-        Parameters
-        ----------
-        run : Run
-        checkpoint : callable of Step
-            Called before each step; may raise to stop.
+        """Do a run; the checkpoint is called before each step and may raise to stop.
 
         Raises
         ------
@@ -93,15 +108,17 @@ class Bench:
             The process is lost for CUDA.
         """
         try:
-            if isinstance(run, FilterRun):
-                return self._filter(run, checkpoint)
-            if isinstance(run, BankRun):
-                return self._filter_by_bank(run, checkpoint)
-            if isinstance(run, TimerRun):
-                return self._time_twice(run, checkpoint)
-            if isinstance(run, BusRun):
-                return self._ask_bus()
-            return self._multiply(run, checkpoint)
+            match run:
+                case FilterRun():
+                    return self._filter(run, checkpoint)
+                case BankRun():
+                    return self._filter_by_bank(run, checkpoint)
+                case TimerRun():
+                    return self._time_twice(run, checkpoint)
+                case ProductRun():
+                    return self._multiply(run, checkpoint)
+                case BusRun():
+                    return self._ask_bus()
         except (Cancelled, DeviceFault):
             raise
         except EngineError as error:
@@ -109,6 +126,9 @@ class Bench:
         except MemoryError:
             self._pictures.clear()
             return Measured(reason="Not enough memory: the system gave no more.")
+
+    def _measure(self, job: Job[Any, Any, Any], device: DeviceInfo, checkpoint: Checkpoint) -> Measured:
+        return _measured_of(measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result)
 
     def _device_of(self, chosen: Variant) -> DeviceInfo:
         return device_named("cpu") if chosen.device is DeviceKind.CPU else cuda_device(self.device)
@@ -126,17 +146,22 @@ class Bench:
         device = self._device_of(chosen)
         samples = self._picture(run.height, run.width)
         choice = Choice(chosen, run.block or chosen.default_block)
-        problem = _problem(run, samples)
+        problem = describe_problem(samples, run.mask, run.border, run.cval)
         job = filter_job(choice, problem, run.mask, samples, layout=run.layout, seed=SEED)
-        return measured_of(measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result)
+        return self._measure(job, device, checkpoint)
 
     def _filter_by_bank(self, run: BankRun, checkpoint: Checkpoint) -> Measured:
         device = cuda_device(self.device)
         bank = Bank(tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks)))
         samples = self._picture(run.side, run.side)
         problem = describe_problem(samples, bank.masks[0], Border.ZERO, 0.0)
-        job = bank_job(bank, problem, samples, seed=SEED)
-        return measured_of(measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result)
+        return self._measure(bank_job(bank, problem, samples, seed=SEED), device, checkpoint)
+
+    def _multiply(self, run: ProductRun, checkpoint: Checkpoint) -> Measured:
+        device = cuda_device(self.device)
+        a, b = random_matrices(MatrixProduct(run.side, run.side, run.side), SEED)
+        job = product_job(matmul_variant(run.variant), run.tile, a, b, seed=SEED)
+        return self._measure(job, device, checkpoint)
 
     def _time_twice(self, run: TimerRun, checkpoint: Checkpoint) -> Measured:
         by_device = self._filter(run.filtering, checkpoint)
@@ -152,10 +177,13 @@ class Bench:
         samples = self._picture(run.height, run.width)
         machine = backend(self._device_of(chosen).key)
         machine.activate()
-        prepared = chosen.prepare(_problem(run, samples), run.mask, run.block or chosen.default_block)
+        problem = describe_problem(samples, run.mask, run.border, run.cval)
+        prepared = chosen.prepare(problem, run.mask, run.block or chosen.default_block)
         buffers = machine.allocate(samples, layout=run.layout)
         machine.upload(samples, buffers)
-        return median_ms(lambda: machine.run(prepared, buffers), HOST_SAMPLES)
+        # The first launch may compile.
+        times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
+        return statistics.median(times_ms[1:])
 
     def _ask_bus(self) -> Measured:
         bus = memory_bus(cuda_device(self.device))
@@ -167,49 +195,25 @@ class Bench:
             }
         )
 
-    def _multiply(self, run: ProductRun, checkpoint: Checkpoint) -> Measured:
-        device = cuda_device(self.device)
-        a, b = random_matrices(MatrixProduct(run.side, run.side, run.side), SEED)
-        chosen = matmul_variant(run.variant)
-        job = product_job(chosen, run.tile, a, b, seed=SEED)
-        result = measure(job, backend(device.key), self.plan, checkpoint=checkpoint).result
-        rate = number_of(result, "gflops")
-        if result.kernel_ms is None or rate is None:
-            wrong = result.verification is not None and not result.verification.passed
-            reason = result.status if result.failure or wrong else NO_SPEED
-            return Measured(reason=reason, not_verified=wrong)
-        return Measured({"kernel_ms": result.kernel_ms, "gflops": rate})
-
 
 def _variant(key: str) -> Variant:
     return COPY if key == COPY.key else variant(key)
 
 
-def _problem(run: FilterRun, samples: np.ndarray) -> Problem:
-    return describe_problem(samples, run.mask, run.border, run.cval)
-
-
-def median_ms(action: Callable[[], object], samples: int) -> float:
-    """Return the median time of an action by the host's clock, ms, after one that does not count."""
-    action()
-    times_ms = []
-    for _ in range(samples):
-        begin = time.perf_counter()
-        action()
-        times_ms.append((time.perf_counter() - begin) * 1e3)
-    return statistics.median(times_ms)
-
-
-def measured_of(result: RunResult) -> Measured:
+def _measured_of(result: Measurement[Any]) -> Measured:
     """Return the values of a run's result, or why it has none."""
     if result.failure:
         return Measured(reason=result.failure)
     if result.verification is not None and not result.verification.passed:
         return Measured(reason=result.status, not_verified=True)
-    if result.timing is None or result.kernel_ms is None:
+    timing, kernel_ms = result.timing, result.kernel_ms
+    if timing is None or kernel_ms is None:
         return Measured(reason=NO_SPEED)
-    values = {"kernel_ms": result.kernel_ms}
-    copies = (result.timing.host_to_device, result.timing.device_to_host)
-    if copies[0] is not None and copies[1] is not None:
-        values["overhead_ms"] = result.timing.allocate_ms + copies[0].median_ms + copies[1].median_ms
+    values = {"kernel_ms": kernel_ms}
+    rate = number_of(result, "gflops") if result.task == MatrixProduct.task else None
+    if rate is not None:
+        values["gflops"] = rate
+    if timing.host_to_device is not None and timing.device_to_host is not None:
+        copies_ms = timing.host_to_device.median_ms + timing.device_to_host.median_ms
+        values["overhead_ms"] = timing.allocate_ms + copies_ms
     return Measured(values)

@@ -1,45 +1,93 @@
-"""Numbers and reasons as they stand in the cells of a paper's tables."""
+"""Numbers of this machine, or the reasons why there are none, and the table cells that show them."""
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
-from engine.course.paper import Cell
-from engine.course.runs import Measured
+from engine.course.paper import Cell, CourseTable, Figure, Paper
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number, or why there is none; what is computed from a missing one is missing for the same reason.
+
+    Parameters
+    ----------
+    number : int or float, optional
+    reason : str
+        Why there is no number, in words.
+    not_verified : bool
+        Whether the reason is a result that is wrong.
+    """
+
+    number: float | None = None
+    reason: str = ""
+    not_verified: bool = False
+
+    def __add__(self, other: "Quantity | float") -> "Quantity":
+        return _computed(operator.add, self, other)
+
+    def __sub__(self, other: "Quantity | float") -> "Quantity":
+        return _computed(operator.sub, self, other)
+
+    def __mul__(self, other: "Quantity | float") -> "Quantity":
+        return _computed(operator.mul, self, other)
+
+    def __truediv__(self, other: "Quantity | float") -> "Quantity":
+        return _computed(operator.truediv, self, other)
+
+    def __rtruediv__(self, other: float) -> "Quantity":
+        return _computed(operator.truediv, other, self)
+
+
+def _computed(operation: Callable[[float, float], float], *parts: Quantity | float) -> Quantity:
+    left, right = (part if isinstance(part, Quantity) else Quantity(part) for part in parts)
+    if left.number is None or right.number is None:
+        return next((part for part in (left, right) if part.reason), Quantity())
+    try:
+        return Quantity(operation(left.number, right.number))
+    except ZeroDivisionError:
+        return Quantity()
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """Return a number with so many digits that count, never in powers of ten: 0.0001296, 50.8, 24.32."""
+    """Return a number with so many significant digits, never in powers of ten: 0.0001296, 50.8, 24.32."""
     if value == 0:
         return "0"
     return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")
 
 
-def named(*texts: str) -> tuple[Cell, ...]:
-    """Return the cells that name a row."""
-    return tuple(Cell(printed=text) for text in texts)
+Value = Quantity | float | str
 
 
-def counted(value: float, printed: str = "") -> Cell:
-    """Return a cell with what was counted: whole numbers whole, others with four digits."""
-    return Cell(printed, str(value) if isinstance(value, int) else significant(value))
+def row(names: Iterable[object], values: Iterable[Value], printed: Iterable[str] = ()) -> tuple[Cell, ...]:
+    """Return a row: cells that name it, then this machine's values (words, numbers) beside the printed ones.
+
+    Whole numbers are counted and stand in full; others have four digits.
+    """
+    pairs = zip_longest(values, printed, fillvalue="")
+    return (*(Cell(str(name)) for name in names), *(_cell(value, text) for value, text in pairs))
 
 
-def told(text: str, printed: str = "") -> Cell:
-    """Return a cell with words for this machine."""
-    return Cell(printed, text)
+def _cell(value: Value, printed: str) -> Cell:
+    if isinstance(value, str):
+        return Cell(printed, value)
+    found = value if isinstance(value, Quantity) else Quantity(value)
+    if found.number is None:
+        return Cell(printed, "", found.reason, found.not_verified)
+    return Cell(printed, str(found.number) if isinstance(found.number, int) else significant(found.number))
 
 
-def missing(reason: str, printed: str = "") -> Cell:
-    """Return a cell without a value here, and why."""
-    return Cell(printed, "", reason)
-
-
-def measured(value: float | None, fault: Measured, printed: str = "") -> Cell:
-    """Return a cell with what was measured; where there is no value, with the fault's reason."""
-    if value is None:
-        return Cell(printed, "", fault.reason, fault.not_verified)
-    return Cell(printed, significant(value))
-
-
-def ratio(above: float | None, below: float | None) -> float | None:
-    """Return a quotient; None where a part is missing or cannot divide."""
-    return None if above is None or not below else above / below
+def course_table(
+    paper: Paper,
+    number: int,
+    headings: str,
+    rows: Iterable[tuple[Cell, ...]],
+    *notes: str,
+    figure: Figure | None = None,
+) -> CourseTable:
+    """Return a paper's table of that number, counted from 0; its headings stand between bars."""
+    return CourseTable(paper.tables[number], tuple(headings.split(" | ")), tuple(rows), notes, figure)

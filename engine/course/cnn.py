@@ -1,12 +1,14 @@
 """The CNN report: the unrolled matrix that is never stored, its control divergence, its convolutions.
 
-Printed values are those of Xiaohao Wang, Zhao Weng and Xiaosheng Wu, "ECE408 Final Report", sections Optimizations and
-Performance Analysis.
+Printed values are those of Xiaohao Wang, Zhao Weng and Xiaosheng Wu, "ECE408 Final Report", sections
+Optimizations and Performance Analysis.
 """
 
-from engine.course.cells import counted, measured, missing, named, ratio
+import itertools
+
+from engine.course.cells import Quantity, course_table, row
 from engine.course.paper import CourseTable
-from engine.course.papers import CNN
+from engine.course.papers import paper
 from engine.course.runs import BankRun, FilterRun, Results, Run
 from engine.geometry.block import Block
 from engine.mask.generators import box
@@ -15,6 +17,7 @@ from engine.tasks.work import FLOAT_BYTES
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
 from engine.variants.registry import variant
 
+CNN = paper("cnn")
 SIZES = (512, 1024)
 FILTERS = (1, 8, 32)
 WARP = 32
@@ -57,113 +60,81 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 
 def _unrolled(sizes: tuple[int, ...]) -> CourseTable:
     rows = []
-    for size in sizes:
+    for size, filters in itertools.product(sizes, FILTERS):
         problem = Problem(size, size, mask_shape=(5, 5), anchor=(2, 2))
-        naive_loads = variant("naive").work(problem, BLOCK).picture_loads
-        for filters in FILTERS:
-            loads = bank_work(problem, bank_block(filters), filters).picture_loads
-            rows.append(
-                (
-                    *named(f"{size} x {size}", str(filters)),
-                    counted(problem.samples * FLOAT_BYTES),
-                    counted(problem.multiply_adds * FLOAT_BYTES),
-                    counted(filters * naive_loads),
-                    counted(loads),
-                )
-            )
-    return CourseTable(
-        CNN.tables[0],
-        (
-            "Picture",
-            "Filters",
-            "Bytes of the picture",
-            "Bytes of X_unrolled, never stored",
-            "Loads of the picture, a thread an output element",
-            "Loads of the picture, on the fly",
-        ),
-        tuple(rows),
-        (
-            "Counted, not measured: 5 x 5 filters, float32, one channel, zero border.",
-            "X_unrolled has a row for each cell of the filter and a column for each pixel: 25 times the picture.",
-            "On the fly, the filters of a block share the tile of X_unrolled that it builds: up to 8 in the default block of a "
-            "bank of filters, which is counted here.",
-        ),
+        values = (
+            problem.samples * FLOAT_BYTES,
+            problem.multiply_adds * FLOAT_BYTES,
+            filters * variant("naive").work(problem, BLOCK).picture_loads,
+            bank_work(problem, bank_block(filters), filters).picture_loads,
+        )
+        rows.append(row((f"{size} x {size}", filters), values))
+    return course_table(
+        CNN,
+        0,
+        "Picture | Filters | Bytes of the picture | Bytes of X_unrolled, never stored | "
+        "Loads of the picture, one thread per output element | Loads of the picture, on the fly",
+        rows,
+        "Counted, not measured: 5 x 5 filters, float32, one channel, zero border.",
+        "X_unrolled has one row per cell of the filter and one column per pixel: 25 times the picture.",
+        "On the fly, the filters of a block share the tile of X_unrolled that it builds: up to 8 filters in "
+        "the default block of a bank, which is counted here.",
     )
 
 
 def diverging_warps(height: int, width: int, block: Block) -> int:
     """Return the warps of a launch in which some threads are inside the result and some are not."""
     diverging = 0
-    for top in range(0, height, block.y):
-        for left in range(0, width, block.x):
-            inside = [
-                top + thread // block.x < height and left + thread % block.x < width
-                for thread in range(block.threads)
-            ]
-            warps = [inside[first : first + WARP] for first in range(0, block.threads, WARP)]
-            diverging += sum(any(warp) and not all(warp) for warp in warps)
+    for top, left in itertools.product(range(0, height, block.y), range(0, width, block.x)):
+        inside = [
+            top + thread // block.x < height and left + thread % block.x < width
+            for thread in range(block.threads)
+        ]
+        warps = [inside[first : first + WARP] for first in range(0, block.threads, WARP)]
+        diverging += sum(any(warp) and not all(warp) for warp in warps)
     return diverging
 
 
 def _divergence() -> CourseTable:
-    rows = tuple(
-        (*named(name, f"{height} x {width}"), counted(diverging_warps(height, width, BLOCK), printed))
-        for name, height, width, printed in PRINTED_DIVERGENCE
-    )
-    return CourseTable(
-        CNN.tables[1],
-        ("Stage", "Output feature map", "Control divergences in each map"),
-        rows,
+    return course_table(
+        CNN,
+        1,
+        "Stage | Output feature map | Control divergences in each map",
         (
-            f"Counted, not measured: warps of {WARP} threads in blocks of {BLOCK} that lie partly outside the map.",
+            row((name, f"{height} x {width}"), (diverging_warps(height, width, BLOCK),), (printed,))
+            for name, height, width, printed in PRINTED_DIVERGENCE
         ),
+        f"Counted, not measured: warps of {WARP} threads in blocks of {BLOCK} that lie partly outside the "
+        "map.",
     )
 
 
 def _stages() -> CourseTable:
-    later = "The network and pooling come later; the convolutions are measured in the next table."
-    rows = tuple((*named(name), missing(later, printed)) for name, printed in PRINTED_STAGES)
-    return CourseTable(
-        CNN.tables[2],
-        ("Stage", "Running time (s)"),
-        rows,
-        (
-            "The report's stages one on top of the other. Its streaming code ended in a segmentation fault: that time is "
-            "what its authors expected.",
-        ),
+    later = Quantity(
+        reason="The network and pooling come later; the convolutions are measured in the next table."
+    )
+    return course_table(
+        CNN,
+        2,
+        "Stage | Running time (s)",
+        (row((name,), (later,), (printed,)) for name, printed in PRINTED_STAGES),
+        "Each stage includes those above it. The report's streaming code ended in a segmentation fault: that "
+        "time is what its authors expected.",
     )
 
 
 def _banks(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     rows = []
-    for size in sizes:
-        one = _one(size)
-        one_ms = results.value(one, "kernel_ms")
-        for filters in FILTERS:
-            bank = _bank(size, filters)
-            each_ms = None if one_ms is None else filters * one_ms
-            bank_ms = results.value(bank, "kernel_ms")
-            rows.append(
-                (
-                    *named(f"{size} x {size}", str(filters)),
-                    measured(each_ms, results.of(one)),
-                    measured(bank_ms, results.of(bank)),
-                    measured(ratio(each_ms, bank_ms), results.first_fault(one, bank)),
-                )
-            )
-    return CourseTable(
-        CNN.tables[3],
-        (
-            "Picture",
-            "Filters",
-            "naive, a launch a filter (ms)",
-            "implicit-gemm, a launch for all (ms)",
-            "Speed-up",
-        ),
-        tuple(rows),
-        (
-            "5 x 5 filters, float32, one channel, zero border; medians of the kernels alone. The first column is the time "
-            "of one launch times the filters. The report prints no such times.",
-            "The report's first layer has 32 filters of 5 x 5.",
-        ),
+    for size, filters in itertools.product(sizes, FILTERS):
+        each_ms, bank_ms = results.value(_one(size)) * filters, results.value(_bank(size, filters))
+        rows.append(row((f"{size} x {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
+    return course_table(
+        CNN,
+        3,
+        "Picture | Filters | naive, one launch per filter (ms) | implicit-gemm, one launch for all (ms) | "
+        "Speed-up",
+        rows,
+        "5 x 5 filters, float32, one channel, zero border; medians of the kernels alone. The first column is "
+        "the time of one launch times the filters. The report prints no such times.",
+        "The report's first layer has 32 filters of 5 x 5.",
     )

@@ -1,28 +1,28 @@
 """The lecture on convolution: what tiles save, counted by the kernels' own models of work; and padded rows.
 
-Printed values are those of CENG443 Heterogeneous Parallel Programming, "Convolution", slides "An 8-Element Convolution
-Tile" and "Tiling Benefit".
+Printed values are those of CENG443 Heterogeneous Parallel Programming, "Convolution", slides "An 8-Element
+Convolution Tile" and "Tiling Benefit".
 """
 
 import itertools
 from fractions import Fraction
 
-from engine.course.cells import counted, measured, missing, named, ratio, told
-from engine.course.paper import Cell, CourseTable
-from engine.course.papers import CONVOLUTION
+from engine.course.cells import Quantity, Value, course_table, row
+from engine.course.paper import CourseTable
+from engine.course.papers import paper
 from engine.course.runs import FilterRun, Results, Run
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
 from engine.mask.generators import box, gaussian
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import FLOAT_BYTES, Work
+from engine.tasks.work import FLOAT_BYTES
 from engine.variants.registry import variant
 
+CONVOLUTION = paper("convolution")
 TILE_SIZES = (8, 16, 32, 128, 256)
 MASK_WIDTHS = (3, 5, 9)
 O_TILES = (8, 16, 32)
-MASKS_2D = (3, 5, 9)
 WIDTHS = (1000, 1001, 1024)
 COUNTED_WIDTHS = (1000, 1001, 1024, 1920)
 BLOCK = Block(16, 16)
@@ -43,119 +43,71 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 
 
 def _layout_run(width: int, layout: Layout) -> Run:
-    return FilterRun(
-        variant="naive",
-        mask=gaussian(5, sigma=1.0),
-        width=width,
-        height=width,
-        block=Block(32, 8),
-        layout=layout,
-    )
+    mask = gaussian(5, sigma=1.0)
+    return FilterRun(variant="naive", mask=mask, width=width, height=width, block=Block(32, 8), layout=layout)
 
 
-def inner_tile(rows: int, columns: int, mask_rows: int, mask_columns: int) -> Problem:
-    """Return the problem of one output tile amid a picture: all of the cells around it exist, here by wrapping."""
-    return Problem(
-        rows,
-        columns,
-        mask_shape=(mask_rows, mask_columns),
-        anchor=(mask_rows // 2, mask_columns // 2),
-        border=Border.WRAP,
-    )
+def _problem(rows: int, columns: int, mask_shape: tuple[int, int], border: Border) -> Problem:
+    anchor = mask_shape[0] // 2, mask_shape[1] // 2
+    return Problem(rows, columns, mask_shape=mask_shape, anchor=anchor, border=border)
 
 
-def work_or_reason(key: str, problem: Problem, block: Block) -> Work | str:
-    """Return the work of a variant, or why it cannot do that."""
-    chosen = variant(key)
-    refusal = chosen.unsupported(problem, box(*problem.mask_shape), block, Limits())
-    return chosen.work(problem, block) if refusal is None else f"{refusal.reason} {refusal.remedy}".strip()
+def _refusal(key: str, problem: Problem, block: Block) -> Quantity | None:
+    """Return why a variant cannot compute a problem."""
+    refusal = variant(key).unsupported(problem, box(*problem.mask_shape), block, Limits())
+    return Quantity(reason=f"{refusal.reason} {refusal.remedy}".strip()) if refusal else None
 
 
-def _loads(work: Work | str, printed: str = "") -> Cell:
-    return missing(work, printed) if isinstance(work, str) else counted(work.picture_loads, printed)
-
-
-def _reduction(without: Work | str, with_tile: Work | str, printed: str = "") -> Cell:
-    if isinstance(without, str) or isinstance(with_tile, str):
-        return missing(without if isinstance(without, str) else str(with_tile), printed)
-    return counted(without.picture_loads / with_tile.picture_loads, printed)
+def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], block: Block) -> Quantity:
+    """Return the loads of one output tile amid a picture: all cells around it exist, here by wrapping."""
+    problem = _problem(rows, columns, mask_shape, Border.WRAP)
+    return _refusal(key, problem, block) or Quantity(variant(key).work(problem, block).picture_loads)
 
 
 def _row_tiles() -> CourseTable:
     rows = []
     for tile, width in itertools.product(TILE_SIZES, MASK_WIDTHS):
-        problem, block = inner_tile(1, tile, 1, width), Block(tile, 1)
         basic, tiled, cached = (
-            work_or_reason(key, problem, block) for key in ("row-naive", "row-tiled", "row-cached")
+            _tile_loads(key, 1, tile, (1, width), Block(tile, 1))
+            for key in ("row-naive", "row-tiled", "row-cached")
         )
-        printed = PRINTED_TILE.get((tile, width), ("",) * 3)
-        rows.append(
-            (
-                *named(str(tile), str(width)),
-                _loads(basic, printed[0]),
-                _loads(tiled, printed[1]),
-                _reduction(basic, tiled, printed[2]),
-                _loads(cached),
-            )
-        )
-    return CourseTable(
-        CONVOLUTION.tables[0],
-        (
-            "TILE_SIZE",
-            "Mask_Width",
-            "global memory accesses, basic",
-            "elements loaded, tiled",
-            "bandwidth reduction",
-            "accesses, tiled with caching",
-        ),
-        tuple(rows),
-        (
-            "Counted, not measured: one tile amid a row, by the same functions that count the work of a run.",
-            "Tiled: TILE_SIZE + Mask_Width - 1 elements instead of TILE_SIZE x Mask_Width accesses.",
-            "Tiled with caching: the tile's own elements, and each access to the halo again and again; the caches "
-            "are not counted.",
-        ),
+        values = basic, tiled, basic / tiled, cached
+        rows.append(row((tile, width), values, PRINTED_TILE.get((tile, width), ())))
+    return course_table(
+        CONVOLUTION,
+        0,
+        "TILE_SIZE | Mask_Width | global memory accesses, basic | elements loaded, tiled | bandwidth "
+        "reduction | accesses, tiled with caching",
+        rows,
+        "Counted, not measured: one tile amid a row, by the same functions that count the work of a run.",
+        "Tiled: TILE_SIZE + Mask_Width - 1 elements instead of TILE_SIZE x Mask_Width accesses.",
+        "Tiled with caching: the tile's own elements, and every access to the halo; the caches are not "
+        "counted.",
     )
 
 
 def _square_tiles() -> CourseTable:
     rows = []
-    for tile, width in itertools.product(O_TILES, MASKS_2D):
-        problem = inner_tile(tile, tile, width, width)
-        block_width = tile + width - 1
-        basic = work_or_reason("naive", problem, Block(tile, tile))
-        second = work_or_reason("tiled", problem, Block(tile, tile))
-        first = work_or_reason("tiled-input", problem, Block(block_width, block_width))
-        share = f"{100 * tile * tile / block_width**2:.0f} %"
-        rows.append(
-            (
-                *named(str(tile), str(width), str(block_width)),
-                _loads(basic),
-                _loads(second),
-                _reduction(basic, second),
-                _loads(first),
-                missing(first) if isinstance(first, str) else told(share),
-            )
+    for tile, width in itertools.product(O_TILES, MASK_WIDTHS):
+        side = tile + width - 1
+        blocks = {"naive": tile, "tiled": tile, "tiled-input": side}
+        basic, second, first = (
+            _tile_loads(key, tile, tile, (width, width), Block(of_block, of_block))
+            for key, of_block in blocks.items()
         )
-    return CourseTable(
-        CONVOLUTION.tables[1],
-        (
-            "O_TILE_WIDTH",
-            "MASK_WIDTH",
-            "BLOCK_WIDTH",
-            "global memory accesses, basic",
-            "elements loaded, tiled",
-            "bandwidth reduction",
-            "elements loaded, tiled-input",
-            "threads that compute, tiled-input",
-        ),
-        tuple(rows),
-        (
-            "Counted, not measured: one output tile amid a picture.",
-            "The lecture's design is `tiled-input`: the block is the input tile, BLOCK_WIDTH = O_TILE_WIDTH + MASK_WIDTH "
-            "- 1, and a thread loads one element. `tiled` loads the same elements with a block of O_TILE_WIDTH.",
-            "A block has at most 1,024 threads, which ends the first design before the second.",
-        ),
+        share: Value = first if first.reason else f"{100 * tile * tile / side**2:.0f} %"
+        rows.append(row((tile, width, side), (basic, second, basic / second, first, share)))
+    return course_table(
+        CONVOLUTION,
+        1,
+        "O_TILE_WIDTH | MASK_WIDTH | BLOCK_WIDTH | global memory accesses, basic | elements loaded, tiled | "
+        "bandwidth reduction | elements loaded, tiled-input | threads that compute, tiled-input",
+        rows,
+        "Counted, not measured: one output tile amid a picture.",
+        "The lecture's design is `tiled-input`: the block is the input tile, BLOCK_WIDTH = O_TILE_WIDTH + "
+        "MASK_WIDTH - 1, and a thread loads one element. `tiled` loads the same elements with a block of "
+        "O_TILE_WIDTH.",
+        "A block has at most 1,024 threads; the first design reaches this limit before the second.",
     )
 
 
@@ -173,41 +125,20 @@ _KERNELS = (
 
 def _accesses() -> CourseTable:
     rows = []
-    for name, key, (mask_rows, mask_columns), block in _KERNELS:
-        problem = Problem(
-            SIDE, SIDE, mask_shape=(mask_rows, mask_columns), anchor=(mask_rows // 2, mask_columns // 2)
-        )
-        work = work_or_reason(key, problem, block)
-        cells = (
-            (missing(work),) * 5
-            if isinstance(work, str)
-            else (
-                counted(work.picture_loads),
-                counted(work.global_loads - work.picture_loads),
-                counted(work.shared_loads),
-                counted(work.constant_loads),
-                counted(work.cgma),
-            )
-        )
-        rows.append((*named(name, key, f"{mask_rows} x {mask_columns}", str(block)), *cells))
-    return CourseTable(
-        CONVOLUTION.tables[2],
-        (
-            "Kernel",
-            "Here",
-            "Mask",
-            "Block",
-            "loads of N from global memory",
-            "loads of M from global memory",
-            "loads from shared memory",
-            "loads from constant memory",
-            "CGMA",
-        ),
-        tuple(rows),
-        (
-            f"Counted, not measured: {SIDE} x {SIDE}, float32, zero border; ghost cells cost no load.",
-            "CGMA: floating-point operations (a multiply-add is two) for each load from global memory.",
-        ),
+    for name, key, mask_shape, block in _KERNELS:
+        problem = _problem(SIDE, SIDE, mask_shape, Border.ZERO)
+        work = variant(key).work(problem, block)
+        of_mask = work.global_loads - work.picture_loads
+        values = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
+        rows.append(row((name, key, f"{mask_shape[0]} x {mask_shape[1]}", block), values))
+    return course_table(
+        CONVOLUTION,
+        2,
+        "Kernel | Here | Mask | Block | loads of N from global memory | loads of M from global memory | "
+        "loads from shared memory | loads from constant memory | CGMA",
+        rows,
+        f"Counted, not measured: {SIDE} x {SIDE}, float32, zero border; ghost cells cost no load.",
+        "CGMA: floating-point operations (a multiply-add is two) per load from global memory.",
     )
 
 
@@ -218,31 +149,19 @@ def _padded_rows() -> CourseTable:
             layout.row_pixels(width, 1, FLOAT_BYTES) * FLOAT_BYTES
             for layout in (Layout.PACKED, Layout.PITCHED)
         )
-        rows.append(
-            (
-                *named(str(width)),
-                counted(packed),
-                counted(pitched),
-                told(_aligned_share(packed)),
-                told(_aligned_share(pitched)),
-            )
-        )
-    return CourseTable(
-        CONVOLUTION.tables[3],
-        (
-            "Width (pixels)",
-            "Bytes a row, packed",
-            "Bytes a row with pitch",
-            "Rows at a burst boundary, packed",
-            "Rows at a burst boundary, pitched",
-        ),
-        tuple(rows),
-        (f"Counted, not measured: float32, one channel, bursts of {ROW_BYTES} bytes.",),
+        rows.append(row((width,), (packed, pitched, _aligned_share(packed), _aligned_share(pitched))))
+    return course_table(
+        CONVOLUTION,
+        3,
+        "Width (pixels) | Bytes per row, packed | Bytes per row with pitch | Rows at a burst boundary, "
+        "packed | Rows at a burst boundary, pitched",
+        rows,
+        f"Counted, not measured: float32, one channel, bursts of {ROW_BYTES} bytes.",
     )
 
 
 def _aligned_share(row_bytes: int) -> str:
-    """Return how many of the rows begin on a burst's boundary; the pattern repeats after 128 rows at the latest."""
+    """Return how many of the rows begin on a burst's boundary; the pattern repeats within 128 rows."""
     aligned = sum(row * row_bytes % ROW_BYTES == 0 for row in range(ROW_BYTES))
     share = Fraction(aligned, ROW_BYTES)
     return "all" if share == 1 else f"{share.numerator} of {share.denominator}"
@@ -251,19 +170,14 @@ def _aligned_share(row_bytes: int) -> str:
 def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:
     rows = []
     for width in widths:
-        packed, pitched = _layout_run(width, Layout.PACKED), _layout_run(width, Layout.PITCHED)
-        times_ms = [results.value(run, "kernel_ms") for run in (packed, pitched)]
-        rows.append(
-            (
-                *named(f"{width} x {width}"),
-                measured(times_ms[0], results.of(packed)),
-                measured(times_ms[1], results.of(pitched)),
-                measured(ratio(*times_ms), results.first_fault(packed, pitched)),
-            )
+        packed, pitched = (
+            results.value(_layout_run(width, layout)) for layout in (Layout.PACKED, Layout.PITCHED)
         )
-    return CourseTable(
-        CONVOLUTION.tables[4],
-        ("Picture", "packed (ms)", "pitched (ms)", "packed / pitched"),
-        tuple(rows),
-        ("`naive`, 5 x 5, blocks of 32 x 8; medians of the kernel alone. The lecture prints no times.",),
+        rows.append(row((f"{width} x {width}",), (packed, pitched, packed / pitched)))
+    return course_table(
+        CONVOLUTION,
+        4,
+        "Picture | packed (ms) | pitched (ms) | packed / pitched",
+        rows,
+        "`naive`, 5 x 5, blocks of 32 x 8; medians of the kernel alone. The lecture prints no times.",
     )

@@ -1,6 +1,7 @@
-"""A copy of the picture as a variant, so that the effective bandwidth is verified and timed like every kernel.
+"""A copy of the picture as a variant, so that the effective bandwidth is verified and timed like a kernel.
 
-It is no filter and not in the registry. Source: COSC 407, "Measuring Performance: Bandwidth (BW)", the matrix copy.
+It is no filter and not in the registry. Source: COSC 407, "Measuring Performance: Bandwidth (BW)", the matrix
+copy.
 """
 
 from functools import lru_cache
@@ -10,7 +11,7 @@ from numba import types
 from numba.np.numpy_support import from_dtype
 
 from engine.device.cuda_kernels import float32, prepare_passes
-from engine.device.launches import DeviceKind, Launch, Operand, Pass
+from engine.device.launches import DeviceKind, Operand, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -22,27 +23,19 @@ from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
 
 
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch, a thread a cell."""
-    return one_launch(problem, block)
-
-
-def work(problem: Problem, block: Block) -> Work:
+def _work(problem: Problem, block: Block) -> Work:
     """Return the work: each cell is read once and written once."""
     return filter_work(problem, picture_loads=problem.samples, multiply_adds=0)
 
 
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is not a copy's, or the block or the grid is illegal, or None."""
+def _unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     if mask.shape != (1, 1) or mask.weights[0, 0] != 1 or mask.offset:
         return Refusal("A copy has the mask of one cell of weight 1.")
     return refuse_launch(problem, mask, block, limits)
 
 
 @lru_cache
-def kernel():
-    """Return the kernel."""
-
+def _kernel():
     @cuda.jit
     def copy_cells(image, width, out):
         column, row = cuda.grid(2)
@@ -53,23 +46,22 @@ def kernel():
     return copy_cells
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    (launch,) = plan(problem, block)
+def _passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    (launch,) = one_launch(problem, block)
     image = types.Array(from_dtype(np.dtype(problem.dtype)), 3, "C")
     signature = (image, types.int64, types.Array(types.float32, 3, "C"))
-    return (Pass("copy_cells", kernel(), signature, launch, (Operand.IMAGE, problem.width, Operand.OUT)),)
+    return (Pass("copy_cells", _kernel(), signature, launch, (Operand.IMAGE, problem.width, Operand.OUT)),)
 
 
 COPY = Variant(
     key="copy",
     title="Matrix copy",
     device=DeviceKind.CUDA,
-    idea="One thread a cell reads it and writes it.",
+    idea="Each thread reads one cell and writes it.",
     default_block=Block(32, 8),
-    plan=plan,
-    work=work,
-    prepare=prepare_passes(passes),
-    unsupported=unsupported,
-    passes=passes,
+    plan=one_launch,
+    work=_work,
+    prepare=prepare_passes(_passes),
+    unsupported=_unsupported,
+    passes=_passes,
 )

@@ -1,4 +1,4 @@
-"""A paper's figures as SVG, drawn by matplotlib, which is loaded when the first one is drawn."""
+"""A paper's figures as SVG, drawn by matplotlib, which the first one loads."""
 
 import io
 from typing import Any
@@ -35,13 +35,10 @@ def svg_of(figure: Figure) -> bytes:
     with matplotlib.rc_context(_SETTINGS):
         drawing = Drawing(figsize=(7.5, 4.5), layout="constrained")
         axes = drawing.add_subplot()
-        for place, series in enumerate(figure.printed):
-            _draw(axes, series, place, dashed=True)
-        for place, series in enumerate(figure.series):
-            _draw(axes, series, place, dashed=False)
-        axes.set_title(figure.title)
-        axes.set_xlabel(figure.x_label)
-        axes.set_ylabel(figure.y_label)
+        for dashed, curves in ((True, figure.printed), (False, figure.series)):
+            for place, series in enumerate(curves):
+                _draw(axes, series, place, dashed=dashed)
+        axes.set(title=figure.title, xlabel=figure.x_label, ylabel=figure.y_label)
         if figure.log_y:
             axes.set_yscale("log")
             # Powers would be set in small type that not every program places well.

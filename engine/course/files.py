@@ -1,4 +1,4 @@
-"""A paper's files in a folder: PAPER.md, a CSV a table, an SVG a figure; each whole or not at all."""
+"""A paper's files in a folder: PAPER.md, one CSV per table, one SVG per figure; each whole or not at all."""
 
 import os
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
-from engine.course.table_csv import csv_of
+from engine.course.sheet import csv_of
 from engine.errors import FileWriteError
 from engine.files.atomic_write import atomic_write, undivided
 
@@ -43,7 +43,7 @@ def write_paper(
     paper : Paper
     tables : sequence of CourseTable
     machine : sequence of (str, str)
-        Name and value of what was measured on; at the head of each file.
+        Name and value of what was measured on, for the head of each file.
 
     Raises
     ------

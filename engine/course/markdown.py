@@ -4,13 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 
 from engine.course.paper import CourseTable, Paper
-from engine.course.sheet import Sheet, sheet_of
-
-Lines = Sequence[tuple[str, str]]
+from engine.course.sheet import sheet_of
 
 
 def markdown_of(
-    paper: Paper, tables: Sequence[CourseTable], machine: Lines, pictures: Mapping[str, str] = {}
+    paper: Paper,
+    tables: Sequence[CourseTable],
+    machine: Sequence[tuple[str, str]],
+    pictures: Mapping[str, str] = {},
 ) -> str:
     """Return the text of a paper's file.
 
@@ -46,28 +47,19 @@ def markdown_of_table(table: CourseTable) -> str:
 
 def _kernels(paper: Paper) -> str:
     rows = [
-        (
-            kernel.name,
-            kernel.place,
-            f"`{kernel.here.variant}`",
-            str(kernel.here.block or ""),
-            kernel.difference,
-        )
-        for kernel in paper.kernels
+        (one.name, one.place, f"`{one.here.variant}`", str(one.here.block or ""), one.difference)
+        for one in paper.kernels
     ]
     return _lines(("In the paper", "Where", "Here", "Block", "What differs"), rows, frozenset())
 
 
 def _table(table: CourseTable) -> list[str]:
-    sheet: Sheet = sheet_of(table)
-    parts = [f"## {table.title}", _lines([c.title for c in sheet.columns], sheet.rows, sheet.numbers)]
-    if sheet.reasons:
-        parts.append(
-            "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
-        )
-    if table.notes:
-        parts.append("\n".join(f"- {note}" for note in table.notes))
-    return parts
+    sheet = sheet_of(table)
+    headings = [column.title for column in sheet.columns]
+    reasons = "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
+    notes = "\n".join(f"- {note}" for note in table.notes)
+    lines = _lines(headings, sheet.rows, sheet.numbers)
+    return [part for part in (f"## {table.title}", lines, reasons, notes) if part]
 
 
 def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:

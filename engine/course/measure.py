@@ -12,8 +12,7 @@ from engine.course.runs import Measured, Results, Run
 from engine.course.tables import PaperTables, tables_module
 from engine.device.devices import device_named, own_process_needed
 from engine.errors import BadValue
-from engine.run.plan import SamplingPlan
-from engine.run.sampling import Step
+from engine.run.sampling import SamplingPlan, Step
 
 MAX_SIDE = 16_384
 BUDGET_S = 0.3
@@ -23,9 +22,8 @@ PATIENCE_S = 5.0
 # Of what comes before the first step of a cell: the random picture of 16,384 x 16,384 takes 1.3 s.
 PREPARING_S = 3.0
 
+# Called with what is measured, the fraction done, and how long the next step should take, seconds; may raise.
 OnProgress = Callable[[str, float, float], None]
-"""Called with what is measured, the fraction done, and how long the step that begins should take, seconds; may raise to
-stop."""
 
 
 def tables_of(
@@ -47,8 +45,7 @@ def tables_of(
         Sides of pictures and matrices instead of the paper's own.
     budget_s : float
         Time to spend on the samples of one cell, seconds.
-    on_progress : callable of (str, float, float)
-        What is measured, the fraction done, and seconds that the step that begins should take.
+    on_progress : OnProgress
 
     Returns
     -------
@@ -62,7 +59,7 @@ def tables_of(
     DeviceUnavailable
         A device that was asked for by name is not there.
     BadValue
-        The simulator, whose times mean nothing, or a size that is out of range.
+        The simulator, whose times are not speeds, or a size that is out of range.
     DeviceFault
         The process is lost for CUDA.
     """
@@ -97,22 +94,16 @@ def check_device(device: str) -> None:
 def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
     if sizes is None:
         return None
-    wanted = tuple(dict.fromkeys(sizes))
-    bad = next((size for size in wanted if not 1 <= size <= MAX_SIDE), None)
-    if bad is not None or not wanted:
-        raise BadValue(
-            f"size {bad}" if bad is not None else "no size",
-            f"a side has 1 to {MAX_SIDE:,} pixels",
-            "Choose sizes within these.",
-        )
-    return wanted
+    bad = [f"size {size}" for size in sizes if not 1 <= size <= MAX_SIDE] if sizes else ["no size"]
+    if bad:
+        raise BadValue(bad[0], f"a side has 1 to {MAX_SIDE:,} pixels", "Choose sizes within these.")
+    return tuple(dict.fromkeys(sizes))
 
 
 def _measured(
     runs: tuple[Run, ...], device: str, budget_s: float, on_progress: OnProgress
 ) -> dict[Run, Measured]:
-    plan = SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S)
-    bench = Bench(device, plan)
+    bench = Bench(device, SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S))
     total_s = sum(run.expected_s for run in runs)
     done: dict[Run, Measured] = {}
     before_s = 0.0
@@ -131,7 +122,7 @@ def _measured(
 def _with_note(
     module: PaperTables, tables: tuple[CourseTable, ...], wanted: tuple[int, ...]
 ) -> tuple[CourseTable, ...]:
-    """Say in each table that would have other rows with the paper's own sizes that it has not."""
+    """Note the sizes in each table that has other rows than with the paper's own sizes."""
     note = f"Measured for the sizes {', '.join(map(str, wanted))} only, not for the paper's own."
     nothing = Results({})
     in_full, restricted = module.tables(nothing, None), module.tables(nothing, wanted)

@@ -1,4 +1,4 @@
-"""What a paper is: its kernels and its tables. Plain data, no Numba, no device."""
+"""What a paper is: its kernels, its tables and their cells. Plain data, no Numba, no device."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ from engine.tasks.product.problem import MatrixProduct
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What one click loads: how a kernel of a paper is run here.
+    """How a kernel of a paper is run here: what one click loads.
 
     Parameters
     ----------
     variant : str
-        Key of a filter variant, or of a matrix product ("matmul-naive", "matmul-tiled").
+        Key of a filter variant, or of a matrix product.
     mask : str
         Preset name or mask text; empty for a matrix product.
     block : Block, optional
@@ -114,9 +114,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A curve of a figure: x, y where there is one, None where it was not measured.
+    """A curve of a figure: x and y; None where y was not measured.
 
-    `variant` is the key of the variant whose times these are, for its colour; empty where there is none.
+    `variant` is the key of the variant whose values these are, for its colour; empty where there is none.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure of a paper, for this machine; `printed` are the paper's curves where it gives their numbers."""
+    """A figure of a paper, for this machine; `printed` are the paper's own curves where it has numbers."""
 
     title: str
     x_label: str
@@ -151,7 +151,7 @@ class CourseTable:
     notes : tuple of str
         What a reader must know: conditions, misprints of the paper, formulas.
     figure : Figure, optional
-        Where the paper draws it too.
+        Where the paper also draws the table.
     """
 
     title: str

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from engine.course.cells import Quantity
 from engine.geometry.layout import Layout
 from engine.tasks.filtering.request import FilterRequest
 
@@ -14,7 +15,7 @@ _SERIAL_S = 8 / 3e8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRun(FilterRequest):
-    """A filtering of a grey float32 picture with the zero border: times of its kernel and of what surrounds it.
+    """A filtering of a grey float32 picture with the zero border.
 
     Gives "kernel_ms", and on CUDA "overhead_ms": allocation and both copies.
     """
@@ -31,15 +32,15 @@ class FilterRun(FilterRequest):
 
     @property
     def expected_s(self) -> float:
-        """About how long it takes, seconds; only their proportion matters."""
+        """About how long it takes, seconds; only the proportions matter."""
         if self.variant != "cpu-serial":
             return 2.0
-        return 2.0 + self.width * self.height * self.mask.weights.size * _SERIAL_S
+        return 2.0 + self.width * self.height * self.mask.taps * _SERIAL_S
 
 
 @dataclass(frozen=True, slots=True)
 class BankRun:
-    """So many square Gaussian masks on one picture, all in one launch of `implicit-gemm`: "kernel_ms" of all together."""
+    """Several square Gaussian masks on one picture in one launch of `implicit-gemm`: "kernel_ms" of all."""
 
     mask_side: int
     masks: int
@@ -59,7 +60,7 @@ class BankRun:
 
 @dataclass(frozen=True, slots=True)
 class TimerRun:
-    """A filtering timed twice: "kernel_ms" by device events, "host_ms" by the host's clock around launch and wait."""
+    """A filtering timed by device events ("kernel_ms") and by the host's clock, wait included ("host_ms")."""
 
     filtering: FilterRun
     expected_s: float = 2.0
@@ -72,7 +73,7 @@ class TimerRun:
 
 @dataclass(frozen=True, slots=True)
 class BusRun:
-    """The device's memory bus, asked and not measured: "memory_clock_mhz", "bus_width_bits", "bytes_per_second"."""
+    """What the driver says of the memory bus: "memory_clock_mhz", "bus_width_bits", "bytes_per_second"."""
 
     label: str = "the memory's clock and width"
     expected_s: float = 0.1
@@ -98,16 +99,9 @@ Run = FilterRun | BankRun | TimerRun | BusRun | ProductRun
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of a run: values by name, or why there are none.
+    """What came of a run: values by name (durations are medians), or why there are none.
 
-    Parameters
-    ----------
-    values : dict of str to float
-        Durations are medians.
-    reason : str
-        Why there are no values, in words.
-    not_verified : bool
-        Whether the reason is a result that is wrong.
+    `not_verified` tells that the reason is a result that is wrong.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -115,25 +109,13 @@ class Measured:
     not_verified: bool = False
 
 
+@dataclass(frozen=True)
 class Results:
-    """What came of the runs of a paper; a run that was not done has the reason that it was not measured yet.
+    """What came of the runs of a paper; a run that is not among them was not measured yet."""
 
-    Parameters
-    ----------
-    done : mapping of Run to Measured
-    """
+    done: Mapping[Run, Measured]
 
-    def __init__(self, done: Mapping[Run, Measured]) -> None:
-        self._done = done
-
-    def of(self, run: Run) -> Measured:
-        """Return what came of a run."""
-        return self._done.get(run, Measured(reason=NOT_YET))
-
-    def value(self, run: Run, name: str) -> float | None:
-        """Return a value of a run; None where there is none."""
-        return self.of(run).values.get(name)
-
-    def first_fault(self, *runs: Run) -> Measured:
-        """Return the first of the runs that has no values; an empty one where all have."""
-        return next((self.of(run) for run in runs if self.of(run).reason), Measured())
+    def value(self, run: Run, name: str = "kernel_ms") -> Quantity:
+        """Return a value of a run, or why there is none."""
+        found = self.done.get(run, Measured(reason=NOT_YET))
+        return Quantity(found.values.get(name), found.reason, found.not_verified)

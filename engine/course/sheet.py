@@ -1,23 +1,54 @@
-"""A table as a sheet of text: each of the paper's columns beside the column of this machine, reasons as numbers."""
+"""A table as text: each of the paper's columns beside that of this machine; as a sheet, CSV and tabs."""
 
+import csv
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
-from engine.course.paper import Cell, CourseTable
+from engine.course.paper import Cell, CourseTable, Paper
+from engine.results.spreadsheet import harmless
 
-PAPER, HERE = "paper", "here"
+
+class Part(StrEnum):
+    """Whose figures a column shows; a name stands for the whole row."""
+
+    NAME = ""
+    PAPER = "paper"
+    HERE = "here"
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a sheet: the paper's heading, and whether it is as printed or of this machine (or "" where clear)."""
+    """A column: a heading of the paper's, its position in the table, and whose figures stand under it."""
 
     heading: str
-    part: str
+    position: int
+    part: Part
 
     @property
     def title(self) -> str:
-        """Both in one line."""
+        """Heading and part in one line."""
         return f"{self.heading} ({self.part})" if self.part else self.heading
+
+    def text(self, cell: Cell) -> str:
+        """Return what this column shows of a cell."""
+        return cell.here if self.part is Part.HERE else cell.printed
+
+
+def columns_of(table: CourseTable) -> tuple[Column, ...]:
+    """Return the names of the rows, then under each heading the paper's figures and this machine's."""
+    columns: list[Column] = []
+    for position, heading in enumerate(table.headings):
+        cells = [row[position] for row in table.rows]
+        has_here = any(cell.here or cell.reason for cell in cells)
+        if not has_here and all(column.part is Part.NAME for column in columns):
+            parts = [Part.NAME]
+        else:
+            parts = [Part.PAPER] if any(cell.printed for cell in cells) else []
+            parts += [Part.HERE] if has_here else []
+        columns += [Column(heading, position, part) for part in parts]
+    return tuple(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,46 +72,22 @@ class Sheet:
 
 
 def sheet_of(table: CourseTable, *, with_marks: bool = True) -> Sheet:
-    """Return a table as a sheet.
-
-    Parameters
-    ----------
-    table : CourseTable
-    with_marks : bool
-        Whether a cell that is empty for a reason has the reason's number; else it is empty.
-    """
+    """Return a table as a sheet; without marks, cells that are empty for a reason are empty."""
     reasons = tuple(dict.fromkeys(cell.reason for row in table.rows for cell in row if cell.reason))
-    columns: list[Column] = []
-    texts: list[list[str]] = []
-    numbers: set[int] = set()
-    for place, heading in enumerate(table.headings):
-        cells = [row[place] for row in table.rows]
-        for part in _parts(cells):
-            column = [_text(cell, part, reasons if with_marks else ()) for cell in cells]
-            if not _names_rows(cells) and all(_is_number(text) for text in column):
-                numbers.add(len(columns))
-            columns.append(Column(heading, "" if _names_rows(cells) else part))
-            texts.append(column)
-    return Sheet(tuple(columns), tuple(zip(*texts, strict=True)), reasons, frozenset(numbers))
+    marks = {reason: f"({number})" for number, reason in enumerate(reasons, start=1)} if with_marks else {}
+    columns = columns_of(table)
 
+    def text(cell: Cell, column: Column) -> str:
+        mark = marks.get(cell.reason, "") if column.part is Part.HERE else ""
+        return column.text(cell) or mark
 
-def _names_rows(cells: list[Cell]) -> bool:
-    return not any(cell.here or cell.reason for cell in cells)
-
-
-def _parts(cells: list[Cell]) -> tuple[str, ...]:
-    printed = any(cell.printed for cell in cells)
-    if _names_rows(cells):
-        return (PAPER,)
-    return (PAPER, HERE) if printed else (HERE,)
-
-
-def _text(cell: Cell, part: str, reasons: tuple[str, ...]) -> str:
-    if part == PAPER:
-        return cell.printed
-    if cell.here or cell.reason not in reasons:
-        return cell.here
-    return f"({reasons.index(cell.reason) + 1})"
+    rows = tuple(tuple(text(row[column.position], column) for column in columns) for row in table.rows)
+    numbers = frozenset(
+        place
+        for place, column in enumerate(columns)
+        if column.part is not Part.NAME and all(_is_number(row[place]) for row in rows)
+    )
+    return Sheet(columns, rows, reasons, numbers)
 
 
 def _is_number(text: str) -> bool:
@@ -91,3 +98,29 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def csv_of(paper: Paper, table: CourseTable, machine: Sequence[tuple[str, str]]) -> str:
+    """Return a table as CSV.
+
+    The first lines begin with # and name paper, machine and notes. A cell without a value is empty, and the
+    last column says why.
+    """
+    sheet = sheet_of(table, with_marks=False)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    notes = [("Note", note) for note in table.notes]
+    for name, value in [("Paper", paper.citation), ("Table", table.title), *machine, *notes]:
+        writer.writerow([f"# {name}", harmless(value)])
+    writer.writerow([*(harmless(column.title) for column in sheet.columns), "why a cell is empty"])
+    for row, cells in zip(sheet.rows, table.rows, strict=True):
+        reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
+        writer.writerow([*map(harmless, row), harmless("; ".join(reasons))])
+    return text.getvalue()
+
+
+def tabs_of(table: CourseTable) -> str:
+    """Return a table as lines with tabs, to paste into a spreadsheet."""
+    sheet = sheet_of(table, with_marks=False)
+    lines = [[column.title for column in sheet.columns], *sheet.rows]
+    return "".join("\t".join(harmless(" ".join(text.split())) for text in line) + "\n" for line in lines)

@@ -1,4 +1,4 @@
-"""Which module makes the tables of which paper."""
+"""Which module makes the tables of which paper; and all tables of a paper with what can be counted."""
 
 from types import MappingProxyType
 from typing import Protocol
@@ -10,13 +10,13 @@ from engine.course.runs import Results, Run
 
 
 class PaperTables(Protocol):
-    """What such a module has. `sizes` are sides of pictures or matrices; None: the paper's own."""
+    """What such a module has; `sizes` are sides of pictures or matrices, None for the paper's own."""
 
     def runs(self, sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
         """Return what is measured, in an order that keeps a picture as long as it is needed."""
 
     def tables(self, results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
-        """Return the paper's tables, in its order, with what there is."""
+        """Return the paper's tables in its order; cells without a result say why."""
 
 
 _MODULES: MappingProxyType[str, PaperTables] = MappingProxyType(
@@ -39,3 +39,14 @@ def tables_module(paper_key: str) -> PaperTables:
         No paper is called so.
     """
     return _MODULES[paper(paper_key).key]
+
+
+def counted_tables(paper_key: str) -> tuple[CourseTable, ...]:
+    """Return every table of a paper at once: what is printed and counted. No device is asked.
+
+    Raises
+    ------
+    UnknownName
+        No paper is called so.
+    """
+    return tables_module(paper_key).tables(Results({}), None)

@@ -1,4 +1,4 @@
-"""What the host does for the course material. Called on: its main thread; counting on the thread that reads the pipe."""
+"""What the host does for the course. Called on: its main thread; counting on the pipe's thread."""
 
 from engine.course.paper import CourseTable
 from engine.host.messages import Progress, Report
@@ -11,7 +11,7 @@ LOADING_S = 5.0
 def count_course(request: CountCourse, report: Report) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
     # The host is up before anybody asks for a paper.
-    from engine.course.counted import counted_tables
+    from engine.course.tables import counted_tables
 
     return counted_tables(request.paper)
 
@@ -31,8 +31,8 @@ def save_course(request: SaveCourse, report: Report) -> Saved:
     """Write a paper's tables and figures into a folder."""
     # matplotlib, which draws the figures, takes a second to load.
     report(Progress("saving the paper's tables", 0.0, 10.0))
+    from engine.course.bench import machine_lines
     from engine.course.files import make_folder, write_paper
-    from engine.course.machine_lines import machine_lines
     from engine.course.papers import paper
 
     make_folder(request.folder)

@@ -30,12 +30,12 @@ from engine.host.protocol import (
 )
 from engine.host.shared_array import SharedArray
 from engine.results.measurement import ProductResult
-from engine.run.device_choice import device_for
-from engine.run.filtering import refuse_strange_samples, refuse_unsuitable
+from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.measure import compute, measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import ResolvedFilter, describe_problem, result_dtype_for
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import refuse_strange_samples
 from engine.variants.contract import Variant
 from engine.variants.registry import MATMUL_VARIANTS, VARIANTS, matmul_variant
 
@@ -57,7 +57,7 @@ def preview(request: Preview, report: Report) -> Filtered:
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
     refuse_unsuitable(job.variant, job.problem, request.job.mask, job.block, device)
-    expected_s = job.task.expected_launch_s(job.variant, job.problem, job.block, device)
+    expected_s = job.task.expected_launch_s(job, device)
     report(Progress("filtering", 0.0, 2.0 + expected_s))
     with resolved as values:
         compute(job, resolved.backend, values)
@@ -149,8 +149,7 @@ class _ResolvedJob:
 def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
     # The host is up before anybody asks for matrices.
-    from engine.run.product import product_jobs
-    from engine.run.sweep import counted
+    from engine.run.sweep import counted, product_jobs
 
     jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, unmade=True)
     return tuple(counted(job, request.device) for job in jobs)
@@ -158,7 +157,7 @@ def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, .
 
 def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
-    from engine.run.product import product_job
+    from engine.run.job import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
 
     variant = matmul_variant(request.variant)
@@ -166,7 +165,7 @@ def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
     refuse_too_large(request.product)
     report(Progress("making the matrices", 0.0, EXPECTED_MATRICES_S))
     a, b = random_matrices(request.product, request.seed)
-    tile = variant.default_tile if request.tile is None else request.tile
+    tile = variant.default_block.x if request.tile is None else request.tile
     job = product_job(variant, tile, a, b, seed=request.seed)
     plan = SamplingPlan(budget_s=request.budget_s)
     return measure(job, backend(device.key), plan, checkpoint=checkpoint_of(report)).result

@@ -1,4 +1,4 @@
-"""The host's loop: one thread reads the pipe, the main thread does one job at a time, the newest preview first."""
+"""The host's loop: a thread reads the pipe, the main thread does one job at a time, newest preview first."""
 
 import os
 import threading
@@ -22,12 +22,7 @@ _IDLE_SECONDS = 2.0
 
 
 class Worker:
-    """Answers what comes through the pipe.
-
-    Parameters
-    ----------
-    connection : Connection
-    """
+    """Answers what comes through the pipe."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -81,7 +76,7 @@ class Worker:
             return False
 
     def _leave_save(self) -> None:
-        """End the process while it encodes a file that nobody waits for; one that is being written becomes whole."""
+        """End the process while it encodes a file that nobody waits for; one being written becomes whole."""
         with self._changed:
             is_saving = self._current is not None and bool(self._current.request.written_path)
         if is_saving:

@@ -14,8 +14,8 @@ from engine.mask.mask import Mask
 class Bank:
     """Masks of one shape and one anchor; each may have an offset of its own.
 
-    A smaller mask is not filled up with zeros here: 0 x NaN is NaN, so the zeros would carry NaN and infinity of a
-    picture to places that the mask does not reach. Whoever wants that writes the zeros.
+    A smaller mask is not filled up with zeros here: 0 x NaN is NaN, so the zeros would carry NaN and infinity
+    of a picture to places that the mask does not reach. Whoever wants that writes the zeros.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ class Bank:
                     what,
                     f"mask 1 has {first.rows} x {first.columns} cells and mask {number} has "
                     f"{mask.rows} x {mask.columns}",
-                    "Write the smaller one with zeros around it (they spread NaN and infinity), or apply it by itself.",
+                    "Write the smaller one with zeros around it (they spread NaN and infinity), or apply it "
+                    "by itself.",
                 )
             if mask.anchor != first.anchor:
                 raise MaskError(

@@ -2,30 +2,33 @@
 
     weights[m, n] = column[m] * row[n]
 
-What is asked of them is that the product gives **every float32 weight** to a few roundings of *that weight*, and 0
-exactly where a weight is 0. The rank alone asks less: it is judged by the largest weights, and the vectors of a singular
-value decomposition have an error of 2^-53 of the largest weight in every cell, which is all there is in the far tail of
-a Gaussian. A tail that is wrong is seen where a dark picture has one bright pixel, and 0 x infinity is NaN, but
-10^-50 x infinity is not.
+What is asked of them is that the product gives **every float32 weight** to a few roundings of *that weight*,
+and 0 exactly where a weight is 0. The rank alone asks less: it is judged by the largest weights, and the
+vectors of a singular value decomposition have an error of 2^-53 of the largest weight in every cell, which is
+all there is in the far tail of a Gaussian. A tail that is wrong is seen where a dark picture has one bright
+pixel, and 0 x infinity is NaN, but 10^-50 x infinity is not.
 
 Exact factors
-    If the mask is exactly a product (Sobel, box, binomial, whole numbers over a power of two), the column is made of
-    the smallest whole numbers: a column of the mask, divided by its greatest common divisor. The row follows by
-    division, and both are float32 numbers exactly. Then every sum in the exact class of `engine.tasks.filtering.agreement` is
-    exact in both passes too: with S = sum |column||row||x|, a sum of the first pass is a whole multiple of the row's
-    step and at most S divided by a whole number, so it has no more bits than the direct sum.
+    If the mask is exactly a product (Sobel, box, binomial, whole numbers over a power of two), the column is
+    made of the smallest whole numbers: a column of the mask, divided by its greatest common divisor. The row
+    follows by division, and both are float32 numbers exactly. Then every sum in the exact class of
+    `engine.tasks.filtering.agreement` is exact in both passes too: with S = sum |column||row||x|, a sum of
+    the first pass is a whole multiple of the row's step and at most S divided by a whole number, so it has no
+    more bits than the direct sum.
 Rounded factors
-    Else each factor is the geometric mean of the mask along the other axis (least squares of the logarithms), which
-    evens out the rounding of the weights: of a product of R x C cells that was rounded to float32 it leaves at most
-    4 (1 - 1/R)(1 - 1/C) roundings in a cell. Rounding column and row to float32 adds 2. A mask that leaves more is no
-    product within rounding, and is not replaced by one. Nor is one whose weights add up to less than 2^24 steps, such as
-    2047 2048; 2048 2049: whole pictures make its sums exact, so its factors have to be.
+    Else each factor is the geometric mean of the mask along the other axis (least squares of the logarithms),
+    which evens out the rounding of the weights: of a product of R x C cells that was rounded to float32 it
+    leaves at most 4 (1 - 1/R)(1 - 1/C) roundings in a cell. Rounding column and row to float32 adds 2. A mask
+    that leaves more is no product within rounding, and is not replaced by one. Nor is one whose weights add
+    up to less than 2^24 steps, such as 2047 2048; 2048 2049: whole pictures make its sums exact, so its
+    factors have to be.
 Scale
-    A power of two goes from one factor to the other, which rounds nothing, until the weights of the row, without signs,
-    add up to at most 1. Then a result of the first pass is no larger than the largest sample: nothing overflows between
-    the passes unless the direct sum does, not even where the column is 0. (Two exceptions: the row spans more than
-    float32 does between its normal numbers and 1, or weights near 10^38 would make the column overflow.) The price: a
-    column above 1 magnifies what the first pass lost to subnormal numbers, in float32 pictures below 10^-38 all over.
+    A power of two goes from one factor to the other, which rounds nothing, until the weights of the row,
+    without signs, add up to at most 1. Then a result of the first pass is no larger than the largest sample:
+    nothing overflows between the passes unless the direct sum does, not even where the column is 0. (Two
+    exceptions: the row spans more than float32 does between its normal numbers and 1, or weights near 10^38
+    would make the column overflow.) The price: a column above 1 magnifies what the first pass lost to
+    subnormal numbers, in float32 pictures below 10^-38 all over.
 """
 
 import math
@@ -53,9 +56,11 @@ class Factors:
     ----------
     column, row : ndarray of shape (rows,) and (columns,), float32, read-only
     roundings : float
-        Largest error of a weight, in units of 2^-24 of that weight; infinite where the product is not 0 and the weight is.
+        Largest error of a weight, in units of 2^-24 of that weight; infinite where the product is not 0 and
+        the weight is.
     allowed : float
-        What rounding a product, its column and its row to float32 explains; 0 where the factors have to be exact.
+        What rounding a product, its column and its row to float32 explains; 0 where the factors have to be
+        exact.
     worst_cell : (int, int)
         Row and column of that weight.
     """
@@ -70,11 +75,6 @@ class Factors:
     def separable(self) -> bool:
         """Whether column times row is the mask, within rounding."""
         return self.roundings <= self.allowed
-
-    @property
-    def exact(self) -> bool:
-        """Whether column times row is the mask bit for bit."""
-        return self.roundings == 0.0
 
 
 def factor(mask: Mask) -> Factors:
@@ -95,26 +95,18 @@ def _factor(shape: tuple[int, int], weights32: bytes) -> Factors:
         return _measured(weights, weights[:, 0], np.ones(1))
     if not weights.any():
         return _measured(weights, weights[:, 0], weights[0])
-    for find in (exact_factors, _mean_factors):
+    for find in (_exact_factors, _mean_factors):
         found = find(weights)
         if found is not None and (factors := _measured(weights, *_scaled(*found))).separable:
             return factors
-    # Its errors lie outside the largest weight's row and column, where they can be told one by one.
+    # Its errors lie outside the largest weight's row and column, where they can be named one by one.
     return _measured(weights, *_scaled(*_pivot_factors(weights)))
 
 
-def exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
-    """Return a column of the smallest whole numbers and the row that goes with it; None if no product is exact.
+def _exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
+    """Return a column of the smallest whole numbers and its row; None if no product is exact.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (rows, columns)
-        float32 numbers, as float64; not all 0.
-
-    Returns
-    -------
-    column, row : ndarray of shape (rows,) and (columns,), float64
-        The column's weight beside the largest weight of the mask is positive.
+    The weights are float32 numbers, not all 0. The column is positive beside the mask's largest weight.
     """
     pivot_row, pivot_column = _pivot(weights)
     # Every float32 number is a whole multiple of 2^-149; Python's integers hold them all.
@@ -126,7 +118,7 @@ def exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
 
 
 def _mean_factors(weights: Weights) -> tuple[Weights, Weights] | None:
-    """Return the geometric means of the rows and columns; None if a weight is 0 and its row and column are not."""
+    """Return the means of rows and columns (geometric); None if a weight is 0 amid weights that are not."""
     column, row = _pivot_factors(weights)
     rows, columns = np.flatnonzero(column), np.flatnonzero(row)
     support = np.abs(weights[np.ix_(rows, columns)])
@@ -170,7 +162,7 @@ def _exponent(number: float) -> int:
 
 
 def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:
-    """Return the factors rounded to float32, with the error that their product has in the mask's worst cell."""
+    """Return the factors rounded to float32, with the error of their product in the mask's worst cell."""
     column32, row32 = column.astype(np.float32), row.astype(np.float32)
     product = np.outer(column32.astype(np.float64), row32.astype(np.float64))  # without rounding
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -183,7 +175,7 @@ def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:
 
 
 def _allowed(weights: Weights) -> float:
-    """Return the roundings that the factors of a product may leave; rows and columns of zeros round nothing."""
+    """Return the roundings that factors of a product may leave; rows and columns of zeros round nothing."""
     if np.abs(weights).sum() < EXACT_STEPS * step_of(weights):
         return 0.0
     rows, columns = (int(np.count_nonzero(weights.any(axis=axis))) for axis in (1, 0))

@@ -2,14 +2,15 @@
 
     weights[m, n] = column_1[m] * row_1[n] + column_2[m] * row_2[n] + ... + left_out[m, n]
 
-The singular value decomposition gives the sum of so many products that is nearest to the mask, by the sum of squares
-(Eckart and Young, "The approximation of one matrix by another of lower rank", Psychometrika 1, 1936). A mask that is a sum
-of r products and was rounded to float32 is off by at most 2^-24 of each weight, so the nearest sum of r is off by no more
-than 2^-24 of the root of the sum of all squares: the least r of which that is true is the rank here. What rounding the
-columns and rows to float32 does comes on top of it; `LowRank.left_out` is what is true of the rounded ones.
+The singular value decomposition gives the sum of so many products that is nearest to the mask, by the sum of
+squares (Eckart and Young, "The approximation of one matrix by another of lower rank", Psychometrika 1, 1936).
+A mask that is a sum of r products and was rounded to float32 is off by at most 2^-24 of each weight, so the
+nearest sum of r is off by no more than 2^-24 of the root of the sum of all squares: the least r of which that
+is true is the rank here. What rounding the columns and rows to float32 does comes on top of it;
+`LowRank.left_out` is what is true of the rounded ones.
 
-A power of two goes from each row to its column, so that the row's weights, without signs, add up to at most 1: no value
-between the passes is larger than the largest sample.
+A power of two goes from each row to its column, so that the row's weights, without signs, add up to at most
+1: no value between the passes is larger than the largest sample.
 """
 
 import math
@@ -19,9 +20,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.mask.factors import UNIT_ROUNDOFF
 from engine.mask.mask import Mask
-
-UNIT_ROUNDOFF = 2.0**-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,8 @@ class LowRank:
     left_out : ndarray of the mask's shape, float64, read-only
         The mask's float32 weights less the sum of the products.
     rank : int
-        Products that it takes to give the mask within the rounding of its weights to float32, whatever `terms`.
+        Products that it takes to give the mask within the rounding of its weights to float32, whatever
+        `terms`.
     """
 
     columns: NDArray[np.float32]
@@ -54,7 +55,8 @@ class LowRank:
 def low_rank(mask: Mask, terms: int) -> LowRank:
     """Return the sum of `terms` products that is nearest to a mask's float32 weights, and the rank of these.
 
-    Products past the shorter side of the mask are 0. Remembered by the weights, because this is asked at every edit.
+    Products past the shorter side of the mask are 0. Remembered by the weights, because this is asked at
+    every edit.
     """
     return _low_rank(mask.shape, mask.weights32.tobytes(), terms)
 
@@ -84,7 +86,7 @@ def _low_rank(shape: tuple[int, int], weights32: bytes, terms: int) -> LowRank:
 def _decomposed(
     shape: tuple[int, int], weights32: bytes
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int]:
-    """Return the decomposition of the weights over 2^exponent, which brings the largest near 1, and the exponent."""
+    """Return the decomposition of weights / 2^exponent, the largest of which is near 1, and the exponent."""
     weights = np.frombuffer(weights32, np.float32).reshape(shape).astype(np.float64)
     exponent = math.frexp(float(np.abs(weights).max()))[1]
     left, values, right = np.linalg.svd(np.ldexp(weights, -exponent), full_matrices=False)

@@ -1,17 +1,17 @@
-"""What a run leaves behind: raw samples, proof, and everything needed to believe them later. No Numba in here.
+"""What a run leaves behind: raw samples, proof, and what is needed to believe them later. No Numba in here.
 
 A run that failed is a result too, with its reason in place of its times; it is never 0 and never missing.
 """
 
 import dataclasses
 import statistics
-from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from engine.device_info import SIMULATOR, Environment
 from engine.geometry.block import Block
+from engine.tasks.contract import P
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
@@ -59,13 +59,12 @@ class Timing:
     Parameters
     ----------
     kernel : Spread
-        The filtering alone: device events on CUDA, the host's clock on the CPU.
+        The computation alone: device events on CUDA, the host's clock on the CPU.
     end_to_end : Spread
-        From the picture in the host's memory to the result there: copies and kernel, nothing compiled or
+        From the operands in the host's memory to the result there: copies and kernel, nothing compiled or
         allocated.
     compile_ms, allocate_ms : float
-        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's
-        buffers.
+        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
     host_to_device, device_to_host : Spread, optional
         The two copies; None on the CPU, which needs none.
     clock : str
@@ -98,40 +97,6 @@ class Timing:
         return data
 
 
-class TaskProblem(Protocol):
-    """What results ask of the problem of any task; it is a frozen dataclass of plain values.
-
-    Attributes
-    ----------
-    task : str
-        Stable key of the task.
-    checked_unit : str
-        What the verification counts: "pixel", "element".
-    """
-
-    task: ClassVar[str]
-    checked_unit: ClassVar[str]
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def size_text(self) -> str:
-        """The size in words for people."""
-
-    @property
-    def values(self) -> int:
-        """Values that are computed."""
-
-    @property
-    def comparable(self) -> Hashable:
-        """What two runs must share so that their times can be compared."""
-
-    def csv_columns(self) -> dict[str, str | int | float | None]:
-        """Return the problem under the names of its columns in CSV files."""
-
-
-P = TypeVar("P", bound=TaskProblem)
-
-
 @dataclass(frozen=True, slots=True)
 class Measurement(Generic[P]):
     """One variant on one problem of any task: its times and its proof, or why there are none.
@@ -142,11 +107,8 @@ class Measurement(Generic[P]):
         Key and name of the variant that ran; never "auto".
     device : str
         Key of the device: "cpu", "cuda:0", "simulator".
-    problem : Problem, MatrixProduct
-        Of the task; it names the task.
     block : Block, optional
         None where the variant has no block. The tile of a product is a square block.
-    environment : Environment
     timing : Timing, optional
         None where the run failed, was not verified, or where times mean nothing (the simulator).
     verification : Verification, optional
@@ -154,8 +116,7 @@ class Measurement(Generic[P]):
     failure : str
         What, why and what to do, in one line; empty if the run succeeded.
     refused : bool
-        Whether the failure is that this cannot be done (the variant with that mask, that block, that device),
-        so that nothing was tried.
+        Whether the failure is that this cannot be done, so that nothing was tried.
     chosen_because : str
         The planner's reason where `auto` was asked for.
     seed : int
@@ -164,11 +125,9 @@ class Measurement(Generic[P]):
         Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
     work : Work, optional
         The model of what the variant asks of the machine; None where nobody can say.
-    mask_name : str
-        Of a filter.
     weights_digest : str, optional
-        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not
-        known, as in files of version 1.
+        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not known,
+        as in files of version 1.
     """
 
     variant: str
@@ -215,9 +174,7 @@ class Measurement(Generic[P]):
         """Verified, or why not, in words."""
         if self.failure:
             return self.failure
-        return (
-            self.verification.sentence_of(self.problem.checked_unit) if self.verification else "not run yet"
-        )
+        return self.verification.sentence(self.problem.checked_unit) if self.verification else "not run yet"
 
     @property
     def reason(self) -> str:

@@ -13,19 +13,13 @@ from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import Measurement
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.registry import TASKS
 
 _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
 
 
 def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
-    """Return the results of a file, of this version or of an earlier one.
-
-    Parameters
-    ----------
-    data : object
-        As `json.loads` gives it.
+    """Return the results of a file, as `json.loads` gives it, of this version or of an earlier one.
 
     Raises
     ------
@@ -45,11 +39,6 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
 
 def result_from_json(data: Any) -> Measurement[Any]:
     """Return the result that `Measurement.as_json` described; what it derived (medians) is derived anew.
-
-    Parameters
-    ----------
-    data : object
-        As `json.loads` gives it.
 
     Raises
     ------
@@ -87,15 +76,13 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _result(data: dict[str, Any]) -> Measurement[Any]:
-    problem = PROBLEMS.get(data["task"])
-    if problem is None:
+    task = TASKS.get(data["task"])
+    if task is None:
         raise ValueError(f"{data['task']!r} is no task")
     parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
-    return Measurement(problem=_value(problem, data["problem"], "problem"), **parts)
+    return Measurement(problem=_value(task.problem, data["problem"], "problem"), **parts)
 
 
-PROBLEMS: dict[str, type] = {Problem.task: Problem, MatrixProduct.task: MatrixProduct}
-"""The problem of each task: that of a new task is one entry more."""
 _PARTS = {name: kind for name, kind in get_type_hints(Measurement).items() if name != "problem"}
 # What files of this version need not have.
 _LATER = ("result_dtype", "in_steps", "bandwidth_gb_s")

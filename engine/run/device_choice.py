@@ -1,13 +1,18 @@
-"""Which device a variant of any task runs on, and the refusal of another kind of device."""
+"""Which device a variant of any task runs on, and what is refused before anything is made ready."""
+
+from typing import Any
 
 from engine.device.devices import SIMULATOR_SIDE, device_named
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, DeviceInfo
-from engine.errors import DeviceUnavailable, UnsupportedVariant
-from engine.tasks.contract import AnyVariant
+from engine.device_info import AUTO, SIMULATOR, DeviceInfo
+from engine.errors import BadValue, DeviceUnavailable, UnsupportedVariant
+from engine.geometry.block import Block
+from engine.tasks.contract import P
+from engine.variants.contract import AnyVariant, C
+from engine.variants.registry import variants_of
 
 
-def device_for(variant: AnyVariant, wanted: str) -> DeviceInfo:
+def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
     """Return the device that a variant runs on when `wanted` is chosen: a CPU variant always runs on the CPU.
 
     Raises
@@ -26,12 +31,17 @@ def device_for(variant: AnyVariant, wanted: str) -> DeviceInfo:
         raise DeviceUnavailable(f"variant '{variant.key}' needs a CUDA device", error.why, remedy) from error
 
 
-def refuse_other_kind(variant: AnyVariant, device: DeviceInfo) -> None:
-    """Refuse a device of another kind than the variant is written for.
+def refuse_unsuitable(
+    variant: AnyVariant[P, C], problem: P, constant: C, block: Block, device: DeviceInfo
+) -> None:
+    """Refuse what a variant of any task cannot do on a device; `constant` is what it is compiled with.
 
     Raises
     ------
     UnsupportedVariant
+        Another kind of device, a block that is not legal there, or what the variant itself cannot do.
+    BadValue
+        Too large for the simulator.
     """
     if variant.device != device.kind:
         raise UnsupportedVariant(
@@ -39,3 +49,16 @@ def refuse_other_kind(variant: AnyVariant, device: DeviceInfo) -> None:
             f"it is written for {variant.device.upper()} devices",
             "Choose another variant, or another device.",
         )
+    if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
+        raise BadValue(
+            f"{problem.subject} in the simulator",
+            "Python threads stand in for the GPU's, so it takes sizes up to "
+            f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
+            "Choose a smaller size, or another device.",
+        )
+    refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))
+    if refusal is not None:
+        # Where no other block would do, the block is not the reason.
+        asked = f" with a block of {block}" if refusal.nearest_block else ""
+        what = f"variant '{variant.key}'{asked}"
+        raise UnsupportedVariant(what, refusal.reason, refusal.remedy, refusal.nearest_block)

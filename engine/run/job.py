@@ -1,11 +1,29 @@
-"""Job: one way to compute one problem. It can be sent to another process."""
+"""Job: one way to compute one problem of any task. It can be sent to another process."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic
+
+import numpy as np
 
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
+from engine.geometry.layout import Layout
+from engine.mask.bank import Bank
+from engine.mask.mask import Mask
+from engine.run.device_choice import refuse_unsuitable
 from engine.tasks.contract import O, P, Task, V
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.task import FILTERING, FilterOperands
+from engine.tasks.product.operands import Matrices, Matrix, product_of
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.task import PRODUCT
+from engine.variants.auto.planner import Choice
+from engine.variants.contract import Variant
+from engine.variants.ladder.implicit_gemm import for_bank
+from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.registry import registered
 
 
 @dataclass(frozen=True)
@@ -14,16 +32,10 @@ class Job(Generic[P, O, V]):
 
     Parameters
     ----------
-    task : Task
-    variant : Variant of the task
-    block : Block
-        Ignored where the variant has none.
-    problem, operands
-        Of the task.
     chosen_because : str
         The planner's reason where `auto` was asked for.
     seed : int
-        Of the rectangles that are verified where everything is too much, and of random operands.
+        Of the rectangles that are verified where the oracle cannot afford everything, and of random operands.
     affordable : int, optional
         Multiply-adds that the oracle may spend; None: the task's own.
     """
@@ -38,24 +50,76 @@ class Job(Generic[P, O, V]):
     affordable: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send a variant, which has functions, as its key."""
+        """Send a variant, which has functions, as the call that returns it."""
+        made = self.variant.made_by or partial(registered, self.variant.task, self.variant.key)
         rest = self.block, self.problem, self.operands, self.chosen_because, self.seed, self.affordable
-        return _received, (self.task, self.variant.key, *rest)
+        return _received, (self.task, made, *rest)
 
     def refuse(self, device: DeviceInfo) -> None:
-        """Refuse what cannot be done on a device.
+        """Refuse what cannot be done on a device, with these very operands.
 
         Raises
         ------
         UnsupportedVariant, BadValue
         """
-        self.task.refuse(self.variant, self.problem, self.operands, self.block, device)
+        constant = self.task.constant(self.operands)
+        refuse_unsuitable(self.variant, self.problem, constant, self.block, device)
+        self.task.refuse_operands(self.variant, self.operands)
 
 
-def _received(
-    task: Task[Any, Any, Any], key: str, block: Block, problem: object, operands: object, *rest: Any
-) -> Job[Any, Any, Any]:
-    return Job(task, task.variant(key, operands), block, problem, operands, *rest)
+def _received(task: Task[Any, Any, Any], made_by: Callable[[], Any], *rest: Any) -> Job[Any, Any, Any]:
+    return Job(task, made_by(), *rest)
 
 
 AnyJob = Job[Any, Any, Any]
+FilterJob = Job[Problem, FilterOperands, Variant]
+ProductJob = Job[MatrixProduct, Matrices, MatmulVariant]
+
+
+def filter_job(
+    choice: Choice,
+    problem: Problem,
+    mask: Mask,
+    samples: np.ndarray,
+    *,
+    layout: Layout = Layout.PITCHED,
+    seed: int = 0,
+) -> FilterJob:
+    """Return the job of filtering `samples` (H x W x C, of the problem's dtype) with one mask."""
+    operands = FilterOperands(samples, mask, layout)
+    return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, seed)
+
+
+def bank_job(
+    bank: Bank,
+    problem: Problem,
+    samples: np.ndarray,
+    *,
+    chosen: Variant | None = None,
+    block: Block | None = None,
+    layout: Layout = Layout.PITCHED,
+    seed: int = 0,
+    affordable: int | None = None,
+) -> FilterJob:
+    """Return the job of applying all masks of a bank to one picture in one launch.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of one of the masks.
+    samples : ndarray of shape (H, W, C), of the problem's dtype
+    chosen : Variant, optional
+        Another variant that writes the results one below the other; None: `for_bank` of the bank.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend on each mask. None: on all together what it may spend on one
+        filter, so that the proof of 32 masks keeps nobody waiting for a minute.
+    """
+    used = chosen or for_bank(bank)
+    operands = FilterOperands(samples, bank.masks[0], layout, bank)
+    block = block or used.default_block
+    return Job(FILTERING, used, block, problem, operands, seed=seed, affordable=affordable)
+
+
+def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:
+    """Return the job of multiplying in one way; a `BadValue` says that the inner sizes differ."""
+    return Job(PRODUCT, variant, Block(tile, tile), product_of(a, b), (a, b), seed=seed)

@@ -10,7 +10,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
-from engine.run.filtering import FilterJob, filter_job
+from engine.run.job import FilterJob, filter_job
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, RESULT_TYPES, Problem
 from engine.tasks.filtering.request import FilterRequest
 from engine.variants.auto.planner import Choice, choose
@@ -73,16 +73,7 @@ def as_samples(image: np.ndarray) -> np.ndarray:
 
 
 def result_dtype_for(wanted: str, image: np.ndarray, samples: np.ndarray) -> str:
-    """Return the sample type of a result.
-
-    Parameters
-    ----------
-    wanted : str
-        One of `engine.tasks.filtering.problem.RESULT_TYPES`.
-    image : ndarray
-        The picture as it was given.
-    samples : ndarray
-        What `as_samples` made of it.
+    """Return the sample type of a result: `wanted` is "float32", or "same" for that of the picture as given.
 
     Raises
     ------
@@ -148,12 +139,6 @@ class ResolvedFilter:
         As `as_samples` gives them.
     image : ndarray, optional
         The picture as it was given, whose type results may be asked for in.
-
-    Attributes
-    ----------
-    asked, samples
-    problem : Problem
-    device : DeviceInfo
 
     Raises
     ------

@@ -1,19 +1,154 @@
-"""Measures jobs of any task one after another, each where its device is; counts them without running any."""
+"""Jobs of many cells: made, measured one after another where their devices are, or only counted."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceFault, EngineError
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
 from engine.results.measurement import Measurement
 from engine.run.device_choice import device_for
 from engine.run.executor import ExecutorFor, outcome_of
-from engine.run.job import AnyJob
+from engine.run.job import AnyJob, FilterJob, Job, ProductJob, filter_job
 from engine.run.measure import unrun
-from engine.run.plan import SamplingPlan
+from engine.run.resolve import describe_problem, result_dtype_for
+from engine.run.sampling import SamplingPlan
+from engine.tasks.contract import V
+from engine.tasks.filtering.request import FilterOptions
+from engine.tasks.filtering.task import random_mask, random_picture
+from engine.tasks.product.operands import random_matrices
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.task import PRODUCT
+from engine.variants.auto.planner import Choice
+from engine.variants.contract import Variant
+from engine.variants.matmul.contract import MatmulVariant
 
 Result = Measurement[Any]
+ONE_LAYOUT = (Layout.PITCHED,)
+
+
+def ways(
+    variants: Iterable[V], blocks: Sequence[Block], layouts: Sequence[Layout] = ONE_LAYOUT
+) -> Iterator[tuple[V, Block, Layout]]:
+    """Yield each variant with each block and layout; one without a block, or on the CPU, only once.
+
+    No blocks: each variant's default. The layouts are of the rows on a CUDA device.
+    """
+    for variant in variants:
+        for block in blocks if blocks and variant.uses_block else (variant.default_block,):
+            for layout in layouts if variant.device is DeviceKind.CUDA else layouts[:1]:
+                yield variant, block, layout
+
+
+@dataclass(frozen=True, slots=True)
+class GridMask:
+    """A mask of a benchmark: one that was asked for by name, else random weights of a size."""
+
+    rows: int
+    columns: int
+    named: Mask | None = None
+
+    def weights(self, seed: int) -> Mask:
+        """Return the mask."""
+        return self.named or random_mask(self.rows, self.columns, seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterSweep:
+    """What a benchmark of filters measures: each combination of all lists, on random pictures.
+
+    Parameters
+    ----------
+    options : FilterOptions
+        Border, device and type of the results; the lists say the rest.
+    sizes : sequence of (int, int)
+        Pictures, width x height, pixels.
+    seed : int
+        Of the pictures, the weights and the rectangles that are verified.
+    budget_s : float
+        Time for the samples of each cell, seconds.
+    """
+
+    options: FilterOptions
+    variants: Sequence[Variant]
+    sizes: Sequence[tuple[int, int]]
+    masks: Sequence[GridMask]
+    blocks: Sequence[Block] = ()
+    layouts: Sequence[Layout] = ONE_LAYOUT
+    channels: int = 1
+    dtype: str = "float32"
+    seed: int = 0
+    budget_s: float = 0.5
+
+    @property
+    def cells(self) -> int:
+        """How many results there will be."""
+        of_each = sum(1 for _ in ways(self.variants, self.blocks, self.layouts))
+        return len(self.sizes) * len(self.masks) * of_each
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is measured as plain data."""
+        return {
+            "variants": [variant.key for variant in self.variants],
+            "sizes": [{"width": width, "height": height} for width, height in self.sizes],
+            "masks": [
+                {
+                    "rows": cell.rows,
+                    "columns": cell.columns,
+                    "name": cell.weights(self.seed).name,
+                    "weights": "random" if cell.named is None else cell.named.weights.tolist(),
+                }
+                for cell in self.masks
+            ],
+            "blocks": [asdict(block) for block in self.blocks],
+            "layouts": [str(layout) for layout in self.layouts],
+            "border": str(self.options.border),
+            "device": self.options.device,
+            "channels": self.channels,
+            "dtype": self.dtype,
+            "result_type": self.options.result_type,
+            "seed": self.seed,
+            "budget_s": self.budget_s,
+        }
+
+    def jobs(self) -> Iterator[FilterJob]:
+        """Yield every job, in order of sizes, masks, variants, blocks, layouts."""
+        for width, height in self.sizes:
+            samples = random_picture((height, width, self.channels), self.dtype, self.seed)
+            result_dtype = result_dtype_for(self.options.result_type, samples, samples)
+            for mask in (cell.weights(self.seed) for cell in self.masks):
+                problem = describe_problem(samples, mask, self.options.border, 0.0, result_dtype)
+                for variant, block, layout in ways(self.variants, self.blocks, self.layouts):
+                    choice = Choice(variant, block)
+                    yield filter_job(choice, problem, mask, samples, layout=layout, seed=self.seed)
+
+
+def product_jobs(
+    products: Iterable[MatrixProduct],
+    variants: Sequence[MatmulVariant],
+    tiles: Iterable[int],
+    *,
+    seed: int = 0,
+    unmade: bool = False,
+) -> Iterator[ProductJob]:
+    """Yield the job of every product in every way, in order of products, variants, tiles.
+
+    Parameters
+    ----------
+    seed : int
+        Of the matrices, which are made once for each product.
+    unmade : bool
+        Leave the matrices out: the jobs are counted and not done.
+    """
+    blocks = [Block(tile, tile) for tile in tiles]
+    for product in products:
+        operands: Any = None if unmade else random_matrices(product, seed)
+        for variant, block, _ in ways(variants, blocks):
+            yield Job(PRODUCT, variant, block, product, operands, seed=seed)
 
 
 def sweep(
@@ -23,7 +158,7 @@ def sweep(
     executor_for: ExecutorFor,
     on_result: Callable[[Any], None] = lambda result: None,
 ) -> tuple[list[Any], DeviceFault | None]:
-    """Measure every job.
+    """Measure every job; a failure is a result with its reason.
 
     Parameters
     ----------
@@ -33,14 +168,11 @@ def sweep(
         For the CUDA variants; "auto" is the first one that works.
     budget_s : float
         Time for the samples of each job, seconds.
-    executor_for : callable of DeviceInfo -> Executor
-    on_result : callable of Measurement
-        Called after each job.
 
     Returns
     -------
     list of Measurement
-        One a job, in their order; a failure is a result with its reason.
+        In the order of the jobs.
     DeviceFault or None
         If a device was lost on the way: the CUDA jobs after it were not tried.
     """

@@ -1,51 +1,65 @@
 """What a task is: everything that the pipeline of `engine.run` asks of one. No Numba in here.
 
-A task is a folder of this room with its problem, oracle, agreement and model of work, and one class in
-`engine.run` that answers the questions below with them. The pipeline (resolve, verify, measure, sample,
-sweep), the host and the results know no task by name.
+A task is a folder of this room with its problem, oracle, verification and model of work, one class that
+answers the questions below with them, and a line in `engine.tasks.registry`. The pipeline (resolve, verify,
+measure, sample, sweep), the host and the results know no task by name.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from engine.device_info import DeviceInfo
-from engine.geometry.block import Block
-from engine.tasks.work import Work
 from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
     from engine.device.launches import Prepared
+    from engine.run.job import Job
+    from engine.variants.contract import AnyVariant
 
 
-class AnyVariant(Protocol):
-    """What the pipeline asks of a variant of any task."""
+class TaskProblem(Protocol):
+    """What pipeline and results ask of the problem of any task, a frozen dataclass of plain values.
 
-    @property
-    def key(self) -> str:
-        """Stable name."""
+    `task` is the stable key of the task; `checked_unit` is what the verification counts: "pixel", "element".
+    """
 
-    @property
-    def title(self) -> str:
-        """Name for people."""
-
-    @property
-    def device(self) -> str:
-        """Kind of device that it is written for."""
+    task: ClassVar[str]
+    checked_unit: ClassVar[str]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     @property
-    def uses_block(self) -> bool:
-        """Whether the block changes how it runs."""
+    def size_text(self) -> str:
+        """The size in words for people."""
 
     @property
-    def default_block(self) -> Block:
-        """The block that is used where nobody chose."""
+    def subject(self) -> str:
+        """What is computed with, in words: "a picture of 65 x 20"."""
+
+    @property
+    def longest_side(self) -> int:
+        """The longest of its sides, which the simulator limits."""
+
+    @property
+    def values(self) -> int:
+        """Values that are computed."""
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that are copied to the device and back."""
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share so that their times can be compared."""
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
 
 
-P = TypeVar("P")
+P = TypeVar("P", bound=TaskProblem)
 O = TypeVar("O")  # noqa: E741 - P: problem, O: operands, V: variant
-V = TypeVar("V", bound=AnyVariant)
+V = TypeVar("V", bound="AnyVariant[Any, Any]")
 
 
 class Task(ABC, Generic[P, O, V]):
@@ -59,36 +73,16 @@ class Task(ABC, Generic[P, O, V]):
         Whether the model of work is shown of what did not run, too.
     """
 
+    problem: ClassVar[type]
     verifying_s: ClassVar[float] = 2.0
     counts_unrun: ClassVar[bool] = False
 
     @abstractmethod
-    def variant(self, key: str, operands: O) -> V:
-        """Return the variant of that key for these operands; an `UnknownName` tells that there is none."""
-
-    @abstractmethod
-    def random_operands(self, problem: P, seed: int) -> O:
-        """Return operands to measure with, the same for the same seed."""
-
-    @abstractmethod
-    def refuse(self, variant: V, problem: P, operands: O, block: Block, device: DeviceInfo) -> None:
-        """Refuse what a variant cannot do on a device, before anything is made ready.
-
-        Raises
-        ------
-        UnsupportedVariant, BadValue
-        """
-
-    @abstractmethod
-    def expected_launch_s(self, variant: V, problem: P, block: Block, device: DeviceInfo) -> float:
+    def expected_launch_s(self, job: "Job[P, O, V]", device: DeviceInfo) -> float:
         """Estimate one launch before any was seen, seconds."""
 
     @abstractmethod
-    def prepare(self, variant: V, problem: P, operands: O, block: Block) -> "Prepared":
-        """Compile a variant."""
-
-    @abstractmethod
-    def allocate(self, backend: "Backend", problem: P, operands: O, host_out: Any = None) -> "Buffers":
+    def allocate(self, backend: "Backend", job: "Job[P, O, V]", host_out: Any = None) -> "Buffers":
         """Return buffers on a device; the result goes to `host_out` where that is given."""
 
     @abstractmethod
@@ -96,30 +90,23 @@ class Task(ABC, Generic[P, O, V]):
         """Copy the operands to the device and wait for them."""
 
     @abstractmethod
-    def verify(
-        self,
-        values: Any,
-        variant: V,
-        problem: P,
-        operands: O,
-        block: Block,
-        *,
-        seed: int,
-        affordable: int | None,
-        checkpoint: Callable[[float], None],
-    ) -> Verification:
-        """Compare a result with the oracle, which may spend `affordable` multiply-adds; None: as usual."""
+    def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> Verification:
+        """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
 
-    @abstractmethod
-    def work(self, variant: V, problem: P, block: Block) -> Work | None:
-        """Return the model of work; None where nobody can say."""
+    def constant(self, operands: O) -> Any:
+        """Return the operand that a variant is compiled with; None where there is none."""
+        return None
 
-    @abstractmethod
-    def copied_bytes(self, problem: P) -> int:
-        """Return the bytes that are copied to the device and back."""
+    def prepare(self, job: "Job[P, O, V]") -> "Prepared":
+        """Compile the job's variant."""
+        prepared: Prepared = job.variant.prepare(job.problem, self.constant(job.operands), job.block)
+        return prepared
 
-    def labels(self, operands: O, device_kind: str) -> dict[str, Any]:
-        """Return what else a `Measurement` tells of the operands, by the names of its fields."""
+    def refuse_operands(self, variant: V, operands: O) -> None:
+        """Refuse, with an `UnsupportedVariant`, operands that a variant cannot take."""
+
+    def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
+        """Return what else a `Measurement` records of the job, by the names of its fields."""
         return {}
 
     def result(self, values: Any, operands: O) -> Any:

@@ -2,12 +2,11 @@
 
 import difflib
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from engine.errors import UnknownName
-from engine.tasks.contract import AnyVariant
 from engine.variants.box import box
-from engine.variants.contract import Variant
+from engine.variants.contract import AnyVariant, Variant
 from engine.variants.cpu import box as cpu_box
 from engine.variants.cpu import parallel, serial
 from engine.variants.cpu import separable as cpu_separable
@@ -73,34 +72,30 @@ MATMUL_VARIANTS: tuple[MatmulVariant, ...] = (
 )
 """The ways to multiply matrices."""
 
-V = TypeVar("V", bound=AnyVariant)
+V = TypeVar("V", bound=AnyVariant[Any, Any])
+
+
+def variants_of(task: str) -> tuple[AnyVariant[Any, Any], ...]:
+    """Return the variants of a task."""
+    everything: tuple[AnyVariant[Any, Any], ...] = (*VARIANTS, *MATMUL_VARIANTS)
+    return tuple(known for known in everything if known.task == task)
+
+
+def registered(task: str, key: str) -> AnyVariant[Any, Any]:
+    """Return the variant of a task of that key; an `UnknownName` says that there is none."""
+    return _named(key, variants_of(task), (), f"no variant of {task} is called that")
 
 
 def variant(key: str, *, takes_auto: bool = True) -> Variant:
-    """Return the variant of a filter of that key.
+    """Return the variant of a filter of that key; an `UnknownName` names the nearest one and all of them.
 
-    Parameters
-    ----------
-    key : str
-    takes_auto : bool
-        Whether "auto" could have been written in its place: then the remedy offers it too.
-
-    Raises
-    ------
-    UnknownName
-        No variant is called so; the remedy names the nearest one and how to see them all.
+    `takes_auto` says whether "auto" could have been written in its place: then the remedy offers it too.
     """
     return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 
 def matmul_variant(key: str) -> MatmulVariant:
-    """Return the way to multiply of that key.
-
-    Raises
-    ------
-    UnknownName
-        None is called so; the remedy names the nearest one and all of them.
-    """
+    """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
 
 

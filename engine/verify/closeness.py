@@ -1,9 +1,11 @@
-"""Comparing what a device computed with the oracle, element by element: equal, within rounding, or wrong. Pure functions."""
+"""Comparing what a device computed with the oracle, element by element: equal, within rounding, or wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+
+from engine.image.convert import to_depth
 
 UNIT_ROUNDOFF = 2.0**-24
 SMALLEST_SUBNORMAL = 2.0**-149
@@ -12,20 +14,10 @@ LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """How a float32 array agrees with the oracle's.
+    """How an array agrees with the oracle's; of 8 and 16 bit, errors and bounds are steps of the type.
 
-    Parameters
-    ----------
-    exact : bool
-        Every element equals the oracle's, rounded to float32.
-    max_error : float
-        Largest finite |result - oracle|.
-    bound : float
-        Bound at that very element.
-    wrong : tuple of int, optional
-        Index of the first element that rounding does not explain.
-    wrong_bound : float
-        Bound there.
+    `exact`: every element equals the oracle's, rounded to the type. `bound` is that of the element with the
+    largest finite error; `wrong` is the first element that rounding does not explain.
     """
 
     exact: bool = True
@@ -35,26 +27,20 @@ class Closeness:
     wrong_bound: float = 0.0
 
 
+Limits = Callable[[], tuple[np.ndarray, np.ndarray]]
+"""The sums of magnitudes and the bounds of |result - oracle| of a float32 sum, float64."""
+
+
 def relative_bound(roundings: int) -> float:
-    """Return gamma = k u / (1 - k u), u = 2^-24: what k roundings may do to a sum, as a share of the sum of magnitudes.
+    """Return gamma = k u / (1 - k u), u = 2^-24: what k roundings do to a sum, by magnitude.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
     """
     return roundings * UNIT_ROUNDOFF / (1 - roundings * UNIT_ROUNDOFF)
 
 
-def compare(
-    result: np.ndarray, wanted: np.ndarray, limits: Callable[[], tuple[np.ndarray, np.ndarray]]
-) -> Closeness:
-    """Compare a result with the oracle's.
-
-    Parameters
-    ----------
-    result : ndarray, float32
-    wanted : ndarray of the same shape, float64
-    limits : callable of () -> (ndarray, ndarray)
-        The sums of magnitudes and the bounds of |result - wanted|, float64; asked for only where something differs.
-    """
+def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
+    """Compare a float32 result with the oracle's; the limits are asked only where something differs."""
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)
     same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))
@@ -63,16 +49,43 @@ def compare(
     largest, bound = limits()
     with np.errstate(invalid="ignore"):
         error = np.abs(result.astype(np.float64) - wanted)
-        # A sum that may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN;
-        # what NaN has entered stays NaN.
-        may_overflow = (largest + bound > LARGEST_FLOAT32) & ~np.isnan(wanted)
-        fine = same | (error <= bound) | (may_overflow & ~np.isfinite(result))
-    finite = np.where(np.isfinite(error), error, 0.0)
-    at = np.unravel_index(int(np.argmax(finite)), error.shape)
-    wrong = None if fine.all() else tuple(int(i) for i in np.argwhere(~fine)[0])
+        # What may pass the largest float32 on the way may end as infinity or, from two infinities, as NaN.
+        fine = same | (error <= bound) | (_may_overflow(wanted, largest, bound) & ~np.isfinite(result))
+    return _closeness(np.where(np.isfinite(error), error, 0.0), bound, fine)
+
+
+def compare_quantised(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
+    """Compare a result of 8 or 16 bit with the oracle's in float64, neither saturated nor rounded.
+
+    With r the oracle's result and b the bound of a float32 sum, the sum lies within r - b and r + b. Saturating
+    and rounding half to even keep the order, so the sample y is right exactly if
+    quantise(r - b) <= y <= quantise(r + b). Where b is 0 that is one number.
+    """
+    nearest = to_depth(wanted, result.dtype)
+    if np.array_equal(result, nearest):
+        return Closeness()
+    largest, bound = limits()
+    low, high = to_depth(wanted - bound, result.dtype), to_depth(wanted + bound, result.dtype)
+    # What may pass the largest float32 on the way may end at either end of the range.
+    at_an_end = (result == 0) | (result == np.iinfo(result.dtype).max)
+    fine = ((low <= result) & (result <= high)) | (_may_overflow(wanted, largest, bound) & at_an_end)
+    steps = np.abs(result.astype(np.int64) - nearest)
+    allowed = np.maximum(high.astype(np.int64) - nearest, nearest - low.astype(np.int64))
+    return _closeness(steps, allowed, fine)
+
+
+def _may_overflow(wanted: np.ndarray, largest: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    """Return where a sum may pass the largest float32 on the way; what NaN has entered stays NaN."""
+    passes: np.ndarray = (largest + bound > LARGEST_FLOAT32) & ~np.isnan(wanted)
+    return passes
+
+
+def _closeness(error: np.ndarray, bound: np.ndarray, fine: np.ndarray) -> Closeness:
+    at = np.unravel_index(int(np.argmax(error)), error.shape)
+    wrong = None if fine.all() else tuple(np.argwhere(~fine)[0].tolist())
     return Closeness(
         exact=False,
-        max_error=float(finite[at]),
+        max_error=float(error[at]),
         bound=float(bound[at]),
         wrong=wrong,
         wrong_bound=0.0 if wrong is None else float(bound[wrong]),

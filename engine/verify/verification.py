@@ -1,6 +1,13 @@
 """Verification: how a result compares with the float64 oracle, and the sentence that says so."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from engine.verify.closeness import compare, compare_quantised
+from engine.verify.regions import Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,19 +18,16 @@ class Verification:
     ----------
     passed : bool
         Every checked sample lies within its own rounding bound.
-    max_error : float
-        Largest |result - oracle| among the checked samples.
-    bound : float
-        Rounding bound at that very sample.
+    max_error, bound : float
+        Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
     checked_pixels, total_pixels : int
-        The whole picture where that is affordable; else the four edges, the corners and spread rectangles.
+        The whole picture where that is affordable; else the four edges and spread rectangles.
     exact : bool
-        Whether every checked sample equals the oracle bit for bit (rounded to float32).
+        Whether every checked sample equals the oracle bit for bit, rounded to the result's type.
     reason : str
         Where it failed, in words; empty if it passed.
     in_steps : bool
-        Whether `max_error` and `bound` are steps of a result of 8 or 16 bit; `exact` means then: equal to the oracle's,
-        saturated and rounded half to even.
+        Whether `max_error` and `bound` are steps of a result of 8 or 16 bit.
     """
 
     passed: bool
@@ -35,12 +39,7 @@ class Verification:
     reason: str = ""
     in_steps: bool = False
 
-    @property
-    def sentence(self) -> str:
-        """The verification in words for people."""
-        return self.sentence_of("pixel")
-
-    def sentence_of(self, unit: str) -> str:
+    def sentence(self, unit: str = "pixel") -> str:
         """Return the verification in words for people, where "pixel" or "element" is what was checked."""
         if not self.passed:
             return self.reason
@@ -57,3 +56,49 @@ class Verification:
             plural = "" if self.max_error == 1.0 else "s"
             return f"verified on {share}, max error {self.max_error:.0f} step{plural}, within rounding"
         return f"verified on {share}, max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+
+
+def verify_regions(
+    result: np.ndarray,
+    regions: Sequence[Region],
+    band_pixels: int,
+    wanted: Callable[[Region], np.ndarray],
+    limits: Callable[[Region], tuple[np.ndarray, np.ndarray]],
+    checkpoint: Callable[[float], None],
+) -> Verification:
+    """Compare regions of a result with the oracle.
+
+    Parameters
+    ----------
+    result : ndarray of shape (rows, columns[, channels])
+        float32, or uint8 or uint16 with values saturated and rounded half to even.
+    band_pixels : int
+        Pixels compared at once: float64 copies stay small, and a cancellation is noticed soon.
+    wanted : callable of Region -> ndarray, float64
+        The oracle.
+    limits : callable of Region -> (ndarray, ndarray)
+        The sums of magnitudes and the rounding bounds, asked only where something differs.
+    checkpoint : callable of float
+        Called with the fraction done; may raise to stop.
+    """
+    in_steps = result.dtype.kind != "f"
+    total = sum(region.pixels for region in regions)
+    exact, error, bound, reason, checked = True, 0.0, 0.0, "", 0
+    for band in (band for region in regions for band in region.bands(band_pixels)):
+        checkpoint(checked / total)
+        part, oracle = result[band.slices], wanted(band)
+        found = (compare_quantised if in_steps else compare)(part, oracle, partial(limits, band))
+        exact = exact and found.exact
+        if found.max_error > error:
+            error, bound = found.max_error, found.bound
+        if found.wrong is not None and not reason:
+            row, column, *channel = found.wrong
+            at = [f"row {band.top + row}", f"column {band.left + column}", *(f"channel {c}" for c in channel)]
+            reason = (
+                f"not verified: {', '.join(at)} is {part[found.wrong]!s}, "
+                f"the oracle says {oracle[found.wrong]:.9g} "
+                f"(rounding explains at most {found.wrong_bound:.2g}{' steps' if in_steps else ''})"
+            )
+        checked += band.pixels
+    height, width = result.shape[:2]
+    return Verification(not reason, error, bound, checked, height * width, exact, reason, in_steps)

@@ -1,4 +1,4 @@
-"""The course material: has tables counted and measured, and loads a paper's kernel with one click."""
+"""What the page Course does: count, measure and save a paper's tables, and load a kernel of it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +9,9 @@ from engine.course.paper import CourseKernel, CourseTable
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
-from gui.course.course_loading import why_not_loadable
 from gui.course.course_model import CourseModel
-from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
+from gui.course.kernels_model import why_not_loadable
+from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.page.intents import Intent, LoadKernel
 from gui.page.jobs import Job, JobQueue
@@ -22,7 +22,7 @@ SAVE_SOURCE = "course tables"
 
 
 class CourseController(QObject):
-    """Does what the page Course asks for.
+    """Counts the tables of the paper that is shown; measures, saves and loads on request.
 
     Parameters
     ----------
@@ -48,11 +48,9 @@ class CourseController(QObject):
         self._messages = messages
         self._offer = offer
         self._counting: set[str] = set()
-        course.count_wanted.connect(self.count)
-        course.measure_wanted.connect(self.measure)
-        course.load_wanted.connect(self.load)
-        # A host that was lost took the question along; its successor is asked again.
-        link.ready.connect(course.ask_for_counts)
+        course.paper_changed.connect(self.count)
+        # A host that was lost took the request along; its successor is asked again.
+        link.ready.connect(self.count)
 
     def load(self, kernel: CourseKernel) -> None:
         """Have a kernel's configuration shown by the page that runs it."""
@@ -64,10 +62,12 @@ class CourseController(QObject):
         else:
             self._messages.clear(SOURCE)
 
-    def count(self, paper: str) -> None:
-        """Have the tables of a paper counted."""
-        if paper in self._counting:
+    def count(self) -> None:
+        """Have the tables of the paper that is shown counted, unless they are there."""
+        shown = self._course.paper
+        if shown is None or self._course.known(shown.key).tables or shown.key in self._counting:
             return
+        paper = shown.key
         self._counting.add(paper)
 
         def replied(tables: tuple[CourseTable, ...]) -> None:
@@ -76,7 +76,7 @@ class CourseController(QObject):
 
         def failed(error: EngineError) -> None:
             self._counting.discard(paper)
-            if not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
+            if not (isinstance(error, Cancelled) or is_reported_by_link(error)):
                 self._course.set_problem(paper, str(error))
 
         self._link.ask(Ask(CountCourse(paper), replied, failed))
@@ -108,6 +108,6 @@ class CourseController(QObject):
         self._link.ask(Ask(SaveCourse(paper, tables, str(folder), self._device()), replied, failed))
 
     def _device(self) -> str:
-        """Return the device that is measured: never the simulator, which has no times."""
+        """Return the device to measure: never the simulator, which has no times."""
         chosen = self._state.chosen_device
         return chosen if chosen.startswith("cuda") else AUTO

@@ -1,10 +1,10 @@
-"""One table of a paper: the printed figures quiet, this machine's beside them."""
+"""One table of a paper: its headings, each once over its pair of columns; printed figures are quiet."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPalette, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractItemView,
     QFrame,
+    QHeaderView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
@@ -12,15 +12,95 @@ from PySide6.QtWidgets import (
 )
 
 from engine.course.paper import CourseTable
+from engine.course.sheet import Part
 from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel
-from gui.course.table_header import PairedHeader
-from gui.style.metrics import GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.panel_parts import dress_table
 
 # A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
 _WIDEST = 40 * GRID
 _NARROWEST = 8 * GRID
 _TALLEST = 10_000
+_HEADING_LINES = 2
+_WRAPPED = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignBottom)
+
+
+class PairedHeader(QHeaderView):
+    """Two lines of headings: the upper one spans the columns of one heading."""
+
+    def __init__(self, model: CourseTableModel, parent: QWidget | None = None) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
+        self._table = model
+        self.setSectionsClickable(False)
+        self.setHighlightSections(False)
+        self.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        self.setAccessibleName("The paper's headings")
+        self.sectionResized.connect(self._repaint)
+
+    def sizeHint(self) -> QSize:
+        upper = max((self._upper_height(column) for column in range(self.count())), default=0)
+        return QSize(super().sizeHint().width(), upper + self._lower_height() + GRID)
+
+    def minimum_width(self, column: int) -> int:
+        """Return the width that a column needs for its headings in few lines, no word cut, pixels."""
+        heading = self._table.columns[column].heading
+        metrics = self.fontMetrics()
+        longest = max((metrics.horizontalAdvance(word) for word in heading.split()), default=0)
+        # In lines of one length; words do not break evenly, so that it may take one line more.
+        even = metrics.horizontalAdvance(heading) // _HEADING_LINES
+        share = len(self._pair(column))
+        below = metrics.horizontalAdvance(self._table.columns[column].part)
+        return max(-(-(max(longest, even) + 2 * GRID) // share), below + 2 * GRID)
+
+    def paintSection(self, painter: QPainter, rect: QRect, logical: int) -> None:
+        theme = current_theme()
+        painter.fillRect(rect, QColor(theme.window))
+        painter.setPen(QColor(theme.line))
+        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        columns = self._pair(logical)
+        if logical == columns[0] and logical:
+            painter.drawLine(rect.topLeft(), rect.bottomLeft())
+        column = self._table.columns[logical]
+        has_lower = column.part is not Part.NAME
+        painter.setPen(QColor(theme.text))
+        painter.setClipRect(rect)
+        place = self._span(columns, rect, logical).adjusted(GRID, HALF_GRID, -GRID, -HALF_GRID)
+        if has_lower:
+            place.setBottom(place.bottom() - self._lower_height())
+        is_words = self._table.is_words(logical)
+        align = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
+        if len(columns) > 1:
+            align = Qt.AlignmentFlag.AlignHCenter
+        painter.drawText(place, _WRAPPED | int(align), column.heading)
+        if has_lower:
+            painter.setPen(QColor(theme.muted if column.part is Part.PAPER else theme.text))
+            lower = rect.adjusted(GRID, 0, -GRID, -HALF_GRID)
+            below = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
+            painter.drawText(lower, int(below) | int(Qt.AlignmentFlag.AlignBottom), column.part)
+
+    def _pair(self, column: int) -> list[int]:
+        """Return the columns under the same heading of the paper's."""
+        position = self._table.columns[column].position
+        return [at for at, other in enumerate(self._table.columns) if other.position == position]
+
+    def _span(self, columns: list[int], rect: QRect, logical: int) -> QRect:
+        left = rect.left() - sum(self.sectionSize(column) for column in columns if column < logical)
+        return QRect(left, rect.top(), sum(map(self.sectionSize, columns)), rect.height())
+
+    def _upper_height(self, column: int) -> int:
+        width = sum(map(self.sectionSize, self._pair(column))) - 2 * GRID
+        place = QRect(0, 0, max(width, 1), _TALLEST)
+        heading = self._table.columns[column].heading
+        return self.fontMetrics().boundingRect(place, _WRAPPED, heading).height()
+
+    def _lower_height(self) -> int:
+        return QFontMetrics(self.font()).height()
+
+    def _repaint(self) -> None:
+        # The text of a pair goes over both of its columns.
+        self.viewport().update()
+        self.updateGeometry()
 
 
 class _Cells(QStyledItemDelegate):
@@ -52,18 +132,10 @@ class CourseTableView(QTableView):
         self.setItemDelegate(_Cells(self))
         self.header = PairedHeader(self.cells, self)
         self.setHorizontalHeader(self.header)
-        self.setFont(number_font())
-        self.setStyleSheet(f"QTableView::item {{ padding: 0 {GRID - 3}px; }}")
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        dress_table(self, "Table of the paper", ())
+        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectItems)
         self.setWordWrap(True)
-        self.setShowGrid(False)
-        self.setAlternatingRowColors(True)
-        self.setTabKeyNavigation(False)
-        self.verticalHeader().hide()
-        self.verticalHeader().setDefaultSectionSize(3 * GRID)
         self.verticalHeader().setMinimumSectionSize(3 * GRID)
         theme_notifier().changed.connect(self.viewport().update)
 
@@ -90,7 +162,7 @@ class CourseTableView(QTableView):
         return sum(self.columnWidth(column) for column in range(self.cells.columnCount()))
 
     def _share_width(self) -> None:
-        """Give each column what it needs; those of sentences what the others leave, and as many lines as it takes."""
+        """Give each column the width it needs; sentences share what the others leave, and are wrapped."""
         sentences = [column for column, needed in enumerate(self._needed) if needed > _WIDEST]
         room = self.viewport().width() - sum(self._needed)
         for column, needed in enumerate(self._needed):

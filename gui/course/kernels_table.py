@@ -1,6 +1,6 @@
-"""Which kernel is which: the paper's names, the variants here, and a button a row that loads one."""
+"""Which kernel is which: the paper's names, the variants here, and a button per row that loads one."""
 
-from PySide6.QtCore import QEvent, QItemSelectionModel, Qt
+from PySide6.QtCore import QEvent, QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -12,8 +12,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.course.course_kernels import Column, CourseKernelsModel
 from gui.course.course_model import CourseModel
+from gui.course.kernels_model import Column, KernelsModel
 from gui.course.two_lines import TwoLines
 from gui.engine_link.engine_state import EngineState
 from gui.style.icons import icon
@@ -27,24 +27,31 @@ _SHARES = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.43}
 
 
 class KernelsTable(QTableView):
-    """A row a kernel; the button, Enter and a double click load its configuration."""
+    """One row per kernel; the button, Enter and a double click load its configuration.
+
+    Signals
+    -------
+    load_wanted(object)
+        The person wants the configuration of this CourseKernel.
+    """
+
+    load_wanted = Signal(object)
 
     def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._course = course
-        self.kernels = CourseKernelsModel(course, state, self)
+        self.kernels = KernelsModel(course, state, self)
         self.setModel(self.kernels)
         self.setItemDelegate(TwoLines(self))
         self._build()
         self.doubleClicked.connect(lambda index: self.load(index.row()))
-        self.kernels.modelReset.connect(self._show_kernels)
+        self.kernels.refreshed.connect(self._show_kernels)
         theme_notifier().changed.connect(self.viewport().update)
         self._show_kernels()
 
     def load(self, row: int) -> None:
         """Ask for the configuration of a row, if it can be loaded."""
         if not self.kernels.reason(row):
-            self._course.ask_to_load(self.kernels.kernel(row))
+            self.load_wanted.emit(self.kernels.kernel(row))
 
     def button(self, row: int) -> QToolButton:
         """Return the button of a row."""
@@ -104,11 +111,9 @@ class KernelsTable(QTableView):
             before = self.button(row)
         self.resizeRowsToContents()
         if self.kernels.rowCount():
-            first = self.kernels.index(0, 0)
-            self.selectionModel().setCurrentIndex(
-                first,
-                QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows,
-            )
+            flags = QItemSelectionModel.SelectionFlag
+            row_only = flags.ClearAndSelect | flags.Rows
+            self.selectionModel().setCurrentIndex(self.kernels.index(0, 0), row_only)
         self.scrollToTop()
 
     def _load_button(self, row: int) -> QWidget:
@@ -119,7 +124,7 @@ class KernelsTable(QTableView):
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         button.setAccessibleName(f"Load {kernel.name}")
         button.setToolTip(
-            reason or f"Take this configuration over: {kernel.here.variant}, and show it on its page (Enter)."
+            reason or f"Load this configuration ({kernel.here.variant}) and show it on its page (Enter)."
         )
         button.setEnabled(not reason)
         button.clicked.connect(lambda: self.load(row))

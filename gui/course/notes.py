@@ -1,4 +1,4 @@
-"""What a reader must know of a table: why cells are empty, and the notes under it."""
+"""The text under a table: why cells are empty, and the table's notes."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
@@ -32,11 +32,11 @@ class Notes(QScrollArea):
 
     @property
     def text(self) -> str:
-        """What is told."""
+        """What is shown."""
         return self._label.text()
 
     def show_notes(self, notes: tuple[str, ...]) -> None:
-        """Show sentences, a paragraph each."""
+        """Show sentences, one per paragraph."""
         self._label.setText("\n".join(notes))
         self.setVisible(bool(notes))
         self._fit()

@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
 from gui.course.kernels_table import KernelsTable
-from gui.course.paper_header import PaperHeader
-from gui.course.papers_list import PapersList
+from gui.course.papers import PaperHeader, PapersList
 from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.style.metrics import GRID
@@ -33,16 +32,15 @@ class CoursePage(Page):
             services.messages.on(self),
             services.offer,
         )
-        course.save_wanted.connect(
-            lambda paper: services.files.ask_for_folder(
-                "Folder for the paper's tables", lambda folder: self.courses.save(paper, folder)
-            )
-        )
+        self._files = services.files
         course.paper_changed.connect(self.status_changed)
-        self.papers = PapersList(self.course)
-        self.header = PaperHeader(self.course)
-        self.kernels = KernelsTable(self.course, services.state)
-        self.tables = TablesPanel(self.course, services.state)
+        self.papers = PapersList(course)
+        self.header = PaperHeader(course)
+        self.kernels = KernelsTable(course, services.state)
+        self.kernels.load_wanted.connect(self.courses.load)
+        self.tables = TablesPanel(course, services.state)
+        self.tables.measure.clicked.connect(self.run)
+        self.tables.save_button.clicked.connect(self._save)
         self.tables.copied.connect(services.messages.tell_copied)
         self._sides = QSplitter(Qt.Orientation.Horizontal)
         self._halves = QSplitter(Qt.Orientation.Vertical)
@@ -51,10 +49,10 @@ class CoursePage(Page):
         self._halves.installEventFilter(self)
         self._halves.splitterMoved.connect(self._note_moved)
         # Later than header and table, which take the paper at the same signals.
-        self.course.paper_changed.connect(self._share_height)
-        self.kernels.kernels.modelReset.connect(self._share_height)
-        if self.course.paper is None and self.course.papers:
-            self.course.choose(self.course.papers[0].key)
+        course.paper_changed.connect(self._share_height)
+        self.kernels.kernels.refreshed.connect(self._share_height)
+        if course.papers:
+            course.choose(course.papers[0].key)
 
     @property
     def status(self) -> PageStatus:
@@ -67,7 +65,15 @@ class CoursePage(Page):
         )
 
     def run(self) -> None:
-        self.course.ask_to_measure()
+        if self.course.paper:
+            self.courses.measure(self.course.paper.key)
+
+    def _save(self) -> None:
+        if self.course.paper:
+            key = self.course.paper.key
+            self._files.ask_for_folder(
+                "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
+            )
 
     def arrange(self) -> None:
         self._sides.setSizes([_PAPERS_WIDTH, max(1, self.width() - _PAPERS_WIDTH)])
@@ -81,7 +87,7 @@ class CoursePage(Page):
         return super().eventFilter(watched, event)
 
     def _share_height(self) -> None:
-        """Give the kernels of the paper what they need, unless the person has moved the border."""
+        """Give the kernels of the paper the height they need, unless the person has moved the splitter."""
         if self._is_moved:
             return
         height = self._halves.height() - self._halves.handleWidth()
@@ -97,30 +103,29 @@ class CoursePage(Page):
         self.papers.setFocus()
 
     def _build(self) -> None:
-        upper = QWidget()
-        column = QVBoxLayout(upper)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.header)
-        column.addWidget(self.kernels, 1)
-        self._halves.addWidget(upper)
-        self._halves.addWidget(self.tables)
-        left = QWidget()
-        papers = QVBoxLayout(left)
-        papers.setContentsMargins(0, 0, 0, 0)
-        papers.setSpacing(0)
         title = QLabel("Papers")
         title.setContentsMargins(GRID, GRID, GRID, GRID)
         title.setForegroundRole(title.foregroundRole().PlaceholderText)
-        papers.addWidget(title)
-        papers.addWidget(self.papers, 1)
-        self._sides.addWidget(left)
+        self._halves.addWidget(_under(self.header, self.kernels))
+        self._halves.addWidget(self.tables)
+        self._sides.addWidget(_under(title, self.papers))
         self._sides.addWidget(self._halves)
         for splitter in (self._sides, self._halves):
             splitter.setChildrenCollapsible(False)
         self._sides.setStretchFactor(0, 0)
         self._sides.setStretchFactor(1, 1)
         self.setCentralWidget(self._sides)
+
+
+def _under(head: QWidget, body: QWidget) -> QWidget:
+    """Return a widget with a body that takes the room below its head."""
+    whole = QWidget()
+    column = QVBoxLayout(whole)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    column.addWidget(head)
+    column.addWidget(body, 1)
+    return whole
 
 
 def build(services: Services) -> CoursePage:

@@ -1,4 +1,4 @@
-"""The paper's tables: which one is shown, its figure, its notes, and what can be done with them."""
+"""The paper's tables: the one that is shown with its figure and notes; measure, copy and save."""
 
 from collections.abc import Callable
 
@@ -8,6 +8,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QMenu,
+    QPushButton,
     QSizePolicy,
     QSplitter,
     QStackedWidget,
@@ -16,21 +17,27 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.course.markdown import markdown_of_table
 from engine.course.paper import CourseTable
 from engine.course.runs import NOT_YET
+from engine.course.sheet import tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
-from gui.course.course_text import to_markdown, to_tabs
-from gui.course.measure_button import MeasureButton
 from gui.course.notes import Notes
 from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import centred_text, text_button
 
-_NO_PAPER = "Choose a paper on the left: its tables appear here, with the figures of this machine beside the printed ones."
+_NO_PAPER = (
+    "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
+)
 _COUNTING = "The paper's tables are being counted."
 _MEASURE_FIRST = "Press Measure to fill these cells; any that cannot be measured say why."
+_MEASURING = (
+    "Run every kernel of this paper's tables on this machine, verify each result, and put the figures "
+    "beside the printed ones. It may take some minutes; previews wait meanwhile."
+)
 _SAVES = (
     "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
@@ -43,7 +50,7 @@ class TablesPanel(QWidget):
     Signals
     -------
     copied(int)
-        So many rows lie on the clipboard.
+        This number of rows is on the clipboard.
     """
 
     copied = Signal(int)
@@ -51,12 +58,13 @@ class TablesPanel(QWidget):
     def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._course = course
+        self._state = state
         self.choice = QComboBox()
         self.copy_button = text_button(
             "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
         )
         self.save_button = text_button("save", "Save…", "Save tables", _SAVES)
-        self.measure = MeasureButton(course, state)
+        self.measure = QPushButton()
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
@@ -68,7 +76,15 @@ class TablesPanel(QWidget):
         self.choice.currentIndexChanged.connect(self._show_table)
         course.paper_changed.connect(self._show_paper)
         course.tables_changed.connect(self._follow)
+        for signal in (
+            course.paper_changed,
+            course.tables_changed,
+            state.ready_changed,
+            state.running_changed,
+        ):
+            signal.connect(self._show_measure)
         self._show_paper()
+        self._show_measure()
 
     @property
     def shown(self) -> CourseTable | None:
@@ -81,23 +97,22 @@ class TablesPanel(QWidget):
         """What stands in the place of a table; empty where there is one."""
         return self._words.text() if self._stack.currentIndex() == _WORDS else ""
 
-    def copy_markdown(self) -> None:
-        """Put the table on the clipboard as Markdown."""
-        if self.shown:
-            self._copy(self.shown, to_markdown)
-
-    def copy_tabs(self) -> None:
-        """Put the table on the clipboard as lines with tabs."""
-        if self.shown:
-            self._copy(self.shown, to_tabs)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._share_width()
 
-    def _copy(self, table: CourseTable, text_of: Callable[[CourseTable], str]) -> None:
-        QGuiApplication.clipboard().setText(text_of(table))
-        self.copied.emit(len(table.rows))
+    def _copy(self, text_of: Callable[[CourseTable], str]) -> None:
+        if self.shown:
+            QGuiApplication.clipboard().setText(text_of(self.shown))
+            self.copied.emit(len(self.shown.rows))
+
+    def _show_measure(self) -> None:
+        paper = self._course.paper
+        again = paper is not None and self._course.known(paper.key).is_measured
+        self.measure.setText("Measure again" if again else "Measure on this machine")
+        why_not = self._state.why_no_run if paper else "Choose a paper first."
+        self.measure.setEnabled(not why_not)
+        self.measure.setToolTip(f"{_MEASURING} {why_not}".rstrip())
 
     def _tables(self) -> tuple[CourseTable, ...]:
         paper = self._course.paper
@@ -106,12 +121,9 @@ class TablesPanel(QWidget):
     def _follow(self, key: str) -> None:
         paper = self._course.paper
         if paper and paper.key == key:
-            self._fill_choice(keep=True)
+            self._show_paper(keep=True)
 
-    def _show_paper(self) -> None:
-        self._fill_choice(keep=False)
-
-    def _fill_choice(self, *, keep: bool) -> None:
+    def _show_paper(self, *, keep: bool = False) -> None:
         tables = self._tables()
         at = self.choice.currentIndex() if keep else 0
         with QSignalBlocker(self.choice):
@@ -129,7 +141,7 @@ class TablesPanel(QWidget):
         self._stack.setCurrentIndex(_TABLE if table else _WORDS)
         self._words.setText(known.problem or _COUNTING if paper else _NO_PAPER)
         self.table.show_table(table)
-        self.notes.show_notes(_told(table, is_measured=known.is_measured) if table else ())
+        self.notes.show_notes(_notes_of(table, is_measured=known.is_measured) if table else ())
         self._show_figure(table)
 
     def _show_figure(self, table: CourseTable | None) -> None:
@@ -160,11 +172,10 @@ class TablesPanel(QWidget):
         self.choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.choice.setMinimumContentsLength(16)
         menu = QMenu(self.copy_button)
-        menu.addAction("As &Markdown", self.copy_markdown)
-        menu.addAction("For a &spreadsheet (tabs)", self.copy_tabs)
+        menu.addAction("As &Markdown", lambda: self._copy(markdown_of_table))
+        menu.addAction("For a &spreadsheet (tabs)", lambda: self._copy(tabs_of))
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.save_button.clicked.connect(self._course.ask_to_save)
         bar = QHBoxLayout()
         bar.setContentsMargins(GRID, HALF_GRID, GRID, 0)
         bar.setSpacing(HALF_GRID)
@@ -187,7 +198,7 @@ class TablesPanel(QWidget):
         column.addWidget(self.notes)
 
 
-def _told(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
+def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     """Return what stands under a table: why cells are empty, what would fill them, and the table's notes."""
     reasons = reasons_of(table)
     # Of other cells it is known already why nothing can fill them.

@@ -1,10 +1,10 @@
-"""Cells of two lines: what it is, and under it, quietly, more about it. Both are wrapped, so that nothing is cut."""
+"""Cells of two lines: what it is, and under it, quietly, more about it; both are wrapped, never cut."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from gui.course.course_kernels import REASON_ROLE, SECOND_ROLE, VARIANT_ROLE
+from gui.course.kernels_model import REASON_ROLE, SECOND_ROLE, VARIANT_ROLE
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme
@@ -35,7 +35,7 @@ class TwoLines(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         # A list asks without a width, a table with that of the column.
         width = option.rect.width() or self._view.viewport().width()
-        first, second = self._operands(index, QRect(0, 0, width, _TALLEST))
+        first, second = self._lines(index, QRect(0, 0, width, _TALLEST))
         bottom = second.bottom() if index.data(SECOND_ROLE) else first.bottom()
         return QSize(width, bottom + 1 + GRID)
 
@@ -47,19 +47,17 @@ class TwoLines(QStyledItemDelegate):
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(rect, QColor(theme.raised))
             if index.column() == 0:
-                painter.fillRect(
-                    QRect(rect.left(), rect.top(), _BAR_WIDTH, rect.height()), QColor(theme.accent)
-                )
-        first, second = self._operands(index, rect)
+                bar = QRect(rect.left(), rect.top(), _BAR_WIDTH, rect.height())
+                painter.fillRect(bar, QColor(theme.accent))
+        first, second = self._lines(index, rect)
         variant = index.data(VARIANT_ROLE)
         if variant:
             series = series_for(variant)
             painter.setOpacity(0.5 if greyed else 1.0)
             painter.setFont(self._font())
             painter.setPen(QColor(theme.muted if greyed else series.colour))
-            painter.drawText(
-                rect.left() + GRID, first.top() + QFontMetrics(self._font()).ascent(), series.glyph
-            )
+            baseline = first.top() + QFontMetrics(self._font()).ascent()
+            painter.drawText(rect.left() + GRID, baseline, series.glyph)
             painter.setOpacity(1.0)
         painter.setPen(QColor(theme.muted if greyed else theme.text))
         painter.setFont(self._font())
@@ -72,7 +70,7 @@ class TwoLines(QStyledItemDelegate):
         painter.restore()
 
     def _draw_focus(self, painter: QPainter, rect: QRect, index: Index) -> None:
-        """Draw a dotted line around a row, over all of its columns: the bar is there without the focus, too."""
+        """Draw a dotted line around a row: the bar at its left is there without the focus, too."""
         left = rect.left() + 1 if index.column() == 0 else rect.left() - 2
         goes_on = index.sibling(index.row(), index.column() + 1).isValid()
         right = rect.right() + 2 if goes_on else rect.right() - 1
@@ -80,7 +78,7 @@ class TwoLines(QStyledItemDelegate):
         painter.setPen(QPen(QColor(current_theme().muted), 1, Qt.PenStyle.DotLine))
         painter.drawRect(QRect(QPoint(left, rect.top() + 1), QPoint(right - 1, rect.bottom() - 2)))
 
-    def _operands(self, index: Index, rect: QRect) -> tuple[QRect, QRect]:
+    def _lines(self, index: Index, rect: QRect) -> tuple[QRect, QRect]:
         left = GRID + (_SHAPE_WIDTH if index.data(VARIANT_ROLE) else 0)
         inner = rect.adjusted(left, GRID - 2, -GRID, 0)
         first = _wrapped(self._font(), inner, index.data())
@@ -95,12 +93,8 @@ class TwoLines(QStyledItemDelegate):
 
 def _wrapped(font: QFont, place: QRect, words: str | None) -> QRect:
     """Return the part of a place that wrapped words take, in its full width."""
-    height = (
-        QFontMetrics(font)
-        .boundingRect(QRect(0, 0, place.width(), _TALLEST), _WRAP, _breakable(words))
-        .height()
-    )
-    return QRect(place.left(), place.top(), place.width(), height)
+    needed = QFontMetrics(font).boundingRect(QRect(0, 0, place.width(), _TALLEST), _WRAP, _breakable(words))
+    return QRect(place.left(), place.top(), place.width(), needed.height())
 
 
 def _breakable(words: str | None) -> str:

@@ -1,16 +1,16 @@
-"""What is on the screen now, and the shared memory that it lies in: held while it is shown, given back after."""
+"""What is on the screen now; its shared memory is held while it is shown and released after."""
 
 from engine.host.protocol import Filtered, FilterJob, PictureHandle
 from engine.host.shared_array import segments_of
-from gui.engine_link.block_keeper import BlockKeeper
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.workspace import Workspace
 
 
 class Display:
     """Puts pictures and results into the state. Views let go of the old one in the signal for the new one."""
 
-    def __init__(self, workspace: Workspace, state: EngineState, keeper: BlockKeeper) -> None:
+    def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
         self._workspace = workspace
         self._state = state
         self._keeper = keeper
@@ -22,7 +22,7 @@ class Display:
         return self._state.last_result is not None and self._job != self._workspace.job()
 
     def show_picture(self, picture: PictureHandle) -> None:
-        """Make this the picture that is worked on; the result of the one before goes."""
+        """Work on this picture from now on, and drop the result of the one before."""
         old_picture, old_result = self._workspace.picture, self._state.last_result
         self._keeper.hold(segments_of(picture))
         self._state.forget_filtered()
@@ -31,7 +31,7 @@ class Display:
         self._keeper.drop(segments_of(old_result))
 
     def show_filtered(self, filtered: Filtered) -> None:
-        """Show a result of the job as it is now."""
+        """Show a result of the present job."""
         old = self._state.last_result
         self._keeper.hold(segments_of(filtered))
         self._job = self._workspace.job()

@@ -53,36 +53,17 @@ def _picture_entries() -> tuple[Entry, ...]:
     )  # fmt: skip
 
 
-def _sample_entries() -> list[Entry]:
-    return [
-        Entry(
-            f"sample:{sample.key}",
-            sample.title,
-            sample.sentence,
-            f"Ctrl+Alt+{number}",
-            "sample",
-            _FILE,
-            10,
-            "Open sam&ple",
-            sample.key,
-        )
-        for number, sample in enumerate(SAMPLES, start=1)
-    ]
-
-
-def _range_entries() -> list[Entry]:
-    return [
-        Entry(
-            f"range:{mode}",
-            mode.capitalize(),
-            sentence,
-            menu=_VIEW,
-            section=20,
-            submenu="Display &range",
-            data=mode,
-        )
-        for mode, sentence in RANGE_MODES.items()
-    ]
+# fmt: off
+_SAMPLES = [
+    Entry(f"sample:{sample.key}", sample.title, sample.sentence, f"Ctrl+Alt+{number}", "sample", _FILE, 10,
+          "Open sam&ple", sample.key)
+    for number, sample in enumerate(SAMPLES, start=1)
+]
+_RANGES = [
+    Entry(f"range:{mode}", mode.capitalize(), sentence, "", "", _VIEW, 20, "Display &range", mode)
+    for mode, sentence in RANGE_MODES.items()
+]
+# fmt: on
 
 
 class ExploreActions(QObject):
@@ -97,16 +78,11 @@ class ExploreActions(QObject):
         self._state = state
         self._results = results
         actions.add((*_picture_entries(), *ENTRIES))
-        self.samples: list[QAction] = actions.add(_sample_entries())
-        self.range_modes: QActionGroup = actions.add_choice(_range_entries())
+        self.samples: list[QAction] = actions.add(_SAMPLES)
+        self.range_modes: QActionGroup = actions.add_choice(_RANGES)
         actions.add_history(workspace.undo_stack, _UNDO, _REDO)
-        for signal in (
-            workspace.picture_changed,
-            workspace.settings_changed,
-            state.filtered,
-            results.rowsInserted,
-            results.modelReset,
-        ):
+        of_workspace = workspace.picture_changed, workspace.settings_changed
+        for signal in (*of_workspace, state.filtered, results.rowsInserted, results.modelReset):
             signal.connect(self._refresh)
         self.range_modes.triggered.connect(lambda action: workspace.change(range_mode=action.data()))
         self._refresh()

@@ -1,6 +1,6 @@
-"""What the file actions do: ask where, then let the controller do it. Also takes files that were dropped."""
+"""The file actions: ask where, then call the controller. Also opens files that were dropped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -79,40 +79,36 @@ class FileCommands(QObject):
             self._pictures.open_path(path)
 
     def save_result(self) -> None:
-        """Ask where, and save the result, if there is one of the settings as they are."""
+        """Ask where, and save the result, if there is one of the present settings."""
         if not self._pictures.can_save_result():
             return
 
-        # What a kernel wrote in 8 or 16 bit is clipped already.
+        # A kernel that writes 8 or 16 bit has clipped its results.
         depths = result_filters(with_float=self._workspace.result_dtype == "float32")
         name = f"{self._stem()}-{self._mask_word()}{offered_suffixes()[0]}"
-        self._files.ask_to_save(
-            "Save the result",
-            list(depths),
-            name,
-            lambda path, chosen: self._pictures.save_result(path, depths.get(chosen, "keep")),
-        )
+
+        def save(path: Path, chosen: str) -> None:
+            self._pictures.save_result(path, depths.get(chosen, "keep"))
+
+        self._files.ask_to_save("Save the result", list(depths), name, save)
 
     def save_session(self) -> None:
         """Ask where, and save the session."""
-        suggestion = f"{self._stem()}-session.json"
-        self._files.ask_to_save(
-            "Save the session", SESSIONS[:1], suggestion, lambda path, _: self._sessions.save(path)
+        self._ask_to_save(
+            "Save the session", SESSIONS[:1], f"{self._stem()}-session.json", self._sessions.save
         )
 
     def save_mask(self) -> None:
         """Ask where, and save the mask."""
-        self._files.ask_to_save(
-            "Save the mask", MASKS_AS, f"{self._mask_word()}.json", lambda path, _: self._masks.save(path)
-        )
+        self._ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self._masks.save)
 
     def export(self, suffix: str) -> None:
         """Ask where, and save the results as csv or json."""
-        filters = [f"{suffix.upper()} (*.{suffix})"]
-        suggestion = f"{self._stem()}-results.{suffix}"
-        self._files.ask_to_save(
-            "Save the results", filters, suggestion, lambda path, _: self._results.export(path)
-        )
+        filters, name = [f"{suffix.upper()} (*.{suffix})"], f"{self._stem()}-results.{suffix}"
+        self._ask_to_save("Save the results", filters, name, self._results.export)
+
+    def _ask_to_save(self, title: str, filters: list[str], name: str, save: Callable[[Path], None]) -> None:
+        self._files.ask_to_save(title, filters, name, lambda path, _filter: save(path))
 
     def _stem(self) -> str:
         picture = self._workspace.picture

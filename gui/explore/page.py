@@ -1,7 +1,6 @@
-"""Explore, the main job: pictures in the middle, mask left, kernel right, plots and results below."""
+"""Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
 from collections.abc import Callable
-from functools import partial
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QWidget
@@ -11,13 +10,14 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
-from engine.results.columns import KERNEL, SPEED_UP
+from engine.results.columns import KERNEL, SPEED_UP, layout_suffix
+from engine.results.measurement import RunResult
 from engine.results.metrics import metric
+from engine.results.quantities import ms_text
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.file_commands import FileCommands
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.last_run_text import no_run_sentence, run_sentence
 from gui.explore.mask.mask_controller import MaskController
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.picture.picture_controller import PictureController
@@ -32,10 +32,10 @@ from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
-from gui.widgets.place import Place
+from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
 
-# Its result can be told from the original and is a picture that one would want.
+# Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
 # The simulator takes pictures up to 64 x 64.
 _SMALL_SAMPLE = "impulse"
@@ -92,16 +92,16 @@ class ExplorePage(Page):
         rows, picture = self.results.rows(), self.workspace.picture
         newest = rows[-1] if rows else None
         compared = newest if newest and newest.speed_up is not None else None
+        speed_up = metric(SPEED_UP).text(compared) if compared else ""
+        is_slower, is_ready = speed_up.endswith("slower"), self._services.state.is_ready
         return PageStatus(
             sentence=run_sentence(newest.result)
             if newest
-            else no_run_sentence(
-                engine_is_ready=self._services.state.is_ready, has_picture=picture is not None
-            ),
-            figure=f"{metric(SPEED_UP).text(compared)} vs {self.results.baseline}" if compared else "",
+            else no_run_sentence(is_ready, picture is not None),
+            figure=f"{speed_up} {'than' if is_slower else 'vs'} {self.results.baseline}" if compared else "",
             figure_tip=f"Against {baseline_name(compared)}, same problem." if compared else "",
             device=self.workspace.settings.device,
-            run_does="Verifies the chosen kernel against the float64 oracle, then measures its time.",
+            run_does="Verifies the chosen kernel against the float64 reference, then measures its time.",
             run_all_does="Verifies and times every variant that can run these settings, to compare them.",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             document=picture.title if picture else "",
@@ -137,18 +137,11 @@ class ExplorePage(Page):
                 self._services.link.follow(ask, intent.first.future)
         elif isinstance(intent, LoadKernel) and self._services.state.variant(intent.here.variant):
             here = intent.here
-            self.workspace.load(
-                resolve_mask(here.mask),
-                f"Load {intent.name}",
-                variant=here.variant,
-                block=here.block,
-                border=Border(here.border),
-                layout=Layout(here.layout),
-                result_type="float32",
-                # The papers neither turn the mask nor divide it by its sum.
-                flip=False,
-                normalise=False,
-            )
+            border, layout = Border(here.border), Layout(here.layout)
+            # The papers neither turn the mask nor divide it by its sum.
+            fields = {"result_type": "float32", "flip": False, "normalise": False}
+            fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
+            self.workspace.load(resolve_mask(here.mask), f"Load {intent.name}", **fields)
         else:
             return False
         return True
@@ -186,9 +179,6 @@ class ExplorePage(Page):
             workspace, actions, services.files, self.pictures, self.sessions, self.masks, self.exports
         )
 
-    def _open_sample(self, key: str) -> None:
-        self.pictures.open_sample(key)
-
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results
         self.picture_view.files_dropped.connect(lambda paths: self._services.offer(OpenFiles(tuple(paths))))
@@ -200,7 +190,8 @@ class ExplorePage(Page):
         self.results_panel.save_csv_requested.connect(actions["export_csv"].trigger)
         self.results_panel.save_json_requested.connect(actions["export_json"].trigger)
         for action in self.commands.samples:
-            action.triggered.connect(partial(self._open_sample, action.data()))
+            key = action.data()
+            action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
         actions["copy_results"].triggered.connect(self.exports.copy)
         actions["clear_results"].triggered.connect(results.clear)
         self.previews.simulator_wanted.connect(
@@ -218,10 +209,30 @@ class ExplorePage(Page):
             results.dataChanged,
         ):
             signal.connect(self.status_changed)
-        actions["zoom_fit"].triggered.connect(self.picture_view.fit_to_window)
-        actions["zoom_actual"].triggered.connect(self.picture_view.zoom_to_actual)
-        actions["zoom_in"].triggered.connect(self.picture_view.zoom_in)
-        actions["zoom_out"].triggered.connect(self.picture_view.zoom_out)
+        view = self.picture_view.canvas.view
+        actions["zoom_fit"].triggered.connect(lambda: view.fit())
+        actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
+        actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
+        actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+
+
+def run_sentence(result: RunResult) -> str:
+    """Return the last run with its time and its proof."""
+    name = f"{result.title}{layout_suffix(result)}"
+    if result.device == SIMULATOR and not result.failure:
+        return f"Last run: {name}, {result.status}; simulated, so its times mean nothing"
+    if result.kernel_ms is None:
+        return f"Last run: {name}: {result.reason}"
+    return f"Last run: {name}, {ms_text(result.kernel_ms)}, {result.status}"
+
+
+def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:
+    """Return what is missing before a kernel can be run, else what to press."""
+    if not has_picture:
+        return "No run yet: open a picture first (Ctrl+O)."
+    if not engine_is_ready:
+        return "No run yet: kernels run once the engine is up."
+    return "No run yet: press Run (Ctrl+R) to measure and verify."
 
 
 def build(services: Services) -> ExplorePage:

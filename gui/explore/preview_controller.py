@@ -1,4 +1,4 @@
-"""A preview follows each change of the job: one in flight, the newest wins, what is no longer wanted is dropped."""
+"""A preview follows each change of the job: one in flight, the newest wins, one no longer wanted is dropped."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Preview
 from engine.host.shared_array import segments_of
-from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
+from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
@@ -18,8 +18,8 @@ SOURCE = "preview"
 USE_SIMULATOR = "Use the simulator with a small picture"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.
 PATIENCE_MS = 500
-# Stopping may cost a new host (2 s of grace, 1 to 2 s of start), so each one in a row that brought nothing to the
-# screen earns the next preview more time: 0.5, 1, 2, 4, 8 s. However quickly somebody edits, restarts become rare.
+# Stopping may cost a new host (2 s of grace, 1 to 2 s of start), so after each preview that was stopped the next one
+# gets more time: 0.5, 1, 2, 4, 8 s. However quickly somebody edits, restarts become rare.
 PATIENCE_GROWTH = 2
 
 
@@ -28,19 +28,13 @@ class PreviewController(QObject):
 
     Edits that arrive together (a paste, a preset with its settings) make one preview. While a run goes on, the newest
     preview waits for its end. A preview that is not wanted any more is stopped once it has lasted `PATIENCE_MS`.
-
-    Signals
-    -------
-    shown()
-        The preview of the job as it is now is shown.
-    failed(object)
-        The EngineError of the preview of the job as it is now.
-    simulator_wanted()
-        The person wants to see in the simulator what needs a GPU that is not there.
     """
 
+    # The preview of the present job is shown.
     shown = Signal()
+    # The EngineError of the preview of the present job.
     failed = Signal(object)
+    # The person wants to see in the simulator what needs a GPU that is not there.
     simulator_wanted = Signal()
 
     def __init__(
@@ -50,9 +44,8 @@ class PreviewController(QObject):
         link: EngineLink,
         messages: Speaker,
         display: Display,
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._workspace = workspace
         self._state = state
         self._link = link
@@ -66,9 +59,9 @@ class PreviewController(QObject):
         self._patience_ms = PATIENCE_MS
         self._patience = QTimer(self, singleShot=True)
         self._patience.timeout.connect(self._leave_stale)
-        # Most previews are here sooner, and a label that flickers with each edit says nothing.
+        # Most previews arrive sooner, and a label that flickers with each edit says nothing.
         self._aging = QTimer(self, singleShot=True, interval=SLOW_MS)
-        self._aging.timeout.connect(self._tell_age)
+        self._aging.timeout.connect(self._show_age)
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self._job_settled)
         workspace.job_changed.connect(self._soon.start)
@@ -76,7 +69,7 @@ class PreviewController(QObject):
         link.ready.connect(lambda _: self.refresh())
 
     def refresh(self) -> None:
-        """Ask anew for the job as it is now."""
+        """Ask again for the present job."""
         self._soon.start()
 
     def cancel(self) -> None:
@@ -88,10 +81,10 @@ class PreviewController(QObject):
     def _job_settled(self) -> None:
         job = self._workspace.job()
         if not self._display.is_earlier:
-            self._tell_age()
+            self._show_age()
         elif not self._aging.isActive():
             self._aging.start()
-        # Stopping may have brought a new host, which is no reason to begin again.
+        # Stopping may have led to a new host, which is no reason to begin again.
         self._given_up = job if job == self._given_up else None
         self._wanted = job if job != self._given_up else None
         if job is not None:
@@ -121,10 +114,10 @@ class PreviewController(QObject):
         self._link.ask(ask)
 
     def _leave_stale(self) -> None:
-        """Stop the preview in flight if another one is wanted and it has had its time.
+        """Stop the preview in flight if another one is wanted and its time is over.
 
-        One of the simulator has none, because it may take minutes; and another device need not wait for its end,
-        because the simulator has a process of its own.
+        One in the simulator is stopped at once, because it may take minutes; another device need not wait for its end,
+        because the simulator has its own process.
         """
         ask, wanted = self._in_flight, self._wanted
         if ask is None or wanted is None:
@@ -132,7 +125,7 @@ class PreviewController(QObject):
         assert isinstance(ask.request, Preview)
         if ask.request.wants_simulator and ask.request.job != wanted:
             if wanted.device != SIMULATOR:
-                self._landed()
+                self._end_wait()
             self._stop(ask)
         elif ask is self._stopped:
             return
@@ -149,14 +142,14 @@ class PreviewController(QObject):
             self._link.cancel(ask)
 
     def _replied(self, ask: Ask, filtered: Filtered) -> None:
-        self._landed(ask)
+        self._end_wait(ask)
         assert isinstance(ask.request, Preview)
         job = ask.request.job
         if job == self._workspace.job():
             self._patience_ms = PATIENCE_MS
             self._messages.clear(SOURCE)
             self._display.show_filtered(filtered)
-            self._tell_age()
+            self._show_age()
             self.shown.emit()
         else:
             self._link.keeper.discard(segments_of(filtered))
@@ -165,20 +158,23 @@ class PreviewController(QObject):
     def _failed(self, ask: Ask, error: EngineError) -> None:
         is_newest = self._in_flight is ask
         assert isinstance(ask.request, Preview)
-        self._landed(ask)
-        # The simulator's end is told to its requests alone.
-        told = isinstance(error, Cancelled) or (
-            is_told_by_the_link(error) and not ask.request.wants_simulator
-        )
+        self._end_wait(ask)
+        # The end of the simulator's process is reported to its requests alone.
+        is_reported = is_reported_by_link(error) and not ask.request.wants_simulator
         if is_newest and self._wanted is None:
-            self._tell_age()
-        if is_newest and self._wanted is None and not told:
-            can_simulate = self._lacks_a_gpu(ask.request.job)
-            way_out = (USE_SIMULATOR, self.simulator_wanted.emit) if can_simulate else ("", None)
-            message = error_message(SOURCE, error, *way_out)
-            # With a way out nothing has gone wrong.
-            self._messages.show(replace(message, severity=Severity.WARNING) if can_simulate else message)
-            self.failed.emit(error)
+            self._show_age()
+            if not (is_reported or isinstance(error, Cancelled)):
+                message = error_message(SOURCE, error)
+                if self._lacks_a_gpu(ask.request.job):
+                    # With a way out nothing has gone wrong.
+                    message = replace(
+                        message,
+                        severity=Severity.WARNING,
+                        action=USE_SIMULATOR,
+                        act=self.simulator_wanted.emit,
+                    )
+                self._messages.show(message)
+                self.failed.emit(error)
         self._send()
 
     def _lacks_a_gpu(self, job: FilterJob) -> bool:
@@ -187,13 +183,13 @@ class PreviewController(QObject):
         has_gpu = any(device.is_usable_gpu for device in self._state.devices)
         return variant is not None and variant.kind == "cuda" and not has_gpu and job.device != SIMULATOR
 
-    def _tell_age(self) -> None:
-        """Say whether what is shown is still the result of the job, of which no preview is awaited any more or yet."""
+    def _show_age(self) -> None:
+        """Say whether the result on the screen is of an earlier job, while no preview of this one is expected soon."""
         self._aging.stop()
         self._state.set_result_earlier(self._display.is_earlier)
 
-    def _landed(self, ask: Ask | None = None) -> None:
-        """Wait no longer for what is in flight; of an ask that was left nothing is awaited already."""
+    def _end_wait(self, ask: Ask | None = None) -> None:
+        """Stop waiting for the preview in flight, if it is this one (None: whichever it is)."""
         if ask is None or ask is self._in_flight:
             self._in_flight = None
             self._state.end_task(SOURCE)
@@ -203,5 +199,5 @@ class PreviewController(QObject):
         self._state.set_availability(availability)
 
     def _check_failed(self, error: EngineError) -> None:
-        if not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
+        if not (isinstance(error, Cancelled) or is_reported_by_link(error)):
             self._messages.show_error("availability", error)

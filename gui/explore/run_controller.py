@@ -4,16 +4,17 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject
 
-from engine.device_info import AUTO
+from engine.device_info import AUTO, Environment
 from engine.errors import EngineError
+from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
 from engine.host.shared_array import segments_of
-from gui.engine_link.block_keeper import BlockKeeper
+from engine.results.measurement import RunResult
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.display import Display
-from gui.explore.failed_run import failed_run
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace
+from gui.explore.workspace import Workspace, problem_of
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, Severity, Speaker
 
@@ -28,13 +29,12 @@ class RunController(QObject):
         workspace: Workspace,
         state: EngineState,
         jobs: JobQueue,
-        keeper: BlockKeeper,
+        keeper: SegmentKeeper,
         messages: Speaker,
         display: Display,
         results: ResultsModel,
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._workspace = workspace
         self._state = state
         self._jobs = jobs
@@ -42,7 +42,7 @@ class RunController(QObject):
         self._messages = messages
         self._display = display
         self._results = results
-        # What a run ended with is in its row; the message is about a job that is wanted no longer.
+        # The outcome of a run stays in its row; the message is about a job that is no longer wanted.
         workspace.job_changed.connect(lambda: messages.clear(SOURCE))
 
     def run(self) -> None:
@@ -80,11 +80,10 @@ class RunController(QObject):
         result = filtered.result
         if result is not None:
             self._results.add(result)
-            verified = result.verification is not None and result.verification.passed
-            if result.failure or not verified:
-                self._messages.show(
-                    Message(SOURCE, Severity.ERROR, f"{result.title} gave no time", result.reason)
-                )
+            is_verified = result.verification is not None and result.verification.passed
+            if result.failure or not is_verified:
+                what = f"{result.title} gave no time"
+                self._messages.show(Message(SOURCE, Severity.ERROR, what, result.reason))
         if filtered.values is not None and self._shows_what_is_wanted(job):
             self._display.show_filtered(filtered)
         else:
@@ -101,3 +100,19 @@ class RunController(QObject):
     def _title(self, key: str) -> str:
         variant = self._state.variant(key)
         return variant.title if variant else key
+
+
+def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) -> RunResult:
+    """Return the result of a run that ended with an error; `variant` is what is known of the job's variant."""
+    return RunResult(
+        variant=job.variant,
+        title=variant.title if variant else job.variant,
+        device=job.device,
+        problem=problem_of(job),
+        mask_name=job.mask.name,
+        weights_digest=job.mask.weights_digest,
+        block=job.block,
+        environment=Environment(job.device),
+        failure=str(error),
+        layout=str(job.layout) if variant and variant.kind == "cuda" else "",
+    )

@@ -1,4 +1,4 @@
-"""Sessions: save what the workspace says, and take it up again."""
+"""Sessions: save the state of the workspace, and restore it."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -22,14 +22,8 @@ SOURCE = "session"
 class SessionController(QObject):
     """Saves and opens sessions."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        pictures: PictureController,
-        messages: Messages,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, pictures: PictureController, messages: Messages) -> None:
+        super().__init__()
         self._workspace = workspace
         self._pictures = pictures
         self._messages = messages
@@ -51,17 +45,17 @@ class SessionController(QObject):
             self._messages.show(Message(SOURCE, Severity.INFO, f"Session saved as {path}"))
 
     def open(self, path: Path) -> None:
-        """Read a session and show it; without its picture, which is told, mask and settings alone."""
+        """Read a session and show it; where its picture cannot be opened, say so and show mask and settings."""
         try:
             session = load_session(path)
         except EngineError as error:
             self._messages.show_error(SOURCE, error)
-            return
-        self._messages.clear(SOURCE)
-        self.take_up(session)
+        else:
+            self._messages.clear(SOURCE)
+            self.take_up(session)
 
     def begin(self, begin: Begin) -> None:
-        """Show what the window is opened with: a session, with the settings that override its own.
+        """Show the session that the window is opened with, with the settings that override its own.
 
         Raises
         ------
@@ -91,7 +85,7 @@ class SessionController(QObject):
             self.apply(session)
 
     def apply(self, session: Session) -> None:
-        """Take up mask and settings; the mask as one step that can be undone."""
+        """Set mask and settings; the mask as one step that can be undone."""
         settings = session.settings
         self._workspace.set_mask(session.mask, "Open session")
         self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
@@ -99,11 +93,12 @@ class SessionController(QObject):
 
 def with_options(session: Session, begin: Begin) -> Session:
     """Return a session with the settings that override its own."""
-    named = {"variant": begin.variant, "device": begin.device}
-    changes: dict[str, Any] = {name: value for name, value in named.items() if value}
-    if begin.border:
-        changes["border"] = Border.named(begin.border)
-    if begin.flip:
-        changes["flip"] = True
+    named: dict[str, Any] = {
+        "variant": begin.variant,
+        "device": begin.device,
+        "border": begin.border and Border.named(begin.border),
+        "flip": begin.flip,
+    }
+    changes = {name: value for name, value in named.items() if value}
     mask = resolve_mask(begin.mask) if begin.mask else session.mask
     return replace(session, mask=mask, settings=replace(session.settings, **changes))

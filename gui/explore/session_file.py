@@ -1,6 +1,6 @@
-"""Sessions as files: which picture, mask and settings, so that work can be taken up again. No widgets in here.
+"""Sessions as files: which picture, mask and settings, so that work can go on another day. No widgets in here.
 
-The picture itself is not in the file, only where it is; the mask is, with anchor, offset and name.
+The picture is only named in the file; the mask is in it, with anchor, offset and name.
 """
 
 import json
@@ -16,14 +16,15 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.convert import RANGE_MODES
-from engine.mask.mask import MAX_LINE, MAX_NAME_CHARACTERS, Mask
+from engine.mask.json_form import mask_from_values
+from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.tasks.filtering.problem import RESULT_TYPES
 from gui.explore.workspace import Settings
 from gui.strict_json import read_strict_json
 
 FORMAT = "haloscope-session"
 VERSION = 1
-# A mask of 63 x 63 with 17 digits a weight has 90 kB.
+# A mask of 63 x 63 with 17 digits per weight has 90 kB.
 LARGEST_BYTES = 1 << 20
 LARGEST_BLOCK_SIDE = 1024
 LONGEST_TEXT = 4096
@@ -32,22 +33,14 @@ _REMEDY = "Choose another file, or save the session again."
 
 
 class SessionError(EngineError):
-    """A file is no session, or something in it is out of range."""
+    """A file is not a session, or a value in it is out of range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a session file holds.
+    """What a session file holds: a picture by its path or as a sample (or neither), the mask as typed, the settings."""
 
-    Parameters
-    ----------
-    picture_path, sample : str
-        One of the two, or neither; a path is absolute when it comes from a file.
-    mask : Mask
-        As typed.
-    settings : Settings
-    """
-
+    # Absolute when it comes from a file.
     picture_path: str
     sample: str
     mask: Mask
@@ -62,7 +55,32 @@ def save_session(path: Path, session: Session) -> None:
     FileWriteError
         The file cannot be written there.
     """
-    atomic_write(path, (json.dumps(_document(session), indent=2, allow_nan=False) + "\n").encode())
+    mask, settings = session.mask, session.settings
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "picture": {"path": session.picture_path, "sample": session.sample},
+        "mask": {
+            "name": mask.name,
+            "weights": mask.weights.tolist(),
+            "anchor": list(mask.anchor),
+            "offset": mask.offset,
+        },
+        "settings": {
+            "border": settings.border.value,
+            "cval": settings.cval,
+            "flip": settings.flip,
+            "normalise": settings.normalise,
+            "variant": settings.variant,
+            "device": settings.device,
+            "block": [settings.block.x, settings.block.y] if settings.block else None,
+            "range_mode": settings.range_mode,
+            "baseline": settings.baseline,
+            "layout": settings.layout.value,
+            "result_type": settings.result_type,
+        },
+    }
+    atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
 
 
 def load_session(path: Path) -> Session:
@@ -89,59 +107,21 @@ def load_session(path: Path) -> Session:
     if picture_path:
         picture_path = str((path.parent / picture_path).resolve())
     return Session(
-        picture_path, picture.text("sample", ""), _mask(reader), _settings(reader.table("settings"))
+        picture_path,
+        picture.text("sample", ""),
+        _mask(reader.table("mask")),
+        _settings(reader.table("settings")),
     )
 
 
-def _document(session: Session) -> dict[str, Any]:
-    mask, settings = session.mask, session.settings
-    block = settings.block
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "picture": {"path": session.picture_path, "sample": session.sample},
-        "mask": {
-            "name": mask.name,
-            "weights": mask.weights.tolist(),
-            "anchor": list(mask.anchor),
-            "offset": mask.offset,
-        },
-        "settings": {
-            "border": settings.border.value,
-            "cval": settings.cval,
-            "flip": settings.flip,
-            "normalise": settings.normalise,
-            "variant": settings.variant,
-            "device": settings.device,
-            "block": [block.x, block.y] if block else None,
-            "range_mode": settings.range_mode,
-            "baseline": settings.baseline,
-            "layout": settings.layout.value,
-            "result_type": settings.result_type,
-        },
-    }
-
-
-def _mask(reader: "_Reader") -> Mask:
-    table = reader.table("mask")
-    rows = table.values.get("weights")
-    if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_LINE:
-        raise table.bad(f'its "weights" are not 1 to {MAX_LINE} rows')
-    for row in rows:
-        if not isinstance(row, list) or not all(_is_number(cell) for cell in row):
-            raise table.bad('a row of its "weights" is not a list of numbers')
-    anchor = table.values.get("anchor")
-    if anchor is not None and not (
-        isinstance(anchor, list) and len(anchor) == 2 and all(type(part) is int for part in anchor)
-    ):
-        raise table.bad('its "anchor" is not a row and a column')
+def _mask(table: "_Reader") -> Mask:
     name = table.text("name", "")
     if len(name) > MAX_NAME_CHARACTERS:
         raise table.bad(f'its mask\'s "name" has more than {MAX_NAME_CHARACTERS} characters')
     try:
-        return Mask(rows, tuple(anchor) if anchor else None, table.number("offset", 0.0), name)
-    except (MaskError, OverflowError) as error:
-        raise table.bad(f"its mask is none: {error}") from error
+        return mask_from_values(table.values, name)
+    except MaskError as error:
+        raise table.bad(f"its mask is not valid. {error.what}: {error.why}") from error
 
 
 def _settings(table: "_Reader") -> Settings:
@@ -155,9 +135,8 @@ def _settings(table: "_Reader") -> Settings:
         block=_block(table),
         range_mode=table.choice("range_mode", "clip", tuple(RANGE_MODES)),
         baseline=table.text("baseline", "cpu-serial"),
-        # Sessions of before 0.2 have none.
+        # Older sessions have neither of these.
         layout=Layout(table.choice("layout", "pitched", tuple(layout.value for layout in Layout))),
-        # Older sessions have none.
         result_type=table.choice("result_type", "float32", RESULT_TYPES),
     )
 
@@ -173,10 +152,6 @@ def _block(table: "_Reader") -> Block | None:
     ):
         raise table.bad(f'its "block" is not two whole numbers from 1 to {LARGEST_BLOCK_SIDE}')
     return Block(block[0], block[1])
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class _Reader:
@@ -198,12 +173,12 @@ class _Reader:
     def text(self, key: str, default: str) -> str:
         value = self.values.get(key, default)
         if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
-            raise self.bad(f'its "{key}" is not a text')
+            raise self.bad(f'its "{key}" is not text')
         try:
             # JSON can write one half of a surrogate pair, which is no character and in no file's name.
             os.fsencode(value)
         except UnicodeEncodeError as error:
-            raise self.bad(f'its "{key}" holds what is no character') from error
+            raise self.bad(f'its "{key}" holds something that is no character') from error
         return value
 
     def choice(self, key: str, default: str, choices: tuple[str, ...]) -> str:
@@ -221,7 +196,7 @@ class _Reader:
     def number(self, key: str, default: float) -> float:
         value = self.values.get(key, default)
         try:
-            number = float(value) if _is_number(value) else math.nan
+            number = float(value) if type(value) in (int, float) else math.nan
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):

@@ -12,29 +12,22 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 from engine.errors import MaskError
 from engine.host.protocol import FilterJob, PictureHandle
 from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.request import FilterOptions
 from gui.explore.mask.preset_names import title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(FilterOptions):
-    """Everything of the workspace that is neither the picture nor the mask's cells.
+    """Everything of the workspace that is neither the picture nor the mask's cells."""
 
-    Parameters
-    ----------
-    flip : bool
-        Convolution (the mask is turned by 180 degrees) instead of correlation.
-    normalise : bool
-        Divide the mask by its sum.
-    range_mode : str
-        How results outside the picture's range are shown.
-    baseline : str
-        Variant that speed-ups are measured against.
-    """
-
+    # Convolution (the mask is turned by 180 degrees) instead of correlation.
     flip: bool = False
+    # Divide the mask by its sum.
     normalise: bool = False
+    # How results outside the picture's range are shown.
     range_mode: str = "clip"
+    # Variant that speed-ups are measured against.
     baseline: str = "cpu-serial"
 
 
@@ -76,27 +69,19 @@ class _Edit(QUndoCommand):
 
 
 class Workspace(QObject):
-    """The state of the Explore page.
+    """The state of the Explore page."""
 
-    Signals
-    -------
-    picture_changed(object)
-        The new PictureHandle.
-    mask_changed(object)
-        The new Mask, as typed (neither flipped nor normalised).
-    settings_changed(object)
-        The new Settings; something but picture and mask changed.
-    job_changed()
-        Anything that a result depends on changed; emitted after the more specific signal.
-    """
-
+    # The new PictureHandle.
     picture_changed = Signal(object)
+    # The new Mask, as typed (neither flipped nor normalised).
     mask_changed = Signal(object)
+    # The new Settings; something other than picture and mask changed.
     settings_changed = Signal(object)
+    # Anything that a result depends on changed; emitted after the more specific signal.
     job_changed = Signal()
 
-    def __init__(self, mask: Mask, settings: Settings | None = None, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, mask: Mask, settings: Settings | None = None) -> None:
+        super().__init__()
         self.undo_stack = QUndoStack(self)
         self._picture: PictureHandle | None = None
         self._mask = mask
@@ -166,7 +151,7 @@ class Workspace(QObject):
 
     @property
     def range_mode(self) -> str:
-        """How results outside the picture's range are shown and saved: a kernel that writes 8 or 16 bit has clipped them."""
+        """How results outside the picture's range are shown and saved; kernels that write 8 or 16 bit clip them."""
         return self._settings.range_mode if self.result_dtype == "float32" else "clip"
 
     def applied_mask(self) -> Mask:
@@ -180,14 +165,26 @@ class Workspace(QObject):
         """Return the job that the state describes, or None while there is no picture."""
         if self._picture is None:
             return None
-        return FilterJob(
-            picture=self._picture,
-            mask=self.applied_mask(),
-            range_mode=self.range_mode,
-            **self._settings.options,
-        )
+        mask, options = self.applied_mask(), self._settings.options
+        return FilterJob(picture=self._picture, mask=mask, range_mode=self.range_mode, **options)
 
     def _show_mask(self, mask: Mask, title: str) -> None:
         self._mask, self._mask_title = mask, title
         self.mask_changed.emit(mask)
         self.job_changed.emit()
+
+
+def problem_of(job: FilterJob) -> Problem:
+    """Return the problem of a job, by which results are compared."""
+    picture, mask = job.picture, job.mask
+    return Problem(
+        height=picture.height,
+        width=picture.width,
+        channels=picture.channels,
+        dtype=picture.pixels.dtype,
+        mask_shape=mask.shape,
+        anchor=mask.anchor,
+        border=job.border,
+        cval=job.cval,
+        result_dtype=picture.pixels.dtype if job.result_type == "same" else "float32",
+    )

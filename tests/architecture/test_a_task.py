@@ -1,4 +1,4 @@
-"""A new task is a problem and one class: it goes through the pipeline, a host, and the files of results."""
+"""A new task is its folder and a line in the registry: it goes through pipeline, host, and files of results."""
 
 import csv
 import io
@@ -12,15 +12,15 @@ from engine.errors import Cancelled, UnsupportedVariant
 from engine.host.executor import SimulatorExecutor, executor_for
 from engine.results.compare import compared
 from engine.results.export import results_csv, results_document
-from engine.results.read import PROBLEMS, results_from_document
+from engine.results.read import results_from_document
 from engine.results.strict_json import json_text
 from engine.run.device_choice import device_for
 from engine.run.executor import measure_on, outcome_of
 from engine.run.measure import compute, measure
-from engine.run.plan import NO_SAMPLES, SamplingPlan
-from engine.run.sampling import Step
+from engine.run.sampling import NO_SAMPLES, SamplingPlan, Step
 from engine.run.sweep import counted, sweep
-from tests.architecture.toy_task import VARIANTS, Scaling, toy_job
+from engine.tasks.registry import TASKS
+from tests.architecture.toy_task import KEYS, SCALE, Scaling, toy_job
 
 PROBLEM = Scaling(5, 2.5)
 QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3)
@@ -37,7 +37,7 @@ def test_that_a_new_task_is_resolved_verified_and_measured() -> None:
     assert (result.task, result.seed, result.work) == (
         "scaling",
         7,
-        job.task.work(job.variant, PROBLEM, job.block),
+        job.variant.work(PROBLEM, job.block),
     )
     assert result.status.startswith("verified on every number")
     assert result.timing is not None
@@ -60,12 +60,12 @@ def test_that_a_new_task_can_be_refused_and_stopped() -> None:
 
 
 def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(PROBLEMS, Scaling.task, Scaling)
-    jobs = [toy_job(variant.key, PROBLEM) for variant in VARIANTS]
+    monkeypatch.setitem(TASKS, Scaling.task, SCALE)
+    jobs = [toy_job(key, PROBLEM) for key in KEYS]
     seen: list[str] = []
     results, fault = sweep(jobs, "cpu", 0.0, executor_for, lambda result: seen.append(result.variant))
     assert fault is None
-    assert seen == [variant.key for variant in VARIANTS]
+    assert seen == list(KEYS)
     assert [result.is_proven for result in results] == [True, False, False, False]
     assert "it is written for CUDA devices" in results[2].failure
     assert counted(jobs[3], "cpu").refused

@@ -22,7 +22,7 @@ from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.contract import Variant
 from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
-from gui.explore.mask.border_controls import BorderControls
+from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line
 from tests.engine.variants.cases import Case
@@ -106,7 +106,7 @@ def test_that_both_user_interfaces_offer_a_new_border(
     toy: Border, command: Callable[..., Any], qtbot: QtBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace = Workspace(Mask([[1.0]]))
-    controls = BorderControls(workspace)
+    controls = ApplyControls(workspace)
     qtbot.addWidget(controls)
     assert controls.border_box.itemText(controls.border_box.count() - 1) == "Toy"
     controls.border_box.activated.emit(controls.border_box.count() - 1)

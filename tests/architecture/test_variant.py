@@ -33,7 +33,7 @@ from engine.variants.contract import MaskClass, Variant
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.variants_model import KEY_ROLE, VariantsModel
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.series import series_for
@@ -111,7 +111,7 @@ def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
     state.set_ready(run_jobs.ready())
     model = VariantsModel(workspace, state, ResultsModel())
-    listed = [model.index(row, 0).data(KEY_ROLE) for row in range(model.rowCount())]
+    listed = [model.index(row, 0).data(ROW_ROLE).key for row in range(model.rowCount())]
     assert listed == [AUTO, *(known.key for known in toys)]
     assert series_for(PLAIN.key).symbol
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,12 +10,12 @@ import numpy as np
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
-from engine.errors import UnknownName, UnsupportedVariant
-from engine.geometry.block import Block
-from engine.run.device_choice import refuse_other_kind
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.run.job import Job
 from engine.tasks.contract import Task
 from engine.tasks.work import Work
+from engine.variants.contract import AnyVariant
 from engine.verify.verification import Verification
 
 
@@ -30,8 +31,20 @@ class Scaling:
         return f"{self.count} numbers"
 
     @property
+    def subject(self) -> str:
+        return self.size_text
+
+    @property
+    def longest_side(self) -> int:
+        return self.count
+
+    @property
     def values(self) -> int:
         return self.count
+
+    @property
+    def copied_bytes(self) -> int:
+        return 8 * self.count
 
     @property
     def comparable(self) -> Hashable:
@@ -39,19 +52,6 @@ class Scaling:
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         return {"count": self.count, "factor": self.factor}
-
-
-ONE = Block(1, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class ToyVariant:
-    key: str
-    error: float = 0.0
-    title: str = "A toy"
-    device: DeviceKind = DeviceKind.CPU
-    uses_block: bool = False
-    default_block: Block = ONE
 
 
 class Launch:
@@ -63,72 +63,59 @@ class Launch:
         out += self._error
 
 
-VARIANTS = (
-    ToyVariant("in-one-go"),
-    ToyVariant("wrong", error=1.0),
-    ToyVariant("on-the-gpu", device=DeviceKind.CUDA),
-    ToyVariant("for-few"),
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyVariant(AnyVariant[Scaling, None]):
+    task: ClassVar[str] = Scaling.task
+
+
+def toy_variant(key: str) -> ToyVariant:
+    """Return a way to scale: one is wrong, one is for the GPU, and one for at most three numbers."""
+
+    def work(problem: Scaling, block: Block) -> Work:
+        count = problem.count
+        return Work(count, count, count, 4 * count, 4 * count, 8 * count)
+
+    def unsupported(problem: Scaling, constant: None, block: Block, limits: Limits) -> Refusal | None:
+        many = key == "for-few" and problem.count > 3
+        return Refusal("There are more than 3 numbers.") if many else None
+
+    return ToyVariant(
+        key=key,
+        title="A toy",
+        device=DeviceKind.CUDA if key == "on-the-gpu" else DeviceKind.CPU,
+        idea="",
+        default_block=Block(1, 1),
+        uses_block=False,
+        prepare=lambda problem, constant, block: Launch(problem.factor, float(key == "wrong")),
+        work=work,
+        unsupported=unsupported,
+        made_by=partial(toy_variant, key),
+    )
+
+
+KEYS = ("in-one-go", "wrong", "on-the-gpu", "for-few")
 
 
 class Scale(Task[Scaling, np.ndarray, ToyVariant]):
-    def variant(self, key: str, operands: np.ndarray) -> ToyVariant:
-        for variant in VARIANTS:
-            if variant.key == key:
-                return variant
-        raise UnknownName(f"variant '{key}'")
+    problem = Scaling
 
-    def random_operands(self, problem: Scaling, seed: int) -> np.ndarray:
-        return np.random.default_rng(seed).random(problem.count, np.float32)
-
-    def refuse(
-        self, variant: ToyVariant, problem: Scaling, operands: np.ndarray, block: Block, device: DeviceInfo
-    ) -> None:
-        refuse_other_kind(variant, device)
-        if variant.key == "for-few" and problem.count > 3:
-            raise UnsupportedVariant("variant 'for-few'", "there are more than 3 numbers", "Give fewer.")
-
-    def expected_launch_s(
-        self, variant: ToyVariant, problem: Scaling, block: Block, device: DeviceInfo
-    ) -> float:
+    def expected_launch_s(self, job: Any, device: DeviceInfo) -> float:
         return 0.1
 
-    def prepare(self, variant: ToyVariant, problem: Scaling, operands: np.ndarray, block: Block) -> Launch:
-        return Launch(problem.factor, variant.error)
-
-    def allocate(
-        self, backend: Backend, problem: Scaling, operands: np.ndarray, host_out: Any = None
-    ) -> Buffers:
-        out = np.empty(problem.count, np.float32) if host_out is None else host_out
-        return Buffers(operands, out, out)
+    def allocate(self, backend: Backend, job: Any, host_out: Any = None) -> Buffers:
+        out = np.empty(job.problem.count, np.float32) if host_out is None else host_out
+        return Buffers(job.operands, out, out)
 
     def upload(self, backend: Backend, operands: np.ndarray, buffers: Buffers) -> None:
         pass
 
-    def verify(
-        self,
-        values: Any,
-        variant: ToyVariant,
-        problem: Scaling,
-        operands: np.ndarray,
-        block: Block,
-        *,
-        seed: int,
-        affordable: int | None,
-        checkpoint: Callable[[float], None],
-    ) -> Verification:
+    def verify(self, values: Any, job: Any, checkpoint: Callable[[float], None]) -> Verification:
         checkpoint(0.0)
-        error = float(np.abs(values - problem.factor * operands.astype(np.float64)).max())
+        count, factor = job.problem.count, job.problem.factor
+        error = float(np.abs(values - factor * job.operands.astype(np.float64)).max())
         passed = error <= 1e-6
         reason = "" if passed else "not verified: a number is off"
-        return Verification(passed, error, 1e-6, problem.count, problem.count, error == 0.0, reason)
-
-    def work(self, variant: ToyVariant, problem: Scaling, block: Block) -> Work:
-        count = problem.count
-        return Work(count, count, count, 4 * count, 4 * count, 8 * count)
-
-    def copied_bytes(self, problem: Scaling) -> int:
-        return 8 * problem.count
+        return Verification(passed, error, 1e-6, count, count, error == 0.0, reason)
 
 
 SCALE = Scale()
@@ -136,6 +123,6 @@ SCALE = Scale()
 
 def toy_job(key: str, problem: Scaling, seed: int = 0) -> Job[Scaling, np.ndarray, ToyVariant]:
     """Return a job of the toy task on random numbers."""
-    numbers = SCALE.random_operands(problem, seed)
-    chosen = SCALE.variant(key, numbers)
+    numbers = np.random.default_rng(seed).random(problem.count, np.float32)
+    chosen = toy_variant(key)
     return Job(SCALE, chosen, chosen.default_block, problem, numbers, seed=seed)

@@ -11,10 +11,10 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.run.filtering import bank_job
+from engine.run.job import bank_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES, SamplingPlan
 from engine.run.resolve import as_samples, describe_problem
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
 from engine.variants.ladder.implicit_gemm import for_bank

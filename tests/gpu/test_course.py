@@ -7,7 +7,7 @@ from engine.course.measure import tables_of
 from engine.course.papers import PAPERS
 from engine.course.runs import BusRun, FilterRun, TimerRun
 from engine.mask.generators import gaussian
-from engine.run.plan import SamplingPlan
+from engine.run.sampling import SamplingPlan
 
 PLAN = SamplingPlan(warm_up_s=0.0, budget_s=0.01, fewest=2, fewest_copies=2)
 

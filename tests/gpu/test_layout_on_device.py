@@ -9,10 +9,10 @@ import engine
 from engine.device.backend import Backend
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import describe_problem
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS

@@ -9,9 +9,9 @@ from engine.device.backend import Backend
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
 from engine.results.metrics import number_of
+from engine.run.job import product_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
-from engine.run.product import product_job
+from engine.run.sampling import SamplingPlan
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant

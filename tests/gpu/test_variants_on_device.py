@@ -17,10 +17,10 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import SamplingPlan
 from engine.run.resolve import describe_problem
+from engine.run.sampling import SamplingPlan
 from engine.tasks.filtering.agreement import verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import Choice, choose

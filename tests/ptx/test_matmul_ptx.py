@@ -7,6 +7,7 @@ import pytest
 
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda, missing
+from engine.geometry.block import Block
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import MATMUL_VARIANTS
@@ -25,7 +26,7 @@ every_tile = pytest.mark.parametrize("tile", [2, 7, 16, 32])
 
 @cache
 def ptx_of(variant: MatmulVariant, capability: tuple[int, int], tile: int) -> str:
-    (step,) = variant.passes(PRODUCT, tile)
+    (step,) = variant.passes(PRODUCT, None, Block(tile, tile))
     return cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0]
 
 
@@ -40,7 +41,7 @@ def test_that_the_code_is_as_planned(variant: MatmulVariant, capability: tuple[i
     assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
     assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
     shared = sum(map(int, re.findall(r"\.shared\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx)))
-    (launch,) = variant.plan(PRODUCT, tile)
+    (launch,) = variant.plan(PRODUCT, Block(tile, tile))
     assert shared == launch.shared_bytes
     assert ".const" not in ptx
     # The rounding bound counts on subnormal numbers.

@@ -4,49 +4,43 @@ A float32 sum of n products and an offset, in whatever order and fused or not, l
 
     |result - oracle| <= gamma * S + (n + 1) * 2^-149,   gamma = (n + 2) u / (1 - (n + 2) u),   u = 2^-24
 
-where S = |weights| correlated with |image| (plus |offset|) (Higham, Accuracy and Stability of Numerical Algorithms,
-2nd ed., sections 2.2 and 3.1). Each product is rounded once (or, fused, not at all) and then takes part in at most
-n additions, whether they form one long sum or a partial sum a mask row, the offset's included: n + 1 roundings. One
-more pays for the oracle's own float64 and for the bound's. The last term covers products that are subnormal.
+where S = |weights| correlated with |image| (plus |offset|) (Higham, Accuracy and Stability of Numerical
+Algorithms, 2nd ed., sections 2.2 and 3.1). Each product is rounded once (or, fused, not at all) and then
+takes part in at most n additions, whether they form one long sum or a partial sum per mask row, the offset's
+included: n + 1 roundings. One more pays for the oracle's own float64 and for the bound's. The last term
+covers products that are subnormal.
 
-Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is ever
-rounded: the result has to be equal bit for bit.
+Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is
+ever rounded: the result has to be equal bit for bit.
 
-Of results of 8 and 16 bit `engine.verify.quantised` says what the bound means.
+`engine.verify.closeness.compare_quantised` says what the bound means for results of 8 and 16 bit.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
 
 import numpy as np
 
+from engine.mask.bank import Bank
 from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
-from engine.verify.closeness import SMALLEST_SUBNORMAL, compare, relative_bound
-from engine.verify.quantised import compare_quantised
-from engine.verify.regions import Region, spread_regions
-from engine.verify.verification import Verification
+from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+from engine.verify.regions import Region, affordable_regions
+from engine.verify.verification import Verification, verify_regions
 
-# The oracle makes about 0.25 G multiply-adds a second and each check needs two sums: 2.5e8 keeps it near 2 s.
+# The oracle makes about 0.25 G multiply-adds per second; each check needs two sums: 2.5e8 keeps it near 2 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
+# A band costs the oracle about 0.4 s at most.
 BAND_PIXELS = 1 << 18
 BAND_MULTIPLY_ADDS = 100_000_000
 
 
 def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
-    """Return the bound of |result - oracle| for sums of `taps` products and an offset.
+    """Return the bound of |result - oracle| for sums of `taps` products and an offset, float64.
 
-    Parameters
-    ----------
-    magnitudes : ndarray
-        S: |weights| correlated with |image| plus |offset|, float64.
-    taps : int
-
-    Returns
-    -------
-    ndarray of the same shape, float64
+    `magnitudes` is S: |weights| correlated with |image| plus |offset|, float64.
     """
     bound: np.ndarray = relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
     return bound
@@ -55,8 +49,8 @@ def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
 def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     """Return whether every order of summation must give the very same float32 result.
 
-    True for integer samples where all products, their sums and the offset are whole multiples of one power of two
-    (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it.
+    True for integer samples where all products, their sums and the offset are whole multiples of one power of
+    two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it.
     """
     if image.dtype.kind not in "iu":
         return False
@@ -73,51 +67,11 @@ def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
     return max(largest, abs(float(np.float32(problem.ghost_value))))
 
 
-def regions_to_check(
-    problem: Problem, seed: int, affordable: int = AFFORDABLE_MULTIPLY_ADDS
-) -> tuple[Region, ...]:
-    """Return the whole picture where the oracle can afford it; else its four edges and spread rectangles.
-
-    No two regions overlap, so that their pixels add up to what is really checked.
-
-    Parameters
-    ----------
-    problem : Problem
-    seed : int
-        Of the choice of rectangles.
-    affordable : int
-        Multiply-adds that the oracle may spend; the edges are checked whatever they cost.
-    """
-    height, width = problem.height, problem.width
-    if problem.multiply_adds <= affordable:
-        return (Region(0, height, 0, width),)
-    pixels = max(4096, affordable // (problem.taps * problem.channels))
-    edge_rows = max(1, min(problem.mask_shape[0], height, pixels // (8 * width)))
-    edge_columns = max(1, min(problem.mask_shape[1], width, pixels // (8 * height)))
-    return spread_regions(height, width, edge_rows, edge_columns, pixels, seed)
-
-
-def _bands(region: Region, multiply_adds: int) -> Iterator[Region]:
-    """Yield the region in pieces, so that float64 copies stay small and a cancellation is noticed soon.
-
-    A piece costs the oracle at most `BAND_MULTIPLY_ADDS`, about 0.4 s; `multiply_adds` are those of one pixel.
-    """
-    pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // multiply_adds))
-    columns = min(region.right - region.left, pixels)
-    rows = max(1, pixels // columns)
-    for top in range(region.top, region.bottom, rows):
-        for left in range(region.left, region.right, columns):
-            yield Region(top, min(top + rows, region.bottom), left, min(left + columns, region.right))
-
-
-@dataclass
-class _Worst:
-    """The largest error so far."""
-
-    error: float = 0.0
-    bound: float = 0.0
-    exact: bool = True
-    failure: str = ""
+def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
+    """Return the whole picture where the oracle can afford it; else its four edges and spread rectangles."""
+    cost = problem.taps * problem.channels
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
+    return affordable_regions(problem.height, problem.width, problem.mask_shape, cost, affordable, seed)
 
 
 def verify(
@@ -127,81 +81,86 @@ def verify(
     problem: Problem,
     *,
     seed: int = 0,
-    affordable: int = AFFORDABLE_MULTIPLY_ADDS,
+    affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
     added_error: float = 0.0,
 ) -> Verification:
-    """Compare a result with the oracle.
+    """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
     Parameters
     ----------
-    result : ndarray of shape (H, W, C), of the problem's `result_dtype`
-    image : ndarray of shape (H, W, C), of the problem's dtype
-    mask : Mask
-    problem : Problem
     seed : int
         Of the rectangles, where not everything can be checked.
-    affordable : int
-        Multiply-adds that the oracle may spend.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     added_error : float
-        What the result may be off beyond the bound, as a part of the largest magnitude among samples and ghost value:
-        `engine.variants.contract.Variant.added_error`. In the exact class nothing may be off all the same.
-
-    Returns
-    -------
-    Verification
+        What the result may be off beyond the bound, relative to the largest magnitude among samples and ghost
+        value: `engine.variants.contract.Variant.added_error`. In the exact class nothing may be off.
     """
-    regions = regions_to_check(problem, seed, affordable)
-    total = sum(region.pixels for region in regions)
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
     added = added_error * largest_magnitude(image, problem) if added_error else 0.0
-    worst = _Worst()
-    checked = 0
-    for region in regions:
-        for band in _bands(region, problem.taps * problem.channels):
-            checkpoint(checked / total)
-            _compare(result[band.slices], image, mask, problem, band, must_be_equal, added, worst)
-            checked += band.pixels
+
+    def wanted(band: Region) -> np.ndarray:
+        return oracle.correlate(image, mask, problem.border, problem.cval, band)
+
+    def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
+        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band)
+        bound = np.zeros_like(largest) if must_be_equal else rounding_bound(largest, problem.taps) + added
+        return largest, bound
+
+    regions = regions_to_check(problem, seed, affordable)
+    band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
+    return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint)
+
+
+def verify_bank(
+    result: np.ndarray,
+    image: np.ndarray,
+    bank: Bank,
+    problem: Problem,
+    *,
+    seed: int,
+    affordable: int | None,
+    checkpoint: Callable[[float], None],
+    added_error: float,
+) -> Verification:
+    """Compare every result of a bank, (masks x H, W, C), with the oracle, as `verify` does with one.
+
+    `affordable` counts for each mask; None: for all together what one filter may cost.
+    """
+    if affordable is None:
+        affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
+    found = []
+    parts = result.reshape(len(bank), *image.shape)
+    for number, (part, own) in enumerate(zip(parts, bank.masks, strict=True)):
+        checkpoint(number / len(bank))
+        found.append(
+            verify(part, image, own, problem, seed=seed, affordable=affordable, added_error=added_error)
+        )
+    return together(found)
+
+
+def together(each: list[Verification]) -> Verification:
+    """Return what the verifications of a bank's results say as one: the worst error, the first fault.
+
+    The worst error is the largest relative to its own bound, as results of different masks differ in size.
+    """
+    worst = max(each, key=_share_of_bound)
+    fault = next((number for number, one in enumerate(each) if not one.passed), None)
     return Verification(
-        passed=not worst.failure,
-        max_error=worst.error,
+        passed=fault is None,
+        max_error=worst.max_error,
         bound=worst.bound,
-        checked_pixels=checked,
-        total_pixels=problem.height * problem.width,
-        exact=worst.exact,
-        reason=worst.failure,
-        in_steps=problem.is_quantised,
+        checked_pixels=sum(one.checked_pixels for one in each),
+        total_pixels=sum(one.total_pixels for one in each),
+        exact=all(one.exact for one in each),
+        reason="" if fault is None else f"mask {fault + 1} of {len(each)}: {each[fault].reason}",
     )
 
 
-def _compare(
-    part: np.ndarray,
-    image: np.ndarray,
-    mask: Mask,
-    problem: Problem,
-    band: Region,
-    must_be_equal: bool,
-    added: float,
-    worst: _Worst,
-) -> None:
-    wanted = oracle.correlate(image, mask, problem.border, problem.cval, band)
-
-    def limits() -> tuple[np.ndarray, np.ndarray]:
-        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band)
-        bound = np.zeros_like(wanted) if must_be_equal else rounding_bound(largest, problem.taps) + added
-        return largest, bound
-
-    found = (compare_quantised if problem.is_quantised else compare)(part, wanted, limits)
-    worst.exact = worst.exact and found.exact
-    if found.max_error > worst.error:
-        worst.error, worst.bound = found.max_error, found.bound
-    if found.wrong is not None and not worst.failure:
-        row, column, channel = found.wrong
-        unit = " steps" if problem.is_quantised else ""
-        worst.failure = (
-            f"not verified: row {band.top + row}, column {band.left + column}, channel {channel} is "
-            f"{part[row, column, channel]!s}, the oracle says {wanted[row, column, channel]:.9g} "
-            f"(rounding explains at most {found.wrong_bound:.2g}{unit})"
-        )
+def _share_of_bound(one: Verification) -> float:
+    if one.max_error == 0.0:
+        return 0.0
+    return one.max_error / one.bound if one.bound else math.inf

@@ -1,54 +1,27 @@
-"""Tiles of matrices, T x T: what is one, what a device and the grid allow, and the nearest that is legal. Pure integers.
+"""Tiles of matrices, T x T: what is one, what device and grid allow, the nearest legal one. Pure integers.
 
 The window and the command line apply the same rules before they ask for anything.
 """
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from engine.errors import BadValue
-from engine.geometry.block import Limits
-from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import MAX_GRID_Y, Refusal, SharedBytes, blocks_along
 from engine.tasks.product.problem import MatrixProduct
 
 SMALLEST_TILE, LARGEST_TILE = 2, 32
 # The lecture's example: 16 x 16 = 256 threads.
 DEFAULT_TILE = 16
 
-# Of what was given for a tile, in a refusal.
+# Characters of what was given for a tile, in a refusal.
 _LONGEST_SHOWN = 40
 _RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
 
 
-@dataclass(frozen=True, slots=True)
-class TileRefusal:
-    """Why a tile cannot be used, and the nearest that can.
-
-    Parameters
-    ----------
-    reason : str
-        A sentence for people.
-    nearest_tile : int, optional
-    """
-
-    reason: str
-    nearest_tile: int | None = None
-
-    @property
-    def remedy(self) -> str:
-        """What would do, in words; empty where nothing is near."""
-        return f"The nearest legal tile is {self.nearest_tile}." if self.nearest_tile else ""
-
-
 def as_tile(value: object) -> int:
-    """Return a tile's side that a person gave.
-
-    Parameters
-    ----------
-    value : object
-        A whole number, or a text of one.
+    """Return a tile's side that a person gave: a whole number, or a text of one.
 
     Raises
     ------
@@ -63,37 +36,25 @@ def as_tile(value: object) -> int:
     shown = str(value)
     if len(shown) > _LONGEST_SHOWN:
         shown = shown[:_LONGEST_SHOWN] + "…"
-    if not (number == math.floor(number) if math.isfinite(number) else False):
-        raise BadValue(
-            f"tile {shown}", f"its side is not {_RANGE}", f"The nearest legal tile is {_nearest(number)}."
-        )
-    if not SMALLEST_TILE <= number <= LARGEST_TILE:
-        raise BadValue(
-            f"tile {shown}",
-            f"a tile's side is {_RANGE}",
-            f"The nearest legal tile is {_nearest(number)}.",
-        )
+    is_whole = math.isfinite(number) and number == math.floor(number)
+    if not is_whole or not SMALLEST_TILE <= number <= LARGEST_TILE:
+        nearest = DEFAULT_TILE if math.isnan(number) else round(min(max(number, SMALLEST_TILE), LARGEST_TILE))
+        reason = f"a tile's side is {_RANGE}" if is_whole else f"its side is not {_RANGE}"
+        raise BadValue(f"tile {shown}", reason, f"The nearest legal tile is {nearest}.")
     return int(number)
 
 
 def refuse_tile(
     product: MatrixProduct,
-    tile: int,
+    block: Block,
     limits: Limits,
-    shared_bytes: Callable[[int], int] = lambda tile: 0,
-) -> TileRefusal | None:
-    """Return why a tile is illegal for a product on a device, with the nearest legal one; None if it is legal.
+    shared_bytes: SharedBytes = lambda block: 0,
+) -> Refusal | None:
+    """Return why a tile is illegal for a product on a device, with the nearest legal one, or None.
 
-    Parameters
-    ----------
-    product : MatrixProduct
-    tile : int
-        Side of the block of threads.
-    limits : Limits
-    shared_bytes : callable of int -> int
-        Static shared memory that the variant uses with a tile, bytes.
+    `shared_bytes` gives the static shared memory that the variant uses with a block, bytes.
     """
-    reason = _reason(product, tile, limits, shared_bytes)
+    reason = _reason(product, block.x, limits, shared_bytes)
     if not reason:
         return None
     legal = [
@@ -101,15 +62,19 @@ def refuse_tile(
         for side in range(SMALLEST_TILE, LARGEST_TILE + 1)
         if not _reason(product, side, limits, shared_bytes)
     ]
-    return TileRefusal(reason, min(legal, key=lambda side: abs(side - tile), default=None))
+    nearest = min(legal, key=lambda side: abs(side - block.x), default=None)
+    return Refusal(reason, None if nearest is None else Block(nearest, nearest))
 
 
-def _reason(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: Callable[[int], int]) -> str:
+def _reason(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: SharedBytes) -> str:
     if not SMALLEST_TILE <= tile <= LARGEST_TILE:
         return f"A tile of {tile} is not {_RANGE}."
     if tile * tile > limits.max_threads or tile > min(limits.max_block_x, limits.max_block_y):
-        return f"A tile of {tile} has {tile * tile:,} threads; the limit is {limits.max_threads:,} threads per block."
-    if (needed := shared_bytes(tile)) > limits.shared_bytes:
+        return (
+            f"A tile of {tile} has {tile * tile:,} threads; "
+            f"the limit is {limits.max_threads:,} threads per block."
+        )
+    if (needed := shared_bytes(Block(tile, tile))) > limits.shared_bytes:
         return (
             f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of A and B; "
             f"a block has {limits.shared_bytes:,}."
@@ -124,9 +89,3 @@ def _number(value: object) -> float:
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return math.nan
-
-
-def _nearest(number: float) -> int:
-    if math.isnan(number):
-        return DEFAULT_TILE
-    return round(min(max(number, SMALLEST_TILE), LARGEST_TILE))

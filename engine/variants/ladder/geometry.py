@@ -11,7 +11,7 @@ from engine.geometry.block_rules import Refusal, SharedBytes, refuse_block
 from engine.geometry.block_rules import blocks_along as blocks_along
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.traffic import cells_inside
+from engine.tasks.filtering.work import cells_inside
 
 
 def one_launch(
@@ -88,6 +88,16 @@ def refuse_launch(
         )
 
     return refuse_block(block, limits, shared_bytes, least=least, too_small=reason)
+
+
+def no_launches(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return no launches: the plan of a variant that has no CUDA kernels of ours."""
+    return ()
+
+
+def refuse_nothing(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return None: the answer of a variant that can compute every problem."""
+    return None
 
 
 def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:

@@ -1,1 +1,1 @@
-"""Ways to multiply matrices, one a file: docstring, pure functions, kernel factory, and last `VARIANT`."""
+"""Ways to multiply matrices, one per file: docstring, pure functions, kernel factory, and last `VARIANT`."""

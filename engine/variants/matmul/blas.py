@@ -1,8 +1,8 @@
-"""`numpy`: NumPy's own product, made by the BLAS that it was built with, on the CPU: what the kernels compare with.
+"""`numpy`: NumPy's own product on the CPU, by the BLAS that it was built with: what the kernels compare with.
 
-What it does inside is the library's: vectors, tiles for each cache, all cores. So its loads are not counted, and it has
-neither tile nor CGMA. Python looks for Ctrl+C between its calls, so past 4096 x 4096 x 4096 a product is several: blocks of
-C, for which it takes as long as for the whole (8192: 5.4 s).
+What it does inside is the library's: vectors, tiles for each cache, all cores. So its loads are not counted,
+and it has neither tile nor CGMA. Python looks for Ctrl+C between its calls, so past 4096 x 4096 x 4096 a
+product is several calls, one per part of C, which take as long as one for the whole (8192: 5.4 s).
 """
 
 import math
@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import DeviceKind
-from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
 
 # 0.7 s on two cores.
-MULTIPLY_ADDS_A_CALL = 2**36
+MULTIPLY_ADDS_PER_CALL = 2**36
 
 
 class NumpyProduct:
@@ -25,7 +24,7 @@ class NumpyProduct:
         """Multiply the pair (A, B) into C."""
         a, b = image
         rows, columns = out.shape
-        side = max(1, math.isqrt(MULTIPLY_ADDS_A_CALL // a.shape[1]))
+        side = max(1, math.isqrt(MULTIPLY_ADDS_PER_CALL // a.shape[1]))
         # Infinite and NaN elements are the person's own.
         with np.errstate(all="ignore"):
             if rows * columns <= side**2:
@@ -33,13 +32,8 @@ class NumpyProduct:
                 return
             for top in range(0, rows, side):
                 for left in range(0, columns, side):
-                    block = out[top : top + side, left : left + side]
-                    np.matmul(a[top : top + side], b[:, left : left + side], out=block)
-
-
-def roundings(product: MatrixProduct, tile: int) -> int:
-    """Return what no order of summation exceeds: a product's own rounding, and one for each other product."""
-    return product.inner
+                    part = out[top : top + side, left : left + side]
+                    np.matmul(a[top : top + side], b[:, left : left + side], out=part)
 
 
 VARIANT = MatmulVariant(
@@ -47,7 +41,9 @@ VARIANT = MatmulVariant(
     title="numpy (BLAS)",
     device=DeviceKind.CPU,
     idea="NumPy's own product on the CPU, for comparison: the BLAS library that it was built with.",
-    prepare=lambda product, tile: NumpyProduct(),
-    roundings=roundings,
+    prepare=lambda product, constant, block: NumpyProduct(),
+    work=lambda product, block: None,
+    # No order of summation exceeds this: a product's own rounding, and one for each other product.
+    roundings=lambda product, block: product.inner,
     uses_block=False,
 )

@@ -1,17 +1,33 @@
-"""What the kernels share: the grid of T x T blocks over C, and the types of their arguments."""
+"""What the kernels share: the grid of T x T blocks over C, and the one pass with its arguments."""
+
+from collections.abc import Callable
+from typing import Any
 
 from numba import types
 
-from engine.device.launches import Launch, Operand
+from engine.device.cuda_kernels import PreparedProduct
+from engine.device.launches import Launch, Operand, Pass
+from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.tasks.product.problem import MatrixProduct
 
 MATRIX = types.Array(types.float32, 2, "C")
-SIGNATURE = (MATRIX, MATRIX, MATRIX)
-ARGUMENTS = (Operand.MATRIX_A, Operand.MATRIX_B, Operand.OUT)
+Passes = Callable[[MatrixProduct, None, Block], tuple[Pass, ...]]
 
 
-def one_launch(product: MatrixProduct, tile: int, shared_bytes: int = 0) -> tuple[Launch, ...]:
-    """Return the launch of one thread an element of C: x along columns, y along rows."""
-    grid = (blocks_along(product.columns, tile), blocks_along(product.rows, tile), 1)
-    return (Launch(grid, (tile, tile, 1), shared_bytes),)
+def one_launch(product: MatrixProduct, block: Block, shared_bytes: int = 0) -> tuple[Launch, ...]:
+    """Return the launch of one thread per element of C: x along columns, y along rows."""
+    grid = (blocks_along(product.columns, block.x), blocks_along(product.rows, block.y), 1)
+    return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
+
+
+def one_pass(name: str, kernel: Any, launches: tuple[Launch, ...]) -> tuple[Pass, ...]:
+    """Return the one pass of a kernel that takes A, B and C."""
+    (launch,) = launches
+    arguments = (Operand.MATRIX_A, Operand.MATRIX_B, Operand.OUT)
+    return (Pass(name, kernel, (MATRIX, MATRIX, MATRIX), launch, arguments),)
+
+
+def prepare_product(passes: Passes) -> Callable[[MatrixProduct, None, Block], PreparedProduct]:
+    """Return the `prepare` of a variant that consists of these passes."""
+    return lambda product, constant, block: PreparedProduct(passes(product, constant, block))

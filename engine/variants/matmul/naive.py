@@ -1,51 +1,52 @@
-"""`matmul-naive`: one thread an element of C, everything in global memory.
+"""`matmul-naive`: one thread per element of C, everything in global memory.
 
 Idea
     Thread (row, column) walks along row `row` of A and down column `column` of B.
 Who loads what
-    Every thread loads its whole row of A and its whole column of B. The threads of a row of the block ask for the
-    same element of A at once (one broadcast) and for neighbouring elements of B (coalesced); what the other rows of
-    the block ask for again, only L1 and L2 know.
+    Every thread loads its whole row of A and its whole column of B. The threads of one row of the block ask
+    for the same element of A at once (one broadcast) and for neighbouring elements of B (coalesced). What the
+    other rows of the block ask for again may come from L1 or L2.
 Limit
-    One load for each operation, CGMA 1: 86.4 GB/s feed 21.6 GFLOPS. The tile is only the block's side here: no shared
-    memory is used.
+    One load per operation, CGMA 1: 86.4 GB/s feed 21.6 GFLOPS. The tile is only the block's side here: no
+    shared memory is used.
 
-Source: COSC 407, "CUDA Memories and Performance Revisited", MatrixMul without shared memory (there for square matrices
-whose width is a multiple of the tile).
+Source: COSC 407, "CUDA Memories and Performance Revisited", MatrixMul without shared memory (there for square
+matrices whose width is a multiple of the tile).
 """
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import PreparedProduct, float32
+from engine.device.cuda_kernels import float32
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Limits
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.tile import TileRefusal, refuse_tile
+from engine.tasks.product.tile import refuse_tile
 from engine.tasks.product.work import product_work
 from engine.tasks.work import Work
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.grid import ARGUMENTS, SIGNATURE, one_launch
+from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
 
 
-def plan(product: MatrixProduct, tile: int) -> tuple[Launch, ...]:
-    """Return one launch, a thread an element of C, no shared memory."""
-    return one_launch(product, tile)
+def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
+    """Return one launch, one thread per element of C, no shared memory."""
+    return one_launch(product, block)
 
 
-def work(product: MatrixProduct, tile: int) -> Work:
+def work(product: MatrixProduct, block: Block) -> Work:
     """Return the work: an element of A and one of B from global memory for each multiply-add."""
     return product_work(product, global_loads=2 * product.multiply_adds)
 
 
-def unsupported(product: MatrixProduct, tile: int, limits: Limits) -> TileRefusal | None:
+def unsupported(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
     """Return why the block or the grid is illegal, or None."""
-    return refuse_tile(product, tile, limits)
+    return refuse_tile(product, block, limits)
 
 
-def roundings(product: MatrixProduct, tile: int) -> int:
-    """Return the roundings of the first product: its own, and one for each later product of the one long sum."""
+def roundings(product: MatrixProduct, block: Block) -> int:
+    """Return the roundings of the first product: its own, and one for each later product of the sum."""
     return product.inner
 
 
@@ -67,18 +68,17 @@ def kernel():
     return matmul_naive
 
 
-def passes(product: MatrixProduct, tile: int) -> tuple[Pass, ...]:
+def passes(product: MatrixProduct, constant: None, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(product, tile)
-    return (Pass("matmul_naive", kernel(), SIGNATURE, launch, ARGUMENTS),)
+    return one_pass("matmul_naive", kernel(), plan(product, block))
 
 
 VARIANT = MatmulVariant(
     key="matmul-naive",
     title="Naive product",
     device=DeviceKind.CUDA,
-    idea="One thread an element of C; every thread reads its row of A and its column of B from global memory.",
-    prepare=lambda product, tile: PreparedProduct(passes(product, tile)),
+    idea="One thread per element of C, which reads its row of A and its column of B from global memory.",
+    prepare=prepare_product(passes),
     roundings=roundings,
     plan=plan,
     work=work,

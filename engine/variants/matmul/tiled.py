@@ -1,76 +1,76 @@
 """`matmul-tiled`: the block shares tiles of A and B, phase by phase along the inner dimension.
 
 Idea
-    A block of T x T threads computes a tile of C. In each phase it copies one T x T tile of A and one of B into
-    shared memory, one element of each a thread; after a barrier every thread multiplies its row of the one with its
-    column of the other, and adds the phase's partial sum to its total. A second barrier keeps the tiles until all
-    have read them.
+    A block of T x T threads computes a tile of C. In each phase it copies one T x T tile of A and one of B
+    into shared memory, one element of each per thread; after a barrier every thread multiplies its row of the
+    one with its column of the other, and adds the phase's partial sum to its total. A second barrier keeps
+    the tiles until all have read them.
 Who loads what
-    Each thread loads two elements a phase and uses 2 T: each loaded element serves T threads. Outside the matrices
-    a thread stores zero instead, so that any sizes will do and no thread misses a barrier.
+    Each thread loads two elements per phase and uses 2 T: each loaded element serves T threads. Outside the
+    matrices a thread stores zero instead, so that any size is possible and no thread misses a barrier.
 What it saves
-    Against `matmul-naive`: loads from global memory fall by the factor T, CGMA T (16 x 16: 86.4 GB/s feed 345.6
-    GFLOPS; the slide prints 347.6).
+    Against `matmul-naive`: loads from global memory fall by the factor T, CGMA T (16 x 16: 86.4 GB/s feed
+    345.6 GFLOPS; the slide prints 347.6).
 Limit
-    Each multiply-add still needs two loads from shared memory, and sizes that are no multiples of T multiply the
-    filling zeros as well.
+    Each multiply-add still needs two loads from shared memory, and sizes that are no multiples of T multiply
+    the filling zeros as well.
 
-Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplication: Kernel Code" with the guards that its
-slides ask for.
+Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplication: Kernel Code" with the
+guards that its slides ask for.
 """
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import PreparedProduct, float32, jit_for
+from engine.device.cuda_kernels import float32, jit_for
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Limits
-from engine.geometry.block_rules import blocks_along
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import Refusal, blocks_along
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.tile import TileRefusal, refuse_tile
+from engine.tasks.product.tile import refuse_tile
 from engine.tasks.product.work import product_work
 from engine.tasks.work import FLOAT_BYTES, Work
 from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.matmul.grid import ARGUMENTS, SIGNATURE, one_launch
+from engine.variants.matmul.grid import one_launch, one_pass, prepare_product
 
 
-def shared_bytes(tile: int) -> int:
+def shared_bytes(block: Block) -> int:
     """Return the bytes of a tile of A and a tile of B."""
-    return 2 * tile * tile * FLOAT_BYTES
+    return 2 * block.threads * FLOAT_BYTES
 
 
-def plan(product: MatrixProduct, tile: int) -> tuple[Launch, ...]:
+def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
     """Return one launch with both tiles in shared memory."""
-    return one_launch(product, tile, shared_bytes(tile))
+    return one_launch(product, block, shared_bytes(block))
 
 
-def work(product: MatrixProduct, tile: int) -> Work:
+def work(product: MatrixProduct, block: Block) -> Work:
     """Return the work: A is loaded once for each tile of columns, B once for each tile of rows.
 
-    Every thread stores two elements a phase, filling zeros included; a thread with an element of C reads and
-    multiplies all T places of each phase, zeros included.
+    Every thread stores two elements per phase, filling zeros included; a thread with an element of C reads
+    and multiplies T elements of each tile in each phase, zeros included.
     """
-    phases = blocks_along(product.inner, tile)
-    across, down = blocks_along(product.columns, tile), blocks_along(product.rows, tile)
-    multiply_adds = product.elements * phases * tile
+    phases = blocks_along(product.inner, block.x)
+    across, down = blocks_along(product.columns, block.x), blocks_along(product.rows, block.y)
+    multiply_adds = product.elements * phases * block.x
     return product_work(
         product,
         global_loads=product.rows * product.inner * across + product.inner * product.columns * down,
         multiply_adds=multiply_adds,
         shared_loads=2 * multiply_adds,
-        shared_stores=2 * across * down * phases * tile * tile,
+        shared_stores=2 * across * down * phases * block.threads,
     )
 
 
-def unsupported(product: MatrixProduct, tile: int, limits: Limits) -> TileRefusal | None:
+def unsupported(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
     """Return why the tile or the grid is illegal, or None."""
-    return refuse_tile(product, tile, limits, shared_bytes)
+    return refuse_tile(product, block, limits, shared_bytes)
 
 
-def roundings(product: MatrixProduct, tile: int) -> int:
-    """Return the roundings of the first product: its own and its partial sum's, then one for each later phase."""
-    return min(tile, product.inner) + blocks_along(product.inner, tile) - 1
+def roundings(product: MatrixProduct, block: Block) -> int:
+    """Return the roundings of the first product: its own and its partial sum's, then one per later phase."""
+    return min(block.x, product.inner) + blocks_along(product.inner, block.x) - 1
 
 
 @lru_cache
@@ -116,18 +116,17 @@ def kernel(tile: int):
     return matmul_tiled
 
 
-def passes(product: MatrixProduct, tile: int) -> tuple[Pass, ...]:
+def passes(product: MatrixProduct, constant: None, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
-    (launch,) = plan(product, tile)
-    return (Pass("matmul_tiled", kernel(tile), SIGNATURE, launch, ARGUMENTS),)
+    return one_pass("matmul_tiled", kernel(block.x), plan(product, block))
 
 
 VARIANT = MatmulVariant(
     key="matmul-tiled",
     title="Tiled product, shared memory",
     device=DeviceKind.CUDA,
-    idea="The block loads a tile of A and one of B into shared memory in each phase; every element serves T threads.",
-    prepare=lambda product, tile: PreparedProduct(passes(product, tile)),
+    idea="In each phase the block loads tiles of A and B into shared memory; each element serves T threads.",
+    prepare=prepare_product(passes),
     roundings=roundings,
     plan=plan,
     work=work,

@@ -1,7 +1,7 @@
-"""Block width and height: any whole numbers can be typed; illegal ones are refused in words, with the nearest legal."""
+"""Block width and height: any whole number can be typed; a refusal says why and offers the nearest legal block."""
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block, Limits
@@ -13,47 +13,56 @@ from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.panel_parts import column, label_for, row
 from gui.widgets.whole_number_box import WholeNumberBox
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))
 )
 
-_THREADS_A_WARP = 32
+_THREADS_PER_WARP = 32
 _LARGEST = 99_999
 _DEFAULT = -_LARGEST - 1
 _FIRST_STEP = Block(16, 16)
+_NOT_USED = "not used: no blocks on the CPU"
 
 
 class BlockEditor(QWidget):
     """Edits `Settings.block`; None there means the default of the kernel.
 
-    What a device allows is the engine's to say: its refusal arrives as Availability and is shown here.
+    The engine decides what a device allows: its refusal arrives as Availability and is shown here.
     """
 
-    def __init__(
-        self, workspace: Workspace, engine_state: EngineState, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, engine_state: EngineState) -> None:
+        super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
         self.width_box = _SideBox(
             "Block width", "threads across, along a row. 32 across make one warp read one line."
         )
         self.height_box = _SideBox("Block height", "threads down. Width × height is the number of threads.")
-        self.menu_button = QToolButton()
+        self.menu_button = self._menu_button()
         self.count = QLabel()
+        self.count.setForegroundRole(self.count.foregroundRole().PlaceholderText)
         self.refusal = QLabel()
+        for label in (self.count, self.refusal):
+            label.setWordWrap(True)
         self.offer = QPushButton()
+        self.offer.setIcon(icon("good"))
         self._offered: Block | None = None
         self._not_taken = ""
-        self._build()
+        # The label of the width stands before the editor.
+        height_label = label_for("height", self.height_box)
+        sides = row(
+            (self.width_box, 1), height_label, (self.height_box, 1), self.menu_button, spacing=HALF_GRID
+        )
+        self.setLayout(column(sides, self.count, self.refusal, self.offer, spacing=HALF_GRID))
 
         for box in (self.width_box, self.height_box):
             box.valueChanged.connect(self._take)
             box.refused.connect(self._say_not_taken)
             box.typing.connect(lambda: self._say_not_taken(""))
-        self.offer.clicked.connect(self._accept_offer)
+        self.offer.clicked.connect(lambda: workspace.change(block=self._offered))
         workspace.settings_changed.connect(self._show_settings)
         engine_state.availability_changed.connect(self.refresh)
         engine_state.ready_changed.connect(self.refresh)
@@ -62,66 +71,43 @@ class BlockEditor(QWidget):
 
     def refresh(self) -> None:
         """Show the state: numbers, threads and warps, the refusal."""
-        block = self._workspace.settings.block
-        default = self._default_block()
-        why_not = self._why_no_block()
-        shown = block or default
-        nothing = "own" if why_not and self._is_cuda() else "–" if why_not else "auto"
+        block, default = self._workspace.settings.block, self._default_block()
+        why_not, in_short, in_box = self._why_no_block()
+        shown = None if why_not else block or default
         for box, side in (
             (self.width_box, shown.x if shown else _DEFAULT),
             (self.height_box, shown.y if shown else _DEFAULT),
         ):
-            wanted = _DEFAULT if why_not else side
             # Setting the same would throw away what is being typed.
-            if (box.specialValueText(), box.value()) != (nothing, wanted):
+            if (box.specialValueText(), box.value()) != (in_box, side):
                 with QSignalBlocker(box):
-                    box.setSpecialValueText(nothing)
-                    box.setValue(wanted)
+                    box.setSpecialValueText(in_box)
+                    box.setValue(side)
             box.setEnabled(not why_not)
             box.setToolTip(why_not or box.teaches)
         self.menu_button.setEnabled(not why_not)
-        self.count.setText(self._why_no_block_short() or _count_text(block, default))
+        self.count.setText(in_short or _count_text(block, default))
         self.count.setToolTip(why_not)
         self._show_refusal()
 
-    def _build(self) -> None:
-        self.menu_button.setToolTip("Common block sizes, and the kernel's own default.")
-        self.menu_button.setAccessibleName("Common block sizes")
-        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.menu_button.setArrowType(Qt.ArrowType.DownArrow)
-        self.menu_button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
-        menu = QMenu(self.menu_button)
+    def _menu_button(self) -> QToolButton:
+        button = QToolButton()
+        button.setToolTip("Common block sizes, and the kernel's own default.")
+        button.setAccessibleName("Common block sizes")
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        button.setArrowType(Qt.ArrowType.DownArrow)
+        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        menu = QMenu(button)
         menu.aboutToShow.connect(lambda: self._fill(menu))
-        self.menu_button.setMenu(menu)
-        for label in (self.count, self.refusal):
-            label.setWordWrap(True)
-        self.count.setForegroundRole(self.count.foregroundRole().PlaceholderText)
-        self.offer.setIcon(icon("good"))
-
-        sides = QHBoxLayout()
-        sides.setSpacing(HALF_GRID)
-        # The label of the width stands before the editor.
-        height = QLabel("height")
-        height.setBuddy(self.height_box)
-        sides.addWidget(self.width_box, 1)
-        sides.addWidget(height)
-        sides.addWidget(self.height_box, 1)
-        sides.addWidget(self.menu_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(HALF_GRID)
-        layout.addLayout(sides)
-        for widget in (self.count, self.refusal, self.offer):
-            layout.addWidget(widget)
+        button.setMenu(menu)
+        return button
 
     def _fill(self, menu: QMenu) -> None:
         menu.clear()
         block, default = self._workspace.settings.block, self._default_block()
-        choices: list[tuple[str, Block | None]] = [
-            (f"Default ({_sides(default)})" if default else "Default", None)
-        ]
-        choices += [(f"{_sides(preset)}\t{preset.threads} threads", preset) for preset in PRESETS]
-        for text, choice in choices:
+        choices: dict[str, Block | None] = {f"Default ({default})" if default else "Default": None}
+        choices |= {f"{preset}\t{preset.threads} threads": preset for preset in PRESETS}
+        for text, choice in choices.items():
             action = menu.addAction(text)
             action.setCheckable(True)
             action.setChecked(choice == block)
@@ -134,10 +120,6 @@ class BlockEditor(QWidget):
         # A side still at "auto" while the other was typed.
         known = self._default_block() or _FIRST_STEP
         self._workspace.change(block=Block(known.x if x == _DEFAULT else x, known.y if y == _DEFAULT else y))
-
-    def _accept_offer(self) -> None:
-        if self._offered is not None:
-            self._workspace.change(block=self._offered)
 
     def _show_settings(self) -> None:
         self._not_taken = ""
@@ -157,29 +139,25 @@ class BlockEditor(QWidget):
         self.refusal.setStyleSheet(f"color: {current_theme().error}")
         self.offer.setVisible(self._offered is not None)
         if self._offered is not None:
-            self.offer.setText(f"Use {_sides(self._offered)}")
-            self.offer.setToolTip(
-                f"The nearest block that this kernel can use here: {_count_text(self._offered)}."
-            )
+            self.offer.setText(f"Use {self._offered}")
+            threads = _count_text(self._offered)
+            self.offer.setToolTip(f"The nearest block that this kernel can use here: {threads}.")
 
     def _refused(self) -> Availability | Refusal | None:
         """Return the refusal of the chosen kernel's block; for auto that of the first kernel that refuses it."""
         settings = self._workspace.settings
-        known = self._engine_state.availability
-        entries = known.values() if settings.variant == AUTO else filter(None, [known.get(settings.variant)])
-        for entry in entries:
+        for key, entry in self._engine_state.availability.items():
+            is_about_it = settings.variant in (AUTO, key)
             # An answer that offers the very block that is set is about the block before.
-            if entry.nearest_block and entry.nearest_block != settings.block:
+            if is_about_it and entry.nearest_block and entry.nearest_block != settings.block:
                 return entry
-        if settings.block is None or self._why_no_block():
+        if settings.block is None or self._why_no_block()[0]:
             return None
-        # What is no block at all is told at once, also where no kernel that has blocks can run.
-        return refuse_block(settings.block, self._limits())
-
-    def _limits(self) -> Limits:
-        """Return what the GPU allows; where there is none, what every NVIDIA GPU allows."""
+        # What is no block at all is refused at once, also where no kernel that has blocks can run. Without a GPU the
+        # limits are those of every NVIDIA GPU.
         devices = self._engine_state.devices
-        return next((d.limits for d in devices if d.kind == "cuda" and d.times_mean_speed), Limits())
+        gpus = (device for device in devices if device.kind == "cuda" and device.times_mean_speed)
+        return refuse_block(settings.block, next((gpu.limits for gpu in gpus), Limits()))
 
     def _chosen(self) -> VariantInfo | None:
         return self._engine_state.variant(self._workspace.settings.variant)
@@ -188,28 +166,21 @@ class BlockEditor(QWidget):
         chosen = self._chosen()
         return chosen.default_block if chosen and chosen.uses_block else None
 
-    def _why_no_block(self) -> str:
-        chosen = self._chosen()
-        if chosen is not None and not chosen.uses_block:
-            if self._is_cuda():
-                return f"{chosen.title} chooses its block itself, by the mask and the picture."
-            return f"{chosen.title} has no blocks of threads."
-        settings = self._workspace.settings
+    def _why_no_block(self) -> tuple[str, str, str]:
+        """Return why no block can be chosen, "" if one can; the same in short; and what the boxes show for no number."""
+        chosen, settings = self._chosen(), self._workspace.settings
         device = self._engine_state.used_device(settings.device)
+        if chosen is not None and not chosen.uses_block:
+            if chosen.kind == "cuda":
+                why = f"{chosen.title} chooses its block itself, by the mask and the picture."
+                return why, "chosen by the kernel", "own"
+            return f"{chosen.title} has no blocks of threads.", _NOT_USED, "–"
         if settings.variant == AUTO and device is not None and device.kind == "cpu":
-            return (
+            why = (
                 f"Automatic chooses a kernel of the {device.title} here, and those have no blocks of threads."
             )
-        return ""
-
-    def _why_no_block_short(self) -> str:
-        if not self._why_no_block():
-            return ""
-        return "chosen by the kernel" if self._is_cuda() else "not used: no blocks on the CPU"
-
-    def _is_cuda(self) -> bool:
-        chosen = self._chosen()
-        return chosen is not None and chosen.kind == "cuda"
+            return why, _NOT_USED, "–"
+        return "", "", "auto"
 
 
 class _SideBox(WholeNumberBox):
@@ -226,14 +197,8 @@ class _SideBox(WholeNumberBox):
         value = self.value()
         if value == _DEFAULT:
             self.setValue(_FIRST_STEP.x)
-        elif steps > 0:
-            self.setValue(max(1, value * 2))
         else:
-            self.setValue(max(1, value // 2))
-
-
-def _sides(block: Block) -> str:
-    return f"{block.x} x {block.y}"
+            self.setValue(max(1, value * 2 if steps > 0 else value // 2))
 
 
 def _count_text(block: Block | None, default: Block | None = None) -> str:
@@ -242,8 +207,8 @@ def _count_text(block: Block | None, default: Block | None = None) -> str:
         return "each kernel's own default"
     if shown.x < 1 or shown.y < 1:
         return "no threads"
-    warps = -(-shown.threads // _THREADS_A_WARP)
+    warps = -(-shown.threads // _THREADS_PER_WARP)
     text = f"{shown.threads:,} thread{'s' * (shown.threads != 1)}, {warps:,} warp{'s' * (warps != 1)}"
-    if idle := warps * _THREADS_A_WARP - shown.threads:
+    if idle := warps * _THREADS_PER_WARP - shown.threads:
         text += f", {idle} lane{'s' * (idle != 1)} idle"
     return text if block else f"{text} (default)"

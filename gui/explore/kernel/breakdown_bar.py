@@ -3,8 +3,6 @@
 One bar for both would show compilation only: it takes some 10,000 times as long as a kernel.
 """
 
-from dataclasses import dataclass
-
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
@@ -13,9 +11,9 @@ from engine.device_info import SIMULATOR
 from engine.results.columns import layout_suffix
 from engine.results.measurement import RunResult, Timing
 from engine.results.quantities import digits_text, ms_text
-from gui.explore.results.selected_result import SelectedResult
+from gui.explore.results.results_model import SelectedResult
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.run_tooltip import run_tooltip
 
 _BAR_HEIGHT = GRID
@@ -24,33 +22,24 @@ _BAR_BLOCK = _LINE + _BAR_HEIGHT + _LINE
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A share of a bar: its name and its duration, ms."""
-
-    name: str
-    duration_ms: float
-
-
-def parts_once(timing: Timing) -> tuple[Part, ...]:
-    """Return what is paid once."""
-    return Part("compile", timing.compile_ms), Part("allocate", timing.allocate_ms)
-
-
-def parts_each_time(timing: Timing) -> tuple[Part, ...]:
-    """Return what each filtering costs, in the order in which it happens; the CPU copies nothing."""
-    parts = (("H2D", timing.host_to_device), ("kernel", timing.kernel), ("D2H", timing.device_to_host))
-    return tuple(Part(name, spread.median_ms) for name, spread in parts if spread is not None)
+def _parts(timing: Timing | None) -> tuple[dict[str, float], dict[str, float]]:
+    """Return what is paid once, and what each filtering costs in the order in which it happens; ms by name."""
+    if timing is None:
+        return {}, {}
+    # The CPU copies nothing.
+    spreads = (("H2D", timing.host_to_device), ("kernel", timing.kernel), ("D2H", timing.device_to_host))
+    each_time = {name: spread.median_ms for name, spread in spreads if spread is not None}
+    return {"compile": timing.compile_ms, "allocate": timing.allocate_ms}, each_time
 
 
 class BreakdownBar(QWidget):
     """The selected run by name, with compile | allocate and host to device | kernel | device to host.
 
-    Hidden while there is no run; a run without a time has its name and its reason alone.
+    Hidden while there is no run; a run without a time has only its name and its reason.
     """
 
-    def __init__(self, selected: SelectedResult, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, selected: SelectedResult) -> None:
+        super().__init__()
         self._selected = selected
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Where the time of the selected run went")
@@ -86,33 +75,34 @@ class BreakdownBar(QWidget):
         painter.setPen(QColor(theme.text))
         painter.drawText(QRect(0, 0, self.width(), _LINE), _VCENTER, self.title)
         if timing is not None:
-            self._draw(painter, _LINE, "Once", parts_once(timing))
-            self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", parts_each_time(timing))
+            once, each_time = _parts(timing)
+            self._draw(painter, _LINE, "Once", once)
+            self._draw(painter, _LINE + _BAR_BLOCK + HALF_GRID, "Each time", each_time)
         else:
             painter.setPen(QColor(theme.muted))
-            why = painter.fontMetrics().elidedText(
-                _why_no_bars(run.result), Qt.TextElideMode.ElideRight, self.width()
-            )
+            why = _why_no_bars(run.result)
+            why = painter.fontMetrics().elidedText(why, Qt.TextElideMode.ElideRight, self.width())
             painter.drawText(QRect(0, _LINE, self.width(), _LINE), _VCENTER, why)
         painter.end()
 
-    def _draw(self, painter: QPainter, top: int, title: str, parts: tuple[Part, ...]) -> None:
+    def _draw(self, painter: QPainter, top: int, title: str, parts: dict[str, float]) -> None:
         theme = current_theme()
-        total_ms = sum(part.duration_ms for part in parts)
+        total_ms = sum(parts.values())
         line = QRect(0, top, self.width(), _LINE)
         painter.setPen(QColor(theme.muted))
         painter.drawText(line, _VCENTER, f"{title}, ms")
         painter.drawText(line, _VCENTER | int(Qt.AlignmentFlag.AlignRight), digits_text(total_ms, 3))
         left, legend_left = 0.0, 0
         legend_top = top + _LINE + _BAR_HEIGHT
-        for part in parts:
-            width = self.width() * part.duration_ms / total_ms if total_ms else 0.0
-            colour = QColor(_colour(part.name, theme))
-            # A gap of one pixel parts the shares; each is at least one pixel wide.
+        for name, duration_ms in parts.items():
+            width = self.width() * duration_ms / total_ms if total_ms else 0.0
+            # Work in the accent, copies and preparations in two greys.
+            colour = QColor({"kernel": theme.accent, "allocate": theme.line}.get(name, theme.muted))
+            # One pixel between the shares; each is at least one pixel wide.
             painter.fillRect(QRectF(left, top + _LINE, max(1.0, width - 1.0), _BAR_HEIGHT), colour)
             left += width
             painter.fillRect(QRectF(legend_left, legend_top + (_LINE - GRID) / 2, GRID, GRID), colour)
-            text = f"{part.name} {digits_text(part.duration_ms, 3)}"
+            text = f"{name} {digits_text(duration_ms, 3)}"
             place = QRect(legend_left + GRID + 4, legend_top, self.width(), _LINE)
             painter.drawText(place, _VCENTER, text)
             legend_left = place.left() + painter.fontMetrics().horizontalAdvance(text) + GRID
@@ -121,8 +111,8 @@ class BreakdownBar(QWidget):
         run, timing = self._selected.run, self._timing
         self.setVisible(run is not None)
         if run is not None:
-            parts = (*parts_once(timing), *parts_each_time(timing)) if timing is not None else ()
-            words = ", ".join(f"{part.name} {ms_text(part.duration_ms)}" for part in parts)
+            once, each_time = _parts(timing)
+            words = ", ".join(f"{name} {ms_text(duration)}" for name, duration in (once | each_time).items())
             self.setAccessibleDescription(f"{self.title}: {words or _why_no_bars(run.result)}")
             self.setToolTip(run_tooltip(run))
         self.updateGeometry()
@@ -133,8 +123,3 @@ def _why_no_bars(result: RunResult) -> str:
     """Return why a run has no times, in a few words."""
     is_simulated = result.device == SIMULATOR and not result.failure
     return "Simulated: no times" if is_simulated else result.reason
-
-
-def _colour(part: str, theme: Theme) -> str:
-    """Return the colour of a share: work in the accent, copies and preparations in two greys."""
-    return {"kernel": theme.accent, "compile": theme.muted, "allocate": theme.line}.get(part, theme.muted)

@@ -1,46 +1,37 @@
-"""The ladder of kernels as a list: shape in the variant's colour, title, key, newest kernel time; under it why it is greyed.
-
-The list is as long as the ladder where there is room, and scrolls where there is not.
-"""
+"""The ladder of kernels as a list, as long as the ladder where there is room; it scrolls where there is not."""
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QListView, QWidget
+from PySide6.QtWidgets import QListView
 
 from gui.explore.kernel.kernel_rows import BESIDE_REASON, ROW_HEIGHT, KernelRows, row_height
-from gui.explore.kernel.variants_model import KEY_ROLE, VariantsModel
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
 from gui.style.theme import theme_notifier
 
 Index = QModelIndex | QPersistentModelIndex
 
-# Auto, 23 variants, and the reasons of those that are mostly greyed: what lies below does not jump when the engine
-# tells of them.
+# Auto, the variants, and the reasons of those that are mostly greyed: what lies below does not jump once the engine
+# has listed them.
 _EXPECTED_HEIGHT = 26 * ROW_HEIGHT
 _FEWEST_ROWS_SHOWN = 5
 
 
 class KernelList(QListView):
-    """Chooses the variant of the workspace.
+    """Chooses the variant of the workspace."""
 
-    Signals
-    -------
-    hovered(str)
-        Key of the variant under the mouse; empty when it left.
-    """
-
+    # Key of the variant under the mouse; empty when it left.
     hovered = Signal(str)
 
-    def __init__(self, model: VariantsModel, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: VariantsModel, workspace: Workspace) -> None:
+        super().__init__()
         self._variants = model
         self._workspace = workspace
         self._room = 0
         self._ladder_height = 0
         self.setModel(model)
-        self._rows = KernelRows(workspace, self._reason_width, self)
-        self.setItemDelegate(self._rows)
+        self.setItemDelegate(KernelRows(workspace, self._reason_width, self))
         self.setMouseTracking(True)
         # A row is as high as its reason needs, and that changes with the width.
         self.setResizeMode(QListView.ResizeMode.Adjust)
@@ -48,13 +39,13 @@ class KernelList(QListView):
         self.setAccessibleName("Kernel")
         self.setAccessibleDescription("How the filter is computed; arrow keys choose.")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.entered.connect(lambda index: self.hovered.emit(index.data(KEY_ROLE)))
+        self.entered.connect(lambda index: self.hovered.emit(index.data(ROW_ROLE).key))
         self.viewportEntered.connect(lambda: self.hovered.emit(""))
         self.selectionModel().currentChanged.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
         model.modelReset.connect(self._show_ladder)
         model.dataChanged.connect(self._show_reasons)
-        theme_notifier().changed.connect(self._repaint)
+        theme_notifier().changed.connect(self.viewport().update)
         self._show_ladder()
 
     def sizeHint(self) -> QSize:
@@ -66,7 +57,7 @@ class KernelList(QListView):
         return QSize(24 * GRID, self.sizeHint().height())
 
     def set_room(self, height: int) -> None:
-        """Take so many pixels at most; rows that do not fit are scrolled to. A few rows are shown anyway."""
+        """Set how many pixels the list may take; a few rows are shown in any case."""
         before = self.sizeHint()
         self._room = height
         if self.sizeHint() != before:
@@ -94,10 +85,10 @@ class KernelList(QListView):
 
     def _choose(self, current: Index, _previous: Index) -> None:
         if current.isValid() and current.flags() & Qt.ItemFlag.ItemIsSelectable:
-            self._workspace.change(variant=current.data(KEY_ROLE))
+            self._workspace.change(variant=current.data(ROW_ROLE).key)
 
     def _reason_width(self) -> int:
-        """Return how wide a reason may be: with room for a scroll bar, so that lines do not break anew when it comes."""
+        """Return how wide a reason may be; room for a scroll bar is left, so that lines stay when it appears."""
         bar = self.verticalScrollBar().sizeHint().width()
         return max(GRID, self.width() - 2 * self.frameWidth() - bar - BESIDE_REASON)
 
@@ -116,7 +107,7 @@ class KernelList(QListView):
             self.scrollTo(self._chosen())
 
     def _fit_ladder(self) -> bool:
-        """Take the height that the rows have now; False if it is the one before."""
+        """Adopt the height of the rows; False if it is unchanged."""
         height = self._rows_height()
         if height == self._ladder_height:
             return False
@@ -136,7 +127,4 @@ class KernelList(QListView):
             with QSignalBlocker(self.selectionModel()):
                 self.setCurrentIndex(index)
             self.scrollTo(index)
-        self._repaint()
-
-    def _repaint(self) -> None:
         self.viewport().update()

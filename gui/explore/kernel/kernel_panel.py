@@ -1,36 +1,26 @@
 """How the filter is computed: kernel, block, device, and what speed-ups are measured against."""
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QComboBox,
-    QFormLayout,
-    QFrame,
-    QHBoxLayout,
-    QLabel,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.breakdown_bar import BreakdownBar
 from gui.explore.kernel.kernel_list import KernelList
-from gui.explore.kernel.layout_switch import LayoutSwitch
-from gui.explore.kernel.result_type_box import ResultTypeBox
+from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.kernel.work_line import WorkLine
-from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.selected_result import SelectedResult
+from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import column, label_for, row, scrolled
 
 _BASELINE_TEACHES = (
-    "The kernel whose fastest verified run of the same problem speed-ups are measured against. Courses take cpu-serial: "
-    "one thread, the textbook loops. Right-click a row of the results to use exactly that run."
+    "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses take "
+    "cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that run."
 )
 # What a kernel needs is mostly two lines, and never more than a low window has room for.
 _FEWEST_NOTE_LINES, _MOST_NOTE_LINES = 2, 5
@@ -46,9 +36,8 @@ class KernelPanel(QWidget):
         engine_state: EngineState,
         results: ResultsModel,
         selected: SelectedResult,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
         self._hovered = ""
@@ -63,12 +52,25 @@ class KernelPanel(QWidget):
         self.baseline = QComboBox()
         self.breakdown = BreakdownBar(selected)
         self.work = WorkLine(selected)
-        self._scroll = QScrollArea()
-        self._column = QVBoxLayout()
-        self._build()
+        self.baseline.setAccessibleName("Baseline of speed-ups")
+        self.baseline.setToolTip(_BASELINE_TEACHES)
+        content = QWidget()
+        content.installEventFilter(self)
+        self._column = column(
+            self.kernels,
+            self.note,
+            self._form(),
+            column(self.breakdown, self.work, spacing=HALF_GRID // 2),
+            1,
+            margins=(GRID, HALF_GRID, GRID, HALF_GRID),
+        )
+        content.setLayout(self._column)
+        # A low window first shortens the list, then scrolls the panel.
+        self._scroll = scrolled(content)
+        self.setLayout(column(self._scroll))
 
         self.kernels.hovered.connect(self._hover)
-        self.baseline.activated.connect(lambda at: workspace.change(baseline=self.baseline.itemData(at)))
+        self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
         self.variants.dataChanged.connect(self._refresh)
         self.variants.modelReset.connect(self._refresh)
         workspace.settings_changed.connect(self._refresh)
@@ -78,54 +80,20 @@ class KernelPanel(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(36 * GRID, 72 * GRID)
 
-    def _build(self) -> None:
-        self.baseline.setAccessibleName("Baseline of speed-ups")
-        self.baseline.setToolTip(_BASELINE_TEACHES)
+    def _form(self) -> QFormLayout:
         form = QFormLayout()
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(HALF_GRID)
         form.setVerticalSpacing(HALF_GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
-        form.addRow(_label("&Block width", self.block.width_box), self.block)
+        form.addRow(label_for("&Block width", self.block.width_box), self.block)
         # Side by side: in a low window each line is a kernel less in the list.
-        memory = QHBoxLayout()
-        memory.setSpacing(HALF_GRID)
-        memory.addWidget(self.result_type, 1)
-        memory.addWidget(self.layout_switch)
-        form.addRow(_label("Outpu&t type", self.result_type), memory)
-        form.addRow(_label("&Device", self.device), self.device)
+        memory = row((self.result_type, 1), self.layout_switch, spacing=HALF_GRID)
+        form.addRow(label_for("Outpu&t type", self.result_type), memory)
+        form.addRow(label_for("&Device", self.device), self.device)
         form.addRow(self.device_note)
-        form.addRow(_label("Base&line", self.baseline), self.baseline)
-
-        content = QWidget()
-        content.installEventFilter(self)
-        column = self._column
-        content.setLayout(column)
-        column.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
-        column.setSpacing(GRID)
-        column.addWidget(self.kernels)
-        column.addWidget(self.note)
-        column.addLayout(form)
-        last_run = QVBoxLayout()
-        last_run.setSpacing(HALF_GRID // 2)
-        last_run.addWidget(self.breakdown)
-        last_run.addWidget(self.work)
-        column.addLayout(last_run)
-        column.addStretch(1)
-        # A low window first shortens the list, then scrolls the panel instead of growing.
-        scroll = self._scroll
-        scroll.setWidget(content)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scroll)
-        # Nothing is cut at the side: the scroll area only scrolls up and down.
-        self.setMinimumWidth(
-            content.minimumSizeHint().width() + scroll.verticalScrollBar().sizeHint().width()
-        )
+        form.addRow(label_for("Base&line", self.baseline), self.baseline)
+        return form
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -154,16 +122,17 @@ class KernelPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
     def _refresh_note(self) -> None:
-        """Tell of the kernel under the mouse, else of the chosen one; a refused block is told beside the block."""
-        row = self.variants.row(self._hovered or self._workspace.settings.variant)
-        if row is None or not self._engine_state.variants:
+        """Describe the kernel under the mouse, else the chosen one; a refused block is explained beside the block."""
+        entry = self.variants.row(self._hovered or self._workspace.settings.variant)
+        if entry is None or not self._engine_state.variants:
             self.note.setText("The kernels are listed once the engine is up.")
             return
-        told = row.reason if row.reason and (self._hovered or not row.selectable) else row.idea
+        is_reason = bool(entry.reason) and (bool(self._hovered) or not entry.selectable)
+        words = tuple(filter(None, (entry.reason if is_reason else entry.idea, entry.remark)))
         # The height is the chosen kernel's: nothing moves under a mouse that passes over the list.
         show = self.note.show_meanwhile if self._hovered else self.note.setText
-        show(told if told == row.reason else " ".join(filter(None, (told, row.remark))))
-        self.note.setToolTip("\n\n".join(filter(None, (told, row.remark))))
+        show(words[0] if is_reason else " ".join(words))
+        self.note.setToolTip("\n\n".join(words))
 
     def _refresh_baselines(self) -> None:
         keys = [variant.key for variant in self._engine_state.variants]
@@ -171,15 +140,7 @@ class KernelPanel(QWidget):
         if chosen not in keys:
             keys.append(chosen)
         with QSignalBlocker(self.baseline):
-            if keys != [self.baseline.itemData(at) for at in range(self.baseline.count())]:
+            if keys != [self.baseline.itemText(at) for at in range(self.baseline.count())]:
                 self.baseline.clear()
-                for key in keys:
-                    self.baseline.addItem(key, key)
+                self.baseline.addItems(keys)
             self.baseline.setCurrentIndex(keys.index(chosen))
-
-
-def _label(text: str, control: QWidget) -> QLabel:
-    """Return the label of a control, whose keys bring the focus there."""
-    label = QLabel(text)
-    label.setBuddy(control)
-    return label

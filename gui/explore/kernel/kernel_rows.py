@@ -7,10 +7,10 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from engine.device_info import AUTO
-from gui.explore.kernel.variants_model import KEY_ROLE, REASON_ROLE, SUBTITLE_ROLE, TIME_ROLE, UNDER_ROLE
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
-from gui.style.series import series_for
+from gui.style.series import Series, series_for
 from gui.style.theme import current_theme
 
 Index = QModelIndex | QPersistentModelIndex
@@ -34,12 +34,7 @@ _MANY_LINES = 1000
 class KernelRows(QStyledItemDelegate):
     """Paints one variant; the chosen one by the state, because a greyed row cannot be selected in Qt's sense.
 
-    Parameters
-    ----------
-    workspace : Workspace
-    reason_width : callable
-        Returns how wide a reason may be, pixels.
-    parent : QWidget
+    `reason_width` returns how wide a reason may be, pixels.
     """
 
     def __init__(self, workspace: Workspace, reason_width: Callable[[], int], parent: QWidget) -> None:
@@ -48,65 +43,66 @@ class KernelRows(QStyledItemDelegate):
         self._reason_width = reason_width
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(24 * GRID, row_height(index.data(UNDER_ROLE), self._reason_width()))
+        return QSize(24 * GRID, row_height(index.data(ROW_ROLE).under, self._reason_width()))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         theme = current_theme()
-        key = index.data(KEY_ROLE)
-        greyed = bool(index.data(REASON_ROLE))
-        chosen = key == self._workspace.settings.variant
-        rect: QRect = option.rect
+        row: VariantRow = index.data(ROW_ROLE)
+        whole: QRect = option.rect
+        line = QRect(whole.left(), whole.top(), whole.width(), ROW_HEIGHT)
+        muted, text = QColor(theme.muted), QColor(theme.muted if row.reason else theme.text)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        # A bar and a quiet ground mark the choice; a ground in the accent would drown the variant's own colour.
-        if chosen:
-            painter.fillRect(rect, QColor(theme.raised))
-            painter.fillRect(QRect(rect.left(), rect.top(), _BAR_WIDTH, rect.height()), QColor(theme.accent))
-        elif option.state & QStyle.StateFlag.State_MouseOver and not greyed:
-            painter.fillRect(rect, QColor(theme.window))
-        text = theme.muted if greyed else theme.text
-        quiet = theme.muted
-        painter.setPen(QColor(quiet))
+        # A bar and a quiet background mark the choice; the accent as background would drown the variant's colour.
+        if row.key == self._workspace.settings.variant:
+            painter.fillRect(whole, QColor(theme.raised))
+            painter.fillRect(
+                QRect(whole.left(), whole.top(), _BAR_WIDTH, whole.height()), QColor(theme.accent)
+            )
+        elif option.state & QStyle.StateFlag.State_MouseOver and not row.reason:
+            painter.fillRect(whole, QColor(theme.window))
+        painter.setPen(muted)
         painter.setFont(small_font())
-        under = QRect(0, rect.top() + ROW_HEIGHT - _REASON_LIFT, self._reason_width(), rect.height())
-        under.moveLeft(rect.left() + _SHAPE_WIDTH)
-        painter.drawText(under, _WRAPPED, index.data(UNDER_ROLE))
-        whole, rect = rect, QRect(rect.left(), rect.top(), rect.width(), ROW_HEIGHT)
+        under = QRect(
+            whole.left() + _SHAPE_WIDTH,
+            line.bottom() + 1 - _REASON_LIFT,
+            self._reason_width(),
+            whole.height(),
+        )
+        painter.drawText(under, _WRAPPED, row.under)
 
         painter.setFont(number_font())
-        shape = _AUTO_SHAPE if key == AUTO else series_for(key).glyph
-        colour = theme.accent if key == AUTO else series_for(key).colour
-        painter.setPen(QColor(theme.muted if greyed else colour))
-        painter.setOpacity(0.5 if greyed else 1.0)
-        painter.drawText(QRect(rect.left(), rect.top(), _SHAPE_WIDTH, rect.height()), _CENTRE, shape)
+        series = Series(theme.accent, "", _AUTO_SHAPE) if row.key == AUTO else series_for(row.key)
+        painter.setPen(muted if row.reason else QColor(series.colour))
+        painter.setOpacity(0.5 if row.reason else 1.0)
+        painter.drawText(QRect(line.left(), line.top(), _SHAPE_WIDTH, line.height()), _CENTRE, series.glyph)
         painter.setOpacity(1.0)
 
-        time = index.data(TIME_ROLE)
         # Numbers stand out, words in their place do not.
-        painter.setFont(number_font() if time.endswith("ms") else small_font())
-        inner = rect.adjusted(_SHAPE_WIDTH, 0, -GRID, 0)
-        painter.setPen(QColor(quiet if greyed else text))
-        painter.drawText(inner, _RIGHT, time)
-        inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(time) - GRID)
+        painter.setFont(number_font() if row.time.endswith("ms") else small_font())
+        inner = line.adjusted(_SHAPE_WIDTH, 0, -GRID, 0)
+        painter.setPen(text)
+        painter.drawText(inner, _RIGHT, row.time)
+        inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(row.time) - GRID)
 
-        painter.setFont(_title_font(index.data(), inner.width()))
-        inner.setLeft(inner.left() + self._draw_text(painter, inner, index.data(), text) + GRID)
+        painter.setFont(_title_font(row.title, inner.width()))
+        inner.setLeft(inner.left() + _draw_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
         # Half a key says nothing; it is in the results and in the baselines too.
-        subtitle = index.data(SUBTITLE_ROLE)
-        if _cut(painter, subtitle, inner.width()) == subtitle:
-            self._draw_text(painter, inner, subtitle, quiet)
+        if painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
+            _draw_text(painter, inner, row.subtitle, muted)
         if option.state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(QPen(QColor(quiet), 1, Qt.PenStyle.DotLine))
+            painter.setPen(QPen(muted, 1, Qt.PenStyle.DotLine))
             painter.drawRect(whole.adjusted(1, 1, -2, -2))
         painter.restore()
 
-    def _draw_text(self, painter: QPainter, place: QRect, words: str, colour: str) -> int:
-        """Write words into the place, cut where it is too narrow, and return their width."""
-        painter.setPen(QColor(colour))
-        shown = _cut(painter, words, place.width())
-        painter.drawText(place, _LEFT, shown)
-        return painter.fontMetrics().horizontalAdvance(shown)
+
+def _draw_text(painter: QPainter, rect: QRect, words: str, colour: QColor) -> int:
+    """Write words, cut with … where the rectangle is too narrow, and return their width."""
+    painter.setPen(colour)
+    shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, rect.width())
+    painter.drawText(rect, _LEFT, shown)
+    return painter.fontMetrics().horizontalAdvance(shown)
 
 
 def row_height(under: str, width: int) -> int:
@@ -121,8 +117,3 @@ def _title_font(title: str, width: int) -> QFont:
     """Return the font of a title: the smaller one where that keeps it whole beside a time."""
     font = number_font()
     return font if QFontMetrics(font).horizontalAdvance(title) <= width else small_font()
-
-
-def _cut(painter: QPainter, words: str, width: int) -> str:
-    """Return the words, with … at their end where they are wider than that."""
-    return painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, width)

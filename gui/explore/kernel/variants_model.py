@@ -1,5 +1,6 @@
 """The ladder of variants as a list model: auto first, then the engine's order, with last times and reasons."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -7,22 +8,19 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 
 from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Filtered
+from engine.host.protocol import Availability, Filtered
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text
+from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.refusal_text import reasons_in_list
-from gui.explore.results.comparison import problem_of, workspace_comparable
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.workspace import Workspace
+from gui.explore.workspace import Workspace, problem_of
 
 Index = QModelIndex | QPersistentModelIndex
 
-KEY_ROLE = Qt.ItemDataRole.UserRole
-TIME_ROLE = Qt.ItemDataRole.UserRole + 1
-REASON_ROLE = Qt.ItemDataRole.UserRole + 2
-SUBTITLE_ROLE = Qt.ItemDataRole.UserRole + 3
-UNDER_ROLE = Qt.ItemDataRole.UserRole + 4
+# The VariantRow itself.
+ROW_ROLE = Qt.ItemDataRole.UserRole
 
 _NO_PARENT = QModelIndex()
 _AUTO_IDEA = "Haloscope chooses the kernel for this picture, mask and device, and says why."
@@ -30,42 +28,23 @@ _AUTO_IDEA = "Haloscope chooses the kernel for this picture, mask and device, an
 
 @dataclass(frozen=True, slots=True)
 class VariantRow:
-    """What one row shows.
-
-    Parameters
-    ----------
-    remark : str
-        What a person should know before using it; often empty.
-    subtitle : str
-        What stands beside the title: the key, or for auto the variant that it chose.
-    time : str
-        Newest kernel time on the present problem, or a word in its place.
-    reason : str
-        Why the variant cannot do the present job; empty if it can.
-    selectable : bool
-        False where only another device or picture would help; a block can be mended once the row is chosen.
-    under : str
-        What stands under the title of a greyed row: the reason, unless the row above has told it.
-    """
+    """What one row shows."""
 
     key: str
     title: str
     idea: str
+    # What a person should know before using it; often empty.
     remark: str = ""
+    # Beside the title: the key, or for auto the variant that it chose.
     subtitle: str = ""
+    # Newest kernel time on the present problem, or a word in its place.
     time: str = ""
+    # Why the variant cannot do the present job; empty if it can.
     reason: str = ""
+    # False where only another device or picture would help; a block can be mended once the row is chosen.
     selectable: bool = True
+    # Under the title of a greyed row: the reason, unless the row above has said it.
     under: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """What auto chose, why, and for which job."""
-
-    variant: str
-    because: str
-    job: object
 
 
 class VariantsModel(QAbstractListModel):
@@ -83,14 +62,18 @@ class VariantsModel(QAbstractListModel):
         self._engine_state = engine_state
         self._results = results
         self._rows: list[VariantRow] = []
-        self._choice: _Choice | None = None
+        # The variant that auto chose, why, and for which job.
+        self._choice: tuple[str, str, Hashable] | None = None
         self.refresh()
-        engine_state.ready_changed.connect(self.refresh)
-        engine_state.availability_changed.connect(self.refresh)
+        for signal in (
+            engine_state.ready_changed,
+            engine_state.availability_changed,
+            workspace.job_changed,
+            results.rowsInserted,
+            results.modelReset,
+        ):
+            signal.connect(self.refresh)
         engine_state.filtered.connect(self._take_choice)
-        workspace.job_changed.connect(self.refresh)
-        results.rowsInserted.connect(self.refresh)
-        results.modelReset.connect(self.refresh)
 
     def refresh(self) -> None:
         """Read the state anew; rows stay in place unless the ladder itself changed, so a selection survives."""
@@ -129,47 +112,45 @@ class VariantsModel(QAbstractListModel):
         if not index.isValid():
             return None
         row = self._rows[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return row.title
-        if role == KEY_ROLE:
-            return row.key
-        if role == TIME_ROLE:
-            return row.time
-        if role == REASON_ROLE:
-            return row.reason
-        if role == SUBTITLE_ROLE:
-            return row.subtitle
-        if role == UNDER_ROLE:
-            return row.under
-        if role == Qt.ItemDataRole.ToolTipRole:
-            told = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
-            return f"{told}\n\n{row.remark}" if row.remark else told
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return ", ".join(part for part in (row.title, row.key, row.time, row.reason) if part)
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return row.title
+            case Qt.ItemDataRole.ToolTipRole:
+                why = f"{row.title} cannot do this now. {row.reason}" if row.reason else row.idea
+                return "\n\n".join(filter(None, (why, row.remark)))
+            case Qt.ItemDataRole.AccessibleTextRole:
+                return ", ".join(filter(None, (row.title, row.key, row.time, row.reason)))
+            case Qt.ItemDataRole.UserRole:
+                return row
         return None
 
     def _read_rows(self) -> list[VariantRow]:
         times = self._newest_times()
         variants = self._engine_state.variants
         rows = [self._auto_row(), *(self._variant_row(entry, times.get(entry.key, "")) for entry in variants)]
-        told = reasons_in_list(["" if row.selectable else row.reason for row in rows])
-        return [replace(row, under=under) for row, under in zip(rows, told, strict=True)]
+        reasons = reasons_in_list(["" if row.selectable else row.reason for row in rows])
+        return [replace(row, under=under) for row, under in zip(rows, reasons, strict=True)]
 
     def _variant_row(self, variant: VariantInfo, newest_time: str) -> VariantRow:
-        found = self._engine_state.availability.get(variant.key)
-        reason = found.reason if found else ""
-        selectable = not reason or (found is not None and found.nearest_block is not None)
-        # A greyed row says enough: its title needs the room, and the reason stands under it.
+        found = self._engine_state.availability.get(variant.key, Availability(variant.key))
+        selectable = not found.reason or found.nearest_block is not None
+        # The title of a greyed row needs the room of its time, and the reason stands under it.
         refused = "block refused" if selectable else ""
-        time = refused if reason else newest_time
-        subtitle = variant.key if variant.key != variant.title.casefold() else ""
         return VariantRow(
-            variant.key, variant.title, variant.idea, variant.remark, subtitle, time, reason, selectable
+            variant.key,
+            variant.title,
+            variant.idea,
+            variant.remark,
+            subtitle=variant.key if variant.key != variant.title.casefold() else "",
+            time=refused if found.reason else newest_time,
+            reason=found.reason,
+            selectable=selectable,
         )
 
     def _newest_times(self) -> dict[str, str]:
         """Return the newest kernel time of each variant on the present problem, or a word in its place."""
-        present = workspace_comparable(self._workspace)
+        job = self._workspace.job()
+        present = job and (Problem.task, problem_of(job).comparable, job.mask.weights_digest)
         layouts = ("", self._workspace.settings.layout)
         return {
             result.variant: result.no_speed or ms_text(result.kernel_ms or 0.0)
@@ -178,20 +159,21 @@ class VariantsModel(QAbstractListModel):
         }
 
     def _auto_row(self) -> VariantRow:
-        choice = self._choice
-        if choice is None or self._workspace.settings.variant != AUTO or choice.job != self._chosen_for():
-            return VariantRow(AUTO, "Automatic", _AUTO_IDEA)
-        idea = f"Chose {choice.variant}: {choice.because}."
-        return VariantRow(AUTO, "Automatic", idea, subtitle=choice.variant)
+        row = VariantRow(AUTO, "Automatic", _AUTO_IDEA)
+        if self._choice is None or self._workspace.settings.variant != AUTO:
+            return row
+        variant, because, chosen_for = self._choice
+        if chosen_for != self._chosen_for():
+            return row
+        return replace(row, idea=f"Chose {variant}: {because}.", subtitle=variant)
 
     def _take_choice(self, filtered: Filtered) -> None:
         # Runs of named variants come in between and chose nothing.
         if filtered.chosen_because:
-            self._choice = _Choice(filtered.variant, filtered.chosen_because, self._chosen_for())
+            self._choice = filtered.variant, filtered.chosen_because, self._chosen_for()
         self.refresh()
 
-    def _chosen_for(self) -> object:
-        settings = self._workspace.settings
-        # Not the weights: the choice stays in sight while a mask is being edited, until the next preview.
-        job = self._workspace.job()
+    def _chosen_for(self) -> Hashable:
+        """Return what the choice depends on, less the weights: it stays in sight while a mask is being edited."""
+        settings, job = self._workspace.settings, self._workspace.job()
         return job and problem_of(job), settings.device, settings.block

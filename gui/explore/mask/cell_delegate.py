@@ -44,29 +44,18 @@ _ARROWS = {
 
 
 class CellDelegate(QStyledItemDelegate):
-    """Paints and edits one cell.
+    """Paints and edits one cell."""
 
-    Signals
-    -------
-    left_by_arrow(int, int)
-        An arrow key ended the editing; rows and columns to move.
-    """
-
+    # An arrow key ended the editing; rows and columns to move.
     left_by_arrow = Signal(int, int)
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
-        # One size for all cells of a mask; the table chooses it when the mask or the room changes.
         self._font = number_font()
         self._fitting: dict[tuple[tuple[str, ...], int], str] = {}
 
-    @property
-    def font(self) -> QFont:
-        """What cells are written in."""
-        return self._font
-
-    @font.setter
-    def font(self, font: QFont) -> None:
+    def set_font(self, font: QFont) -> None:
+        """Write cells in this font: one for all cells of a mask, which the table chooses."""
         self._font = font
         self._fitting.clear()
 
@@ -130,11 +119,8 @@ class CellDelegate(QStyledItemDelegate):
         editor.setGeometry(box)
 
     def eventFilter(self, editor: QObject, event: QEvent) -> bool:
-        if (
-            isinstance(event, QKeyEvent)
-            and event.type() == QEvent.Type.KeyPress
-            and isinstance(editor, QLineEdit)
-        ):
+        is_press = event.type() == QEvent.Type.KeyPress
+        if is_press and isinstance(event, QKeyEvent) and isinstance(editor, QLineEdit):
             way = _ARROWS.get(Qt.Key(event.key()))
             # Left and Right move in the text, unless the whole of it is still selected or one is past its end.
             if way is not None and (way[0] or _is_at_end(editor, way[1])):

@@ -1,8 +1,7 @@
-"""What is worth knowing about the mask, in two lines; or why an edit was refused."""
+"""What is worth knowing about the mask, in two lines, or why an edit was refused."""
 
 from PySide6.QtCore import QThreadPool, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from engine.mask.analysis import describe
@@ -18,13 +17,12 @@ _LARGEST_AT_ONCE = 15 * 15
 
 
 class MaskFacts(ElidedLabel):
-    """Two lines of facts, with the whole of them in the tooltip. A refusal is shown whole."""
+    """Two lines of facts, all facts in the tooltip; a refusal is shown in full."""
 
     _described = Signal(object, object)
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         super().__init__(_LINES, small=True)
-        self.setParent(parent)
         self._workspace = workspace
         self._is_refusal = False
         self.setAccessibleName("About the mask")
@@ -43,9 +41,9 @@ class MaskFacts(ElidedLabel):
         self._is_refusal = False
         if mask.taps <= _LARGEST_AT_ONCE:
             self._show(mask, describe(mask))
-            return
-        self._show(mask, (f"The weights add up to {mask.total:.6g}.",))
-        QThreadPool.globalInstance().start(lambda: self._describe(mask))
+        else:
+            self._show(mask, (f"The weights add up to {mask.total:.6g}.",))
+            QThreadPool.globalInstance().start(lambda: self._describe(mask))
 
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask changes or something else is typed."""
@@ -54,7 +52,7 @@ class MaskFacts(ElidedLabel):
         self.set_lines(min(_MOST_LINES, max(_LINES, self.lines_of(sentence))))
 
     def forget_refusal(self) -> None:
-        """Tell of the mask again."""
+        """Describe the mask again after a refusal."""
         if self._is_refusal:
             self.show_facts()
 

@@ -3,7 +3,7 @@
 import numpy as np
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView
 
 from engine.mask.mask import Mask
 from gui.explore.mask.cell_delegate import CellDelegate, fitting_font
@@ -21,13 +21,10 @@ _PASTE_WHOLE = QKeySequence("Ctrl+Shift+V")
 
 
 class MaskGrid(QTableView):
-    """The mask's cells.
+    """The mask's cells; `mask_paste` decides what Ctrl+V does, Ctrl+Shift+V always replaces the mask."""
 
-    What Ctrl+V does with the clipboard is decided in `gui.explore.mask.mask_paste`; Ctrl+Shift+V always replaces the mask.
-    """
-
-    def __init__(self, model: MaskModel, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, model: MaskModel) -> None:
+        super().__init__()
         self._model = model
         self._cell = _LARGEST
         self._fitted: tuple[Mask | None, QSize] = None, QSize()
@@ -35,10 +32,9 @@ class MaskGrid(QTableView):
         self._delegate = CellDelegate(self)
         self._delegate.left_by_arrow.connect(self._move_by)
         self.setItemDelegate(self._delegate)
-        self.horizontalHeader().hide()
-        self.verticalHeader().hide()
-        self.horizontalHeader().setMinimumSectionSize(1)
-        self.verticalHeader().setMinimumSectionSize(1)
+        for header in (self.horizontalHeader(), self.verticalHeader()):
+            header.hide()
+            header.setMinimumSectionSize(1)
         self.setShowGrid(False)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -75,13 +71,9 @@ class MaskGrid(QTableView):
         """Copy the selected cells, as spreadsheets write them."""
         QGuiApplication.clipboard().setText(self._model.copied_text(self.selected_cells()))
 
-    def paste(self) -> None:
+    def paste(self, *, whole: bool = False) -> None:
         """Paste at the current cell, or a whole mask."""
-        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells())
-
-    def paste_whole(self) -> None:
-        """Take the clipboard for a whole mask."""
-        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells(), whole=True)
+        self._model.paste(QGuiApplication.clipboard().text(), self.selected_cells(), whole=whole)
 
     def clear_cells(self) -> None:
         """Set the selected cells to 0."""
@@ -94,7 +86,7 @@ class MaskGrid(QTableView):
             self.copy()
             self.clear_cells()
         elif QKeySequence(event.keyCombination()) == _PASTE_WHOLE:
-            self.paste_whole()
+            self.paste(whole=True)
         elif event.matches(QKeySequence.StandardKey.Paste):
             self.paste()
         elif event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
@@ -110,12 +102,11 @@ class MaskGrid(QTableView):
         # Tab goes from cell to cell, and out of the table at its ends: nobody is caught in it.
         current = self.currentIndex()
         last = (self._model.rowCount() - 1, self._model.columnCount() - 1)
-        if not current.isValid() or (current.row(), current.column()) == (last if forward else (0, 0)):
-            self.setTabKeyNavigation(False)
-            moved = super().focusNextPrevChild(forward)
-            self.setTabKeyNavigation(True)
-            return moved
-        return super().focusNextPrevChild(forward)
+        is_end = (current.row(), current.column()) == (last if forward else (0, 0))
+        self.setTabKeyNavigation(current.isValid() and not is_end)
+        moved = super().focusNextPrevChild(forward)
+        self.setTabKeyNavigation(True)
+        return moved
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         # The menu key means the current cell, wherever the mouse is.
@@ -126,8 +117,8 @@ class MaskGrid(QTableView):
             self.context_menu(index).popup(self.viewport().mapToGlobal(place))
 
     def event(self, event: QEvent) -> bool:
-        # A scroll area's resizeEvent tells of its viewport, whose size also follows from the margins set below: only
-        # the table's own events tell for certain how much room there is.
+        # A scroll area's resizeEvent is about its viewport, whose size also follows from the margins set below.
+        # Only the table's own events say for certain how much room there is.
         handled = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
             self._fit_cells()
@@ -141,18 +132,17 @@ class MaskGrid(QTableView):
         if rows * _SMALLEST.height() > room.height():
             room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
         width = min(room.width() // columns, _LARGEST.width())
-        if width < _SMALLEST.width():
+        is_scrolled = width < _SMALLEST.width()
+        if is_scrolled:
             width = _SCROLLED.width()
-        highest = (
-            _SCROLLED.height() if width == _SCROLLED.width() else min(_LARGEST.height(), max(width, 3 * GRID))
-        )
+        highest = _SCROLLED.height() if is_scrolled else min(_LARGEST.height(), max(width, 3 * GRID))
         # A scroll bar under the cells would hide most of a single row.
         bar = self.horizontalScrollBar().sizeHint().height() if columns * width > room.width() else 0
         self.setMaximumHeight(rows * highest + bar + self.height() - room.height())
         room.setHeight(room.height() - bar)
         height = min(room.height() // rows, highest)
         if height < _SMALLEST.height():
-            height = _SCROLLED.height() if width == _SCROLLED.width() else _SMALLEST.height()
+            height = (_SCROLLED if is_scrolled else _SMALLEST).height()
         self.horizontalHeader().setDefaultSectionSize(width)
         self.verticalHeader().setDefaultSectionSize(height)
         side, above = max(0, room.width() - columns * width) // 2, max(0, room.height() - rows * height) // 2
@@ -168,7 +158,7 @@ class MaskGrid(QTableView):
         weights = np.unique(mask.weights)
         # All 3,969 of a large mask take 50 ms.
         some = weights[:: 1 + len(weights) // _MOST_MEASURED].tolist()
-        self._delegate.font = fitting_font([short_texts(weight) for weight in some], self._cell)
+        self._delegate.set_font(fitting_font([short_texts(weight) for weight in some], self._cell))
 
     def context_menu(self, index: QModelIndex) -> QMenu:
         """Return what can be done with a cell."""
@@ -183,22 +173,21 @@ class MaskGrid(QTableView):
         for text, keys, action in (
             ("Copy", "Ctrl+C", self.copy),
             ("Paste", "Ctrl+V", self.paste),
-            ("Paste as whole mask", "Ctrl+Shift+V", self.paste_whole),
+            ("Paste as whole mask", "Ctrl+Shift+V", lambda: self.paste(whole=True)),
             ("Set to 0", "Del", self.clear_cells),
         ):
-            # The keys are told, not bound: the table itself takes them.
+            # The keys are only named here: the table itself takes them.
             menu.addAction(f"{text}\t{keys}").triggered.connect(action)
         return menu
 
     def _move_by(self, down: int, right: int) -> None:
-        row, column = self.currentIndex().row() + down, self.currentIndex().column() + right
-        self._put_current(row, column)
+        self._put_current(self.currentIndex().row() + down, self.currentIndex().column() + right)
         self.setFocus()
 
     def _remember_current(self) -> None:
         current = self.currentIndex()
         place = (current.row(), current.column()) if current.isValid() else None
-        # On the anchor it stays on the anchor, wherever that goes.
+        # What is on the anchor follows it.
         self._current = None if place == self._model.mask.anchor else place
 
     def _return_to_current(self) -> None:

@@ -21,7 +21,8 @@ def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
     tint = QColor(theme.positive if weight > 0.0 else theme.negative)
     # The square root keeps the tails of a Gaussian visible.
     part = _WEAKEST + (_STRONGEST - _WEAKEST) * math.sqrt(min(abs(weight) / largest, 1.0))
-    return mixed(base, tint, part)
+    mixed = (one + (other - one) * part for one, other in zip(_rgb(base), _rgb(tint), strict=True))
+    return QColor.fromRgbF(*mixed)
 
 
 def readable_text(background: QColor, theme: Theme) -> QColor:
@@ -32,15 +33,6 @@ def readable_text(background: QColor, theme: Theme) -> QColor:
     return max(QColor("#000000"), QColor("#ffffff"), key=lambda colour: contrast(colour, background))
 
 
-def mixed(first: QColor, second: QColor, part: float) -> QColor:
-    """Return a colour between two: `part` of the second, the rest of the first."""
-    return QColor.fromRgbF(
-        first.redF() + (second.redF() - first.redF()) * part,
-        first.greenF() + (second.greenF() - first.greenF()) * part,
-        first.blueF() + (second.blueF() - first.blueF()) * part,
-    )
-
-
 def contrast(first: QColor, second: QColor) -> float:
     """Return the contrast of two colours as WCAG 2 defines it, 1 to 21."""
     darker, lighter = sorted((_luminance(first), _luminance(second)))
@@ -48,9 +40,13 @@ def contrast(first: QColor, second: QColor) -> float:
 
 
 def _luminance(colour: QColor) -> float:
-    red, green, blue = (_linear(part) for part in (colour.redF(), colour.greenF(), colour.blueF()))
+    red, green, blue = map(_linear, _rgb(colour))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def _linear(part: float) -> float:
     return part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)
+
+
+def _rgb(colour: QColor) -> tuple[float, float, float]:
+    return colour.redF(), colour.greenF(), colour.blueF()

@@ -28,8 +28,8 @@ def says_mask(path: Path) -> bool:
 class MaskController(QObject):
     """Loads a mask as one step that can be undone, and saves the mask as it was typed."""
 
-    def __init__(self, workspace: Workspace, messages: Messages, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace, messages: Messages) -> None:
+        super().__init__()
         self._workspace = workspace
         self._messages = messages
 

@@ -1,4 +1,4 @@
-"""The mask as a table: every edit is a step that can be undone, and what is no number is refused in words."""
+"""The mask as a table: every edit can be undone, and what is not a number is refused with the reason."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -9,11 +9,12 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QColor
 
 from engine.errors import MaskError
+from engine.mask.json_form import number_text
 from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask
 from gui.explore.mask.mask_colours import cell_background, readable_text
 from gui.explore.mask.mask_paste import pasted
-from gui.explore.mask.weight_text import read_weight, short_texts, typed_text
+from gui.explore.mask.weight_text import read_weight, short_texts
 from gui.explore.workspace import Workspace
 from gui.style.theme import current_theme, theme_notifier
 
@@ -31,14 +32,9 @@ class MaskRole(IntEnum):
 
 
 class MaskModel(QAbstractTableModel):
-    """The cells of the workspace's mask, as typed.
+    """The cells of the workspace's mask, as typed."""
 
-    Signals
-    -------
-    edit_refused(str)
-        An edit was not made; one sentence says why and what to do. The old mask stays.
-    """
-
+    # An edit was not made; one sentence says why and what to do. The old mask stays.
     edit_refused = Signal(str)
 
     def __init__(self, workspace: Workspace, parent: QObject | None = None) -> None:
@@ -57,15 +53,10 @@ class MaskModel(QAbstractTableModel):
 
     def clear_cells(self, cells: Iterable[Cell]) -> None:
         """Set cells to 0, as one step."""
-        self.fill_cells(cells, 0.0)
-
-    def fill_cells(self, cells: Iterable[Cell], weight: float) -> None:
-        """Set cells to one weight, as one step."""
         weights = self._mask.weights.copy()
         for row, column in cells:
-            weights[row, column] = weight
-        text = "Clear cells" if weight == 0.0 else "Fill cells"
-        self._workspace.set_mask(Mask(weights, self._mask.anchor, self._mask.offset), text)
+            weights[row, column] = 0.0
+        self._workspace.set_mask(Mask(weights, self._mask.anchor, self._mask.offset), "Clear cells")
 
     def paste(self, text: str, cells: list[Cell], *, whole: bool = False) -> None:
         """Paste text into the table; `mask_paste.pasted` says what becomes of it."""
@@ -73,11 +64,11 @@ class MaskModel(QAbstractTableModel):
             mask, step = pasted(self._mask, text, cells, whole=whole)
         except MaskError as error:
             self.edit_refused.emit(str(error))
-            return
-        self._workspace.set_mask(mask, step)
+        else:
+            self._workspace.set_mask(mask, step)
 
     def copied_text(self, cells: list[Cell]) -> str:
-        """Return the rectangle around the cells as spreadsheets write it; without cells the whole mask."""
+        """Return the rectangle around the cells as spreadsheets write it, or the whole mask for no cells."""
         if not cells:
             return format_mask(self._mask, "tabs")
         rows, columns = zip(*cells, strict=True)
@@ -97,8 +88,9 @@ class MaskModel(QAbstractTableModel):
         return 0 if parent.isValid() else self._mask.columns
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        return (
-            super().flags(index) | Qt.ItemFlag.ItemIsEditable if index.isValid() else Qt.ItemFlag.NoItemFlags
+        # An index that is not valid has no flags.
+        return super().flags(index) | (
+            Qt.ItemFlag.ItemIsEditable if index.isValid() else Qt.ItemFlag.NoItemFlags
         )
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -110,7 +102,7 @@ class MaskModel(QAbstractTableModel):
             case Qt.ItemDataRole.DisplayRole:
                 return short_texts(weight)[0]
             case Qt.ItemDataRole.EditRole:
-                return typed_text(weight)
+                return number_text(weight)
             case Qt.ItemDataRole.TextAlignmentRole:
                 return Qt.AlignmentFlag.AlignCenter
             case Qt.ItemDataRole.BackgroundRole:
@@ -120,7 +112,7 @@ class MaskModel(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tooltip(row, column, weight)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return f"Row {row + 1}, column {column + 1}: {typed_text(weight)}"
+                return f"Row {row + 1}, column {column + 1}: {number_text(weight)}"
             case MaskRole.SHORT_TEXTS:
                 return short_texts(weight)
             case MaskRole.IS_ANCHOR:
@@ -132,7 +124,7 @@ class MaskModel(QAbstractTableModel):
             return False
         row, column = index.row(), index.column()
         # Leaving the editor untouched is no edit, and keeps digits that the text does not show.
-        if str(value) == typed_text(float(self._mask.weights[row, column])):
+        if str(value) == number_text(float(self._mask.weights[row, column])):
             return True
         try:
             mask = self._mask.with_weight(row, column, read_weight(str(value)))
@@ -143,13 +135,8 @@ class MaskModel(QAbstractTableModel):
         self._workspace.set_mask(mask, step, merge_key=row * MAX_LINE + column)
         return True
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
-
     def _colours_of(self, weight: float) -> tuple[QColor, QColor]:
-        """Return background and text of cells with a weight; painting asks for them again and again."""
+        """Return the colours of background and text of cells with a weight; painting needs them often."""
         colours = self._colours.get(weight)
         if colours is None:
             theme = current_theme()
@@ -163,17 +150,17 @@ class MaskModel(QAbstractTableModel):
             down, right = -down, -right
         where = _direction(down, right)
         pixel = f"the pixel {where}" if where else "the pixel itself (the anchor)"
-        return f"Row {row + 1}, column {column + 1}: {typed_text(weight)}\nMultiplies {pixel}."
+        return f"Row {row + 1}, column {column + 1}: {number_text(weight)}\nMultiplies {pixel}."
 
     def _take_mask(self, mask: Mask) -> None:
         self._colours.clear()
         if mask.shape == self._mask.shape:
             self._mask = mask
             self._repaint()
-            return
-        self.beginResetModel()
-        self._mask = mask
-        self.endResetModel()
+        else:
+            self.beginResetModel()
+            self._mask = mask
+            self.endResetModel()
 
     def _repaint(self) -> None:
         self._colours.clear()
@@ -182,9 +169,6 @@ class MaskModel(QAbstractTableModel):
 
 
 def _direction(down: int, right: int) -> str:
-    parts = []
-    if down:
-        parts.append(f"{abs(down)} {'below' if down > 0 else 'above'}")
-    if right:
-        parts.append(f"{abs(right)} to the {'right' if right > 0 else 'left'}")
-    return " and ".join(parts)
+    vertical = f"{abs(down)} {'below' if down > 0 else 'above'}" if down else ""
+    horizontal = f"{abs(right)} to the {'right' if right > 0 else 'left'}" if right else ""
+    return " and ".join(filter(None, (vertical, horizontal)))

@@ -21,16 +21,8 @@ _WHOLE_MASK = re.compile(r"[\[{]|[\s;][/*]|\*")
 def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> tuple[Mask, str]:
     """Return the mask after a paste, and the name of this step.
 
-    Parameters
-    ----------
-    mask
-        The mask before.
-    text
-        What was copied.
-    cells
-        Rows and columns that are selected, the current cell first.
-    whole
-        Take the text for a whole mask however small it is.
+    `cells` are rows and columns that are selected, the current cell first. With `whole` the text is a whole mask,
+    however small it is.
 
     Raises
     ------
@@ -38,14 +30,15 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
         The text is no mask, or it does not fit at the current cell.
     """
     new = parse_mask(text)
-    if whole or _WHOLE_MASK.search(text.strip()) or not _is_smaller(new, mask):
+    is_smaller = new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape
+    if whole or not is_smaller or _WHOLE_MASK.search(text.strip()):
         return new, f"Paste a mask of {new.rows} x {new.columns}"
     weights = mask.weights.copy()
     if new.taps == 1:
         for row, column in cells:
             weights[row, column] = new.weights[0, 0]
         return Mask(weights, mask.anchor, mask.offset), "Paste a weight"
-    row, column = cells[0] if len(cells) == 1 else _top_left(cells)
+    row, column = map(min, zip(*cells, strict=True))
     if row + new.rows > mask.rows or column + new.columns > mask.columns:
         raise MaskError(
             f"{new.rows} x {new.columns} cells were not pasted",
@@ -54,13 +47,3 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
         )
     weights[row : row + new.rows, column : column + new.columns] = new.weights
     return Mask(weights, mask.anchor, mask.offset), f"Paste {new.rows} x {new.columns} cells"
-
-
-def _is_smaller(new: Mask, mask: Mask) -> bool:
-    """Whether the new cells leave some of the old ones in both directions or one, and stand out in neither."""
-    return new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape
-
-
-def _top_left(cells: list[Cell]) -> Cell:
-    rows, columns = zip(*cells, strict=True)
-    return min(rows), min(columns)

@@ -2,40 +2,28 @@
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit
 
 from engine.errors import MaskError
-from gui.explore.mask.weight_text import read_number, typed_text
+from engine.mask.json_form import number_text
+from gui.explore.mask.weight_text import read_number
 from gui.style.metrics import GRID, number_font
-from gui.widgets.undo_keys import belongs_to_window
+from gui.widgets.whole_number_box import belongs_to_window
 
 
 class NumberField(QLineEdit):
-    """Takes a number when Enter is pressed or the field is left; what is no number is refused, and the old one returns.
+    """Takes a number when Enter is pressed or the field is left; refuses other text and shows the old number again.
 
-    Parameters
-    ----------
-    name : str
-        For screen readers.
-    what : str
-        Begins a refusal; empty: that this was not changed.
-
-    Signals
-    -------
-    entered(float)
-        Another number than the one shown before.
-    refused(str)
-        Why the text was not taken.
-    typing()
-        The person writes something else.
+    `name` is for screen readers; `what` begins a refusal.
     """
 
+    # Another number than the one shown before; why a text was not taken; the person types something else.
     entered = Signal(float)
     refused = Signal(str)
     typing = Signal()
 
-    def __init__(self, name: str, what: str = "", parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, what: str = "") -> None:
+        super().__init__()
         self._what = what or f"{name} was not changed"
         self._shown = ""
         self.setAccessibleName(name)
@@ -47,7 +35,7 @@ class NumberField(QLineEdit):
 
     def show_number(self, number: float | None) -> None:
         """Show a number, or an empty field."""
-        self._shown = "" if number is None else typed_text(number)
+        self._shown = "" if number is None else number_text(number)
         self.setText(self._shown)
         self.setCursorPosition(0)
 
@@ -73,5 +61,5 @@ class NumberField(QLineEdit):
             number = read_number(text, self._what)
         except MaskError as error:
             self.refused.emit(str(error))
-            return
-        self.entered.emit(number)
+        else:
+            self.entered.emit(number)

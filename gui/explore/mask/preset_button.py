@@ -1,7 +1,8 @@
 """The menu of ready masks, under the name of the one that is shown."""
 
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QWidget
+from functools import partial
+
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy
 
 from engine.errors import EngineError
 from engine.mask.mask import Mask
@@ -15,10 +16,10 @@ _TOOLTIP = (
 
 
 class PresetButton(QPushButton):
-    """Shows which preset the mask is, and whether it was edited since; pressed, it offers all of them."""
+    """Shows which preset the mask is and whether it was edited since; its menu has all presets."""
 
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
         self._menu = QMenu(self)
         self._menu.setToolTipsVisible(True)
@@ -30,28 +31,26 @@ class PresetButton(QPushButton):
         self._show_mask(workspace.mask)
 
     def fill_menu(self) -> None:
-        """Write the groups and their presets into the menu, when it is opened first."""
+        """Write the groups and their presets into the menu, when it is first opened."""
         if not self._menu.isEmpty():
             return
-        groups: dict[str, QMenu] = {}
         try:
             ready = presets()
         except EngineError as error:
             self._menu.addAction(str(error)).setEnabled(False)
             return
+        groups: dict[str, QMenu] = {}
         for preset in ready:
-            group = groups.get(preset.group)
-            if group is None:
-                group = groups[preset.group] = self._menu.addMenu(preset.group)
-                group.setToolTipsVisible(True)
-            group.addAction(self._action(preset, group))
+            if preset.group not in groups:
+                groups[preset.group] = self._menu.addMenu(preset.group)
+                groups[preset.group].setToolTipsVisible(True)
+            action = groups[preset.group].addAction(preset.title)
+            action.setToolTip(preset.teaches)
+            action.setStatusTip(preset.teaches)
+            action.triggered.connect(partial(self._choose, preset))
 
-    def _action(self, preset: Preset, menu: QMenu) -> QAction:
-        action = QAction(preset.title, menu)
-        action.setToolTip(preset.teaches)
-        action.setStatusTip(preset.teaches)
-        action.triggered.connect(lambda: self._workspace.set_mask(preset.mask, f"Preset {preset.title}"))
-        return action
+    def _choose(self, preset: Preset) -> None:
+        self._workspace.set_mask(preset.mask, f"Preset {preset.title}")
 
     def _show_mask(self, mask: Mask) -> None:
         preset, title = preset_of(mask), self._workspace.mask_title

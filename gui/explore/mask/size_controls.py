@@ -1,80 +1,54 @@
 """Rows and columns of the mask."""
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtWidgets import QWidget
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import icon_button
+from gui.widgets.panel_parts import icon_button, label_for, row
 from gui.widgets.whole_number_box import WholeNumberBox
 
 _TOOLTIP = (
     f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
     "The arrows step by 2, so that the mask keeps its middle; type any number.\n"
-    "Cells are added or taken away around the anchor; new ones are 0."
+    "Cells are added or removed around the anchor; new ones are 0."
 )
-
-# Sides that no mask can have can be typed, so that they are refused in the mask's own words.
+# Sides that no mask can have can be typed, so that the mask itself says why they are refused.
 _LARGEST_TYPED = 99_999
 
 
 class SizeControls(QWidget):
-    """Two spin boxes and a lock that keeps the mask square.
+    """Two spin boxes and a lock that keeps the mask square."""
 
-    Signals
-    -------
-    refused(str)
-        A mask cannot have this size.
-    typing()
-        The person writes another size.
-    """
-
-    refused = Signal(str)
-    typing = Signal()
-
-    def __init__(self, workspace: Workspace, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
         self._workspace = workspace
-        self.rows_box = _side_box("Rows")
-        self.columns_box = _side_box("Columns")
+        self.fields = self.rows_box, self.columns_box = _side_box("Rows"), _side_box("Columns")
         self.square_button = icon_button(
             "lock-outline", "Keep square", "Keep square: rows and columns change together."
         )
         self.square_button.setCheckable(True)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(HALF_GRID)
-        for text, box in (("Rows", self.rows_box), ("Columns", self.columns_box)):
-            label = QLabel(text)
-            label.setBuddy(box)
-            row.addWidget(label)
-            row.addWidget(box)
-        row.addWidget(self.square_button)
-        row.addStretch(1)
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
-        self.rows_box.valueChanged.connect(self._rows_changed)
-        self.columns_box.valueChanged.connect(self._columns_changed)
-        for box in (self.rows_box, self.columns_box):
-            box.refused.connect(self.refused)
-            box.typing.connect(self.typing)
-        self.square_button.toggled.connect(self._lock_toggled)
+        rows_label, columns_label = label_for("Rows", self.rows_box), label_for("Columns", self.columns_box)
+        parts = (rows_label, self.rows_box, columns_label, self.columns_box, self.square_button, 1)
+        self.setLayout(row(*parts, spacing=HALF_GRID))
+        self.rows_box.valueChanged.connect(self._set_rows)
+        self.columns_box.valueChanged.connect(self._set_columns)
+        self.square_button.toggled.connect(self._toggle_lock)
         workspace.mask_changed.connect(self._show_mask)
         self._show_mask(workspace.mask)
 
-    def _rows_changed(self, rows: int) -> None:
-        columns = rows if self.square_button.isChecked() else self._workspace.mask.columns
-        self._resize(rows, columns)
+    def _set_rows(self, rows: int) -> None:
+        self._resize(rows, rows if self.square_button.isChecked() else self._workspace.mask.columns)
 
-    def _columns_changed(self, columns: int) -> None:
-        rows = columns if self.square_button.isChecked() else self._workspace.mask.rows
-        self._resize(rows, columns)
+    def _set_columns(self, columns: int) -> None:
+        self._resize(columns if self.square_button.isChecked() else self._workspace.mask.rows, columns)
 
-    def _lock_toggled(self, locked: bool) -> None:
-        mask = self._workspace.mask
-        if locked and mask.rows != mask.columns:
-            side = max(mask.shape)
+    def _toggle_lock(self, locked: bool) -> None:
+        if locked:
+            side = max(self._workspace.mask.shape)
             self._resize(side, side)
 
     def _resize(self, rows: int, columns: int) -> None:
@@ -85,16 +59,13 @@ class SizeControls(QWidget):
             resized = mask.resized(rows, columns)
         except MaskError as error:
             self._show_mask(mask)
-            self.refused.emit(str(error))
-            return
-        self._workspace.set_mask(resized, f"Resize to {rows} x {columns}")
+            self.rows_box.refused.emit(str(error))
+        else:
+            self._workspace.set_mask(resized, f"Resize to {rows} x {columns}")
 
     def _show_mask(self, mask: Mask) -> None:
-        with (
-            QSignalBlocker(self.rows_box),
-            QSignalBlocker(self.columns_box),
-            QSignalBlocker(self.square_button),
-        ):
+        rows, columns, square = map(QSignalBlocker, (self.rows_box, self.columns_box, self.square_button))
+        with rows, columns, square:
             self.rows_box.setValue(mask.rows)
             self.columns_box.setValue(mask.columns)
             if mask.rows != mask.columns:

@@ -1,4 +1,4 @@
-"""The mask as text: read in any form, written in the form of one's choice."""
+"""The mask as text: read in any form, written in the chosen form."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontDatabase
@@ -6,10 +6,8 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
-    QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -18,6 +16,12 @@ from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme
+from gui.widgets.panel_parts import column, label_for, row
+
+_HINT = (
+    "Rows of numbers with spaces, commas or tabs, a new line or ; after each row; fractions (1/9), a divisor "
+    "after the mask ( /16); or a table of NumPy, C, MATLAB or JSON."
+)
 
 STYLE_TITLES = {
     "rows": "Rows",
@@ -32,17 +36,12 @@ STYLE_TITLES = {
 
 
 class MaskTextDialog(QDialog):
-    """Edit the mask as text; the line under the text says what is read, or why it is no mask.
+    """Edit the mask as text; the line under the text says what is read, or why it is no mask."""
 
-    Signals
-    -------
-    mask_accepted(object)
-        The Mask that was written.
-    """
-
+    # The Mask that was written.
     mask_accepted = Signal(object)
 
-    def __init__(self, mask: Mask, parent: QWidget | None = None) -> None:
+    def __init__(self, mask: Mask, parent: QWidget) -> None:
         super().__init__(parent)
         self._shown = mask
         self._read: Mask | None = mask
@@ -57,23 +56,27 @@ class MaskTextDialog(QDialog):
         for key, title in STYLE_TITLES.items():
             self.style_box.addItem(title, key)
         self.style_box.setToolTip(
-            "The form in which the mask is written here. Every form is read, whatever is chosen."
+            "The form in which the mask is written here. Every form can be read, whichever is chosen."
         )
-        self.verdict = QLabel()
-        self.verdict.setWordWrap(True)
+        hint, self.verdict = QLabel(_HINT), QLabel()
+        for label in (hint, self.verdict):
+            label.setWordWrap(True)
         self.verdict.setMinimumHeight(3 * self.fontMetrics().lineSpacing())
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
         )
-        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setText("Use this mask")
-        self._lay_out()
+        self._ok = self.buttons.button(QDialogButtonBox.StandardButton.Ok)
+        self._ok.setText("Use this mask")
+        top = row(label_for("Write as", self.style_box), self.style_box, 1)
+        parts = (hint, top, (self.editor, 1), self.verdict, self.buttons)
+        self.setLayout(column(*parts, margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
         self.style_box.activated.connect(self._write)
         self.editor.textChanged.connect(self._check)
         self.buttons.accepted.connect(self.accept)
         self.buttons.rejected.connect(self.reject)
         self._write()
-        # A paste takes the place of the mask at once.
+        # What is pasted takes the place of the mask at once.
         self.editor.selectAll()
         self.editor.setFocus()
         self.resize(60 * GRID, 48 * GRID)
@@ -83,42 +86,19 @@ class MaskTextDialog(QDialog):
             self.mask_accepted.emit(self._read)
             super().accept()
 
-    def _lay_out(self) -> None:
-        hint = QLabel(
-            "Rows of numbers with spaces, commas or tabs, a new line or ; after each row; fractions (1/9), a divisor "
-            "after the mask ( /16); or a table of NumPy, C, MATLAB or JSON."
-        )
-        hint.setWordWrap(True)
-        label = QLabel("Write as")
-        label.setBuddy(self.style_box)
-        top = QHBoxLayout()
-        top.setSpacing(GRID)
-        top.addWidget(label)
-        top.addWidget(self.style_box)
-        top.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        column.setSpacing(GRID)
-        column.addWidget(hint)
-        column.addLayout(top)
-        column.addWidget(self.editor, 1)
-        column.addWidget(self.verdict)
-        column.addWidget(self.buttons)
-
     def _write(self) -> None:
         self.editor.setPlainText(format_mask(self._read or self._shown, self.style_box.currentData()))
 
     def _check(self) -> None:
-        theme = current_theme()
         try:
-            self._read = parse_mask(self.editor.toPlainText())
+            self._read = mask = parse_mask(self.editor.toPlainText())
+            verdict, colour = (
+                f"{mask.rows} x {mask.columns} cells, sum {mask.total:.6g}.",
+                current_theme().muted,
+            )
         except MaskError as error:
             self._read = None
-            self.verdict.setText(str(error))
-            self.verdict.setStyleSheet(f"color: {theme.error}")
-        else:
-            self.verdict.setText(
-                f"{self._read.rows} x {self._read.columns} cells, sum {self._read.total:.6g}."
-            )
-            self.verdict.setStyleSheet(f"color: {theme.muted}")
-        self.buttons.button(QDialogButtonBox.StandardButton.Ok).setEnabled(self._read is not None)
+            verdict, colour = str(error), current_theme().error
+        self.verdict.setText(verdict)
+        self.verdict.setStyleSheet(f"color: {colour}")
+        self._ok.setEnabled(self._read is not None)

@@ -12,32 +12,26 @@ _LONGEST_EXACT = 6
 
 
 def read_weight(text: str) -> float:
-    """Return the number that a person typed into a cell: `2`, `-0.5`, `1e-3` or `1/9`.
+    """Return the number that a person typed into a cell: `2`, `-0.5`, `1e-3` or `1/9`; see `read_number`."""
+    if_empty = "Write a number; Delete sets a cell to 0."
+    if_several = "Write a half as 0.5; paste several cells with Ctrl+V."
+    return read_number(text, "The weight was not changed", "a cell", if_empty, if_several)
+
+
+def read_number(
+    text: str,
+    what: str,
+    place: str = "this field",
+    if_empty: str = "Write a number, such as 0.5.",
+    if_several: str = "Write a half as 0.5.",
+) -> float:
+    """Return the number that a person typed into a field; `what` begins the refusal.
 
     Raises
     ------
     MaskError
         It is no number, or more than one.
     """
-    remedies = (
-        "Write a number; Delete sets a cell to 0.",
-        "Write a half as 0.5; paste several cells with Ctrl+V.",
-    )
-    return _read(text, "The weight was not changed", "a cell", *remedies)
-
-
-def read_number(text: str, what: str) -> float:
-    """Return the number that a person typed into a field, as `read_weight` does; `what` begins the refusal.
-
-    Raises
-    ------
-    MaskError
-        It is no number, or more than one.
-    """
-    return _read(text, what, "this field", "Write a number, such as 0.5.", "Write a half as 0.5.")
-
-
-def _read(text: str, what: str, place: str, if_empty: str, if_several: str) -> float:
     if not text.strip():
         raise MaskError(what, "nothing was typed", if_empty)
     try:
@@ -49,11 +43,6 @@ def _read(text: str, what: str, place: str, if_empty: str, if_several: str) -> f
     if mask.taps != 1:
         raise MaskError(what, f"{place} holds one number, and you typed {mask.taps}", if_several)
     return float(mask.weights[0, 0])
-
-
-def typed_text(weight: float) -> str:
-    """Return a weight with all its digits, as an editor shows it."""
-    return number_text(weight)
 
 
 @lru_cache(maxsize=8192)

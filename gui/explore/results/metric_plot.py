@@ -6,7 +6,7 @@ from functools import partial
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt, QTimer
 from PySide6.QtGui import QActionGroup, QPainterPath
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu
 
 from engine.results.columns import SPEED_UP, layout_suffix, problem_text
 from engine.results.compare import Compared, comparable
@@ -17,10 +17,9 @@ from engine.tasks.filtering.problem import Problem
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_plot import RowPlot
 from gui.style.series import series_for
-from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.runs_model import baseline_name
 
-_FLAT = Qt.PenCapStyle.FlatCap
 _OLDER_OPACITY = 0.35
 _MARK_SIZE = 11
 # A star and two crossed bars look smaller than they measure.
@@ -42,25 +41,28 @@ class MetricPlot(RowPlot):
         What will be here and how to fill it.
     """
 
-    def __init__(
-        self, results: ResultsModel, key: str, name: str, empty: str, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, results: ResultsModel, key: str, name: str, empty: str) -> None:
+        super().__init__(self._tick_text)
         self._results = results
         self._shown = metric(key)
         self._empty = empty
+        # p20, p80 and minimum of a duration.
         self._spread: tuple[Metric, ...] = ()
         self._rows: dict[str, int] = {}
         self._row_names: dict[int, str] = {}
         self.setAccessibleName(name)
         self.axis_button.setAccessibleName(f"{name}: what is plotted")
         self.axis_button.setMenu(self._axis_menu())
-        # Once a turn of the event loop, each plot in a turn of its own: 4 to 7 ms each.
+        # Once per turn of the event loop, each plot in a turn of its own: 4 to 7 ms each.
         self._soon = QTimer(self, singleShot=True, interval=0)
         self._soon.timeout.connect(self.redraw)
-        for signal in (results.rowsInserted, results.modelReset, results.dataChanged):
+        for signal in (
+            results.rowsInserted,
+            results.modelReset,
+            results.dataChanged,
+            results.headerDataChanged,
+        ):
             signal.connect(self._soon.start)
-        results.headerDataChanged.connect(self._soon.start)
         theme_notifier().changed.connect(self.redraw)
         self.redraw()
 
@@ -70,26 +72,29 @@ class MetricPlot(RowPlot):
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw everything anew: there are few rows, and a change of theme touches all."""
-        theme, shown = current_theme(), self._shown
+        """Draw everything anew: there are few rows, and a change of theme affects all."""
         rows = self._results.rows()
         problem = comparable(rows[-1].result) if rows else None
         of_problem = [run for run in rows if comparable(run.result) == problem]
         self._row_names = row_names([run.result for run in of_problem])
-        self.begin(theme)
-        words = self._draw([run for run in of_problem if shown.value(run) is not None], shown, theme)
+        self.begin()
+        words = self._draw([run for run in of_problem if self._shown.value(run) is not None])
         caption = ""
         if rows:
-            against = f" against {self._results.baseline}" if shown.key == SPEED_UP else ""
+            against = f" against {self._results.baseline}" if self._is_speed_up else ""
             scale = ", log scale" if words and self.axis.is_log else ""
-            caption = f"{shown.heading}{against}{scale} · {problem_text(rows[-1].result)}"
-        self.end(caption, self._omitted(of_problem), self._why_empty(shown) if rows else self._empty, words)
+            caption = f"{self._shown.header}{against}{scale} · {problem_text(rows[-1].result)}"
+        self.end(caption, self._omitted(of_problem), self._why_empty() if rows else self._empty, words)
+
+    @property
+    def _is_speed_up(self) -> bool:
+        return self._shown.key == SPEED_UP
 
     def _axis_menu(self) -> QMenu:
         menu, group = QMenu(self), QActionGroup(self)
         menu.setToolTipsVisible(True)
         for entry in metrics_of(Problem.task):
-            action = menu.addAction(entry.heading)
+            action = menu.addAction(entry.header)
             action.setToolTip(entry.explanation)
             action.setCheckable(True)
             action.setChecked(entry.key == self._shown.key)
@@ -97,66 +102,59 @@ class MetricPlot(RowPlot):
             group.addAction(action)
         return menu
 
-    def _draw(self, runs: Sequence[Compared], shown: Metric, theme: Theme) -> list[str]:
+    def _draw(self, runs: Sequence[Compared]) -> list[str]:
         """Draw the runs that have the metric and return the rows in words."""
         if not runs:
             return []
         newest = {self._name(run): run for run in runs}
-        ordered = dict.fromkeys(name for name in self._row_names.values() if name in newest)
-        self._rows = {name: row for row, name in enumerate(ordered)}
-        self._spread = _spread_of(shown)
-        values = [value for run in runs for value in self._values(shown, run)]
-        self.axis.is_log = min(values) > 0 or shown.unit == "ms"
-        self.axis.word = _tick_of(shown)
-        places = [self.at(value) for value in values]
-        if shown.key == SPEED_UP:
-            places.append(self.at(1.0))
-            self.add(pg.InfiniteLine(self.at(1.0), angle=90, pen=pg.mkPen(theme.muted, width=1)))
-        older = [run for run in runs if newest[self._name(run)] is not run]
-        latest = [newest[name] for name in self._rows]
-        # Earlier ratios would only say again what the times say.
-        if shown.key != SPEED_UP:
-            self._draw_runs(older, shown, _OLDER_OPACITY, theme)
-        self._draw_runs(latest, shown, 1.0, theme)
-        numbers = {name: shown.words(newest[name]) for name in self._rows}
-        for name, number in numbers.items():
-            of_row = [run for run in runs if self._name(run) == name]
-            end = max(self.at(value) for run in of_row for value in self._values(shown, run))
-            self.add_number(
-                number, max(end, self.at(1.0)) if shown.key == SPEED_UP else end, self._rows[name], theme
-            )
-        self.set_rows(list(self._rows))
-        self.set_values(min(places), max(places), list(numbers.values()))
-        return [self._words(shown, run) for run in latest]
+        names = [name for name in dict.fromkeys(self._row_names.values()) if name in newest]
+        self._rows = {name: row for row, name in enumerate(names)}
+        self._spread = _spread_of(self._shown)
+        self.axis.is_log = self._shown.unit == "ms" or min(map(min, map(self._values, runs))) > 0
+        if self._is_speed_up:
+            line = pg.InfiniteLine(self.at(1.0), angle=90, pen=pg.mkPen(current_theme().muted, width=1))
+            self.add(line)
+        else:
+            # Earlier ratios would only repeat what the times say.
+            older = [run for run in runs if newest[self._name(run)] is not run]
+            self._draw_runs(older, _OLDER_OPACITY)
+        latest = [newest[name] for name in names]
+        self._draw_runs(latest, 1.0)
+        extent: dict[str, list[float]] = {name: [1.0] if self._is_speed_up else [] for name in names}
+        for run in runs:
+            extent[self._name(run)] += self._values(run)
+        numbers = [self._shown.words(run) for run in latest]
+        for row, (number, values) in enumerate(zip(numbers, extent.values(), strict=True)):
+            self.add_number(number, self.at(max(values)), row)
+        self.set_rows(names)
+        low, high = min(map(min, extent.values())), max(map(max, extent.values()))
+        self.set_values(self.at(low), self.at(high), numbers)
+        return [self._words(run) for run in latest]
 
-    def _draw_runs(self, runs: Sequence[Compared], shown: Metric, opacity: float, theme: Theme) -> None:
+    def _draw_runs(self, runs: Sequence[Compared], opacity: float) -> None:
         if not runs:
             return
-        items = [*self._stems(runs, shown, theme), *self._spreads(runs, theme)]
-        for item in items:
+        items = self._stems(runs) if self._is_speed_up else self._spreads(runs)
+        for item in (*items, self._marks(runs)):
             self.add(item)
-        items.append(self._add_marks(runs, shown, theme))
-        for item in items:
             item.setOpacity(opacity)
 
-    def _stems(self, runs: Sequence[Compared], shown: Metric, theme: Theme) -> list[pg.GraphicsObject]:
+    def _stems(self, runs: Sequence[Compared]) -> list[pg.GraphicsObject]:
         """Return a stem from 1× to each speed-up."""
-        if shown.key != SPEED_UP:
-            return []
         return [
             pg.PlotCurveItem(
-                [self.at(1.0), self.at(shown.value(run) or 1.0)],
+                [self.at(1.0), self._x(run)],
                 [self._y(run)] * 2,
-                pen=pg.mkPen(series_for(run.result.variant, theme).colour, width=4),
+                pen=pg.mkPen(series_for(run.result.variant).colour, width=4),
             )
             for run in runs
         ]
 
-    def _spreads(self, runs: Sequence[Compared], theme: Theme) -> list[pg.GraphicsObject]:
+    def _spreads(self, runs: Sequence[Compared]) -> list[pg.GraphicsObject]:
         """Return a bar from p20 to p80 and a tick at the minimum for each run."""
         if not self._spread:
             return []
-        colours = {run.result.variant: series_for(run.result.variant, theme).colour for run in runs}
+        colours = {run.result.variant: series_for(run.result.variant).colour for run in runs}
         low, high, minimum = self._spread
         bars: list[pg.GraphicsObject] = []
         # A curve has one pen, so the runs of a variant share one.
@@ -164,7 +162,7 @@ class MetricPlot(RowPlot):
             own = [run for run in runs if run.result.variant == variant]
             ends = [self.at(end.value(run) or 0.0) for run in own for end in (low, high)]
             heights = [y for run in own for y in (self._y(run),) * 2]
-            pen = pg.mkPen(colour, width=5, capStyle=_FLAT)
+            pen = pg.mkPen(colour, width=5, capStyle=Qt.PenCapStyle.FlatCap)
             bars.append(pg.PlotCurveItem(ends, heights, pen=pen, connect="pairs"))
         # A scatter item, because its height is in pixels whatever the number of rows.
         ticks = pg.ScatterPlotItem(
@@ -176,48 +174,61 @@ class MetricPlot(RowPlot):
         )
         return [*bars, ticks]
 
-    def _add_marks(self, runs: Sequence[Compared], shown: Metric, theme: Theme) -> pg.ScatterPlotItem:
-        """Draw a mark for each run in its variant's colour and shape; under the mouse it tells the run.
+    def _marks(self, runs: Sequence[Compared]) -> pg.ScatterPlotItem:
+        """Return a mark for each run in its variant's colour and shape; under the mouse it describes the run.
 
         One item for all, because an item costs about 0.5 ms each time that the plot is drawn anew.
         """
-        series = [series_for(run.result.variant, theme) for run in runs]
-        marks = pg.ScatterPlotItem(
-            [self.at(shown.value(run) or 0.0) for run in runs],
+        series = [series_for(run.result.variant) for run in runs]
+        return pg.ScatterPlotItem(
+            [self._x(run) for run in runs],
             [self._y(run) for run in runs],
             symbol=[one.symbol for one in series],
             size=[_MARK_SIZES.get(one.symbol, _MARK_SIZE) for one in series],
             brush=[pg.mkBrush(one.colour) for one in series],
-            pen=pg.mkPen(theme.base, width=1),
+            pen=pg.mkPen(current_theme().base, width=1),
             data=list(runs),
             hoverable=True,
-            tip=lambda x, y, data: self._words(shown, data),
+            tip=lambda x, y, data: self._words(data),
         )
-        self.add(marks)
-        return marks
 
-    def _values(self, shown: Metric, run: Compared) -> list[float]:
-        found = (entry.value(run) for entry in (shown, *self._spread))
+    def _values(self, run: Compared) -> list[float]:
+        found = (entry.value(run) for entry in (self._shown, *self._spread))
         return [float(value) for value in found if value is not None]
 
     def _name(self, run: Compared) -> str:
         return self._row_names[id(run.result)]
 
+    def _x(self, run: Compared) -> float:
+        return self.at(self._shown.value(run) or 0.0)
+
     def _y(self, run: Compared) -> float:
         return -float(self._rows[self._name(run)])
 
-    def _words(self, shown: Metric, run: Compared) -> str:
-        details = ", ".join(f"{_short(shown, entry)} {entry.words(run)}" for entry in self._spread)
-        if shown.key == SPEED_UP:
+    def _words(self, run: Compared) -> str:
+        if self._is_speed_up:
             details = f"against {baseline_name(run)}"
-        return f"{self._name(run)}: {shown.words(run)}{f' ({details})' if details else ''}"
+        else:
+            details = ", ".join(f"{self._short(entry)} {entry.words(run)}" for entry in self._spread)
+        return f"{self._name(run)}: {self._shown.words(run)}{f' ({details})' if details else ''}"
 
-    def _why_empty(self, shown: Metric) -> str:
-        if shown.key == SPEED_UP:
+    def _short(self, entry: Metric) -> str:
+        return entry.title.removeprefix(self._shown.title).strip()
+
+    def _tick_text(self, value: float) -> str:
+        if self._shown.unit == "ms":
+            return tick_text(value)
+        if self._is_speed_up:
+            return f"{value:,g}×"
+        # Errors are tiny, and rates are not.
+        return rate_text(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
+
+    def _why_empty(self) -> str:
+        if self._is_speed_up:
             return f"No {self._results.baseline} time for these settings. Run it or choose another baseline."
-        if shown.key.endswith(_MEDIAN):
+        if self._shown.key.endswith(_MEDIAN):
             return "No timed runs for these settings."
-        return f"No run for these settings has this number: {shown.title}."
+        return f"No run for these settings has this number: {self._shown.title}."
 
     def _omitted(self, of_problem: Sequence[Compared]) -> str:
         """Name the results without a speed, variants with the same reason together."""
@@ -249,26 +260,11 @@ def row_names(results: Sequence[RunResult]) -> dict[int, str]:
 
 
 def _spread_of(shown: Metric) -> tuple[Metric, ...]:
-    """Return p20, p80 and minimum of a duration; nothing of another metric."""
+    """Return the metrics of p20, p80 and minimum of a duration; none for another metric."""
     if not shown.key.endswith(_MEDIAN):
         return ()
     stem = shown.key.removesuffix(_MEDIAN)
     return tuple(metric(f"{stem}_{statistic}_ms") for statistic in ("p20", "p80", "minimum"))
-
-
-def _short(head: Metric, detail: Metric) -> str:
-    return detail.title.removeprefix(head.title).strip()
-
-
-def _tick_of(shown: Metric):  # type: ignore[no-untyped-def]
-    if shown.unit == "ms":
-        return tick_text
-    return (lambda ratio: f"{ratio:g}×") if shown.key == SPEED_UP else _plain_tick
-
-
-def _plain_tick(value: float) -> str:
-    """Write a round value of an axis; errors are tiny, and rates are not."""
-    return rate_text(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
 
 
 def _upright() -> QPainterPath:

@@ -1,4 +1,4 @@
-"""Results out of the window: as CSV, JSON, or on the clipboard."""
+"""Results as CSV, JSON, or on the clipboard."""
 
 from pathlib import Path
 
@@ -20,10 +20,8 @@ SOURCE = "results"
 class ResultsController(QObject):
     """Exports the rows of the results."""
 
-    def __init__(
-        self, results: RunsModel, state: EngineState, messages: Messages, parent: QObject | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, results: RunsModel, state: EngineState, messages: Messages) -> None:
+        super().__init__()
         self._results = results
         self._state = state
         self._messages = messages
@@ -47,7 +45,7 @@ class ResultsController(QObject):
 
     def _json(self) -> str:
         rows = self._results.rows()
-        # Failed runs do not know all; the engine's own versions are those of any run that does.
+        # Failed runs know no versions; those of any other run are the engine's.
         known = next(
             (row.result.environment for row in reversed(rows) if row.result.environment.versions), None
         )

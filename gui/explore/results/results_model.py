@@ -1,10 +1,12 @@
-"""Results of the filter runs: one row a run, failed ones too, in the order in which they arrived."""
+"""Results of the filter runs, one row per run, failed ones too, in order of arrival; and which one is selected."""
 
-from PySide6.QtCore import QModelIndex, QObject
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QObject, Signal
 
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared
-from engine.results.measurement import RunResult
+from engine.results.measurement import Measurement, RunResult
 from engine.tasks.filtering.problem import Problem
 from gui.widgets.runs_model import RunsModel
 
@@ -34,3 +36,29 @@ class ResultsModel(RunsModel):
         self._runs.clear()
         self._chosen = None
         self.endResetModel()
+
+
+class SelectedResult(QObject):
+    """The run that panels describe: the one that is selected in the table, until a newer one arrives; else the newest."""
+
+    # `run` is another one, is compared with another one, or there is none.
+    changed = Signal()
+
+    def __init__(self, results: ResultsModel, parent: QObject) -> None:
+        super().__init__(parent)
+        self._results = results
+        self._selected: Measurement[Any] | None = None
+        results.rowsInserted.connect(lambda: self.select(None))
+        results.modelReset.connect(lambda: self.select(None))
+        results.dataChanged.connect(self.changed)
+
+    @property
+    def run(self) -> Compared | None:
+        """The run to describe; None while there are none."""
+        runs = self._results.rows()
+        return next((run for run in runs if run.result is self._selected), runs[-1] if runs else None)
+
+    def select(self, result: Measurement[Any] | None) -> None:
+        """Describe the run with this result; the newest for None."""
+        self._selected = result
+        self.changed.emit()

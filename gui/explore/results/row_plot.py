@@ -1,4 +1,4 @@
-"""A plot whose rows lie on top of one another, because names of kernels are long and plots are low.
+"""A plot with one row per name, because names of kernels are long and plots are low.
 
 Values are placed by hand, by their logarithm where all are positive, so that ticks can be plain words (20 µs,
 5 ms, 100×).
@@ -11,13 +11,14 @@ from typing import Any
 import pyqtgraph as pg
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QToolButton, QWidget
 
 from gui.plots.log_axis import LogAxis
 from gui.plots.row_scroll import RowScroll
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import Theme
+from gui.style.theme import Theme, current_theme
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import centred_text, column, row
 
 # Of log10: a factor of 4, so that at least two ticks are words.
 _SMALLEST_SPAN = 0.6
@@ -32,31 +33,42 @@ _CAPTION_LINES = 4
 class RowPlot(QWidget):
     """Rows, an axis below them, a caption above with a button for the choice of the axis."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, tick_text: Callable[[float], str]) -> None:
+        super().__init__()
         self._low, self._high, self._number_pixels = 0.0, 1.0, 0
         self._names: tuple[str, ...] = ()
         self._name_ticks: list[tuple[float, str]] = []
         self._drawn: list[pg.GraphicsObject] = []
         self._numbers: list[pg.TextItem] = []
         self._spare_numbers: list[pg.TextItem] = []
-        self.axis = _ValueAxis()
+        self.axis = _ValueAxis(tick_text)
         self.caption = ElidedLabel(most=_CAPTION_LINES, small=True)
-        self.axis_button = QToolButton()
+        self.axis_button = QToolButton(autoRaise=True)
+        self.axis_button.setText("Axis")
+        self.axis_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.axis_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.axis_button.setToolTip("Choose which number of the runs is plotted.")
+        # Fusion draws the arrow over the text without this.
+        self.axis_button.setMinimumWidth(self.axis_button.sizeHint().width() + 3 * HALF_GRID)
         self.omitted = ElidedLabel()
         self.plot = pg.PlotWidget(axisItems={"bottom": self.axis})
         self.rows = RowScroll(self.plot)
-        self.empty_text = QLabel(self.plot)
-        self._build()
+        self.empty_text = centred_text(parent=self.plot)
+        self._quieten_plot()
+        top = row((self.caption, 1), self.axis_button)
+        top.setAlignment(self.axis_button, Qt.AlignmentFlag.AlignTop)
+        middle = row((self.plot, 1), self.rows, spacing=0)
+        margins = (GRID, HALF_GRID, GRID, GRID)
+        self.setLayout(column(top, (middle, 1), self.omitted, spacing=HALF_GRID, margins=margins))
         self.plot.getViewBox().sigResized.connect(self._fit_values)
 
-    def begin(self, theme: Theme) -> None:
+    def begin(self) -> None:
         """Take away what was drawn."""
         for item in self._drawn:
             self.plot.removeItem(item)
         self._drawn = []
         self._spare_numbers, self._numbers = self._numbers[::-1], []
-        self._apply_theme(theme)
+        self._apply_theme(current_theme())
 
     def end(self, caption: str, omitted: str, empty: str, words: Sequence[str]) -> None:
         """Show the texts around the plot; `empty` in its place where there are no rows in words."""
@@ -103,7 +115,7 @@ class RowPlot(QWidget):
         self._drawn.append(item)
         self.plot.addItem(item)
 
-    def add_number(self, text: str, x: float, row: int, theme: Theme) -> None:
+    def add_number(self, text: str, x: float, at_row: int) -> None:
         """Write a number to the right of a mark."""
         # Making a text item takes 0.6 ms, so those of the last time are used again.
         if self._spare_numbers:
@@ -113,8 +125,8 @@ class RowPlot(QWidget):
             item.setFont(number_font())
             self.plot.addItem(item)
         self._numbers.append(item)
-        item.setText(f"{_MARK_ROOM}{text}", color=theme.text)
-        item.setPos(x, -float(row))
+        item.setText(f"{_MARK_ROOM}{text}", color=current_theme().text)
+        item.setPos(x, -float(at_row))
 
     def sizeHint(self) -> QSize:
         return QSize(48 * GRID, 28 * GRID)
@@ -131,7 +143,7 @@ class RowPlot(QWidget):
         # The middle of a long name goes before the values have no room: variant and block stay known.
         metrics, most = QFontMetrics(number_font()), int(_NAMES_SHARE * self.plot.width())
         shown = (metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, most) for name in self._names)
-        ticks = [(-float(row), name) for row, name in enumerate(shown)]
+        ticks = [(-float(at_row), name) for at_row, name in enumerate(shown)]
         if ticks != self._name_ticks:
             self._name_ticks = ticks
             self.plot.getAxis("left").setTicks([ticks])
@@ -143,9 +155,9 @@ class RowPlot(QWidget):
         span = (self._high - self._low) / (1.0 - room - _LEFT_ROOM)
         self.plot.setXRange(self._low - _LEFT_ROOM * span, self._high + room * span, padding=0)
 
-    def _build(self) -> None:
+    def _quieten_plot(self) -> None:
+        """Let a wheel over the plot scroll no axis away: there is nothing to pan to."""
         item = self.plot.getPlotItem()
-        # A wheel over a plot scrolls no axis away; there is nothing to pan to.
         item.setMouseEnabled(x=False, y=False)
         item.setMenuEnabled(False)
         item.hideButtons()
@@ -153,28 +165,6 @@ class RowPlot(QWidget):
         item.layout.setContentsMargins(GRID, HALF_GRID, HALF_GRID, HALF_GRID)
         self.plot.setFrameShape(self.plot.Shape.NoFrame)
         self.plot.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.empty_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty_text.setWordWrap(True)
-        self.empty_text.setForegroundRole(self.empty_text.foregroundRole().PlaceholderText)
-        self.axis_button.setText("Axis")
-        self.axis_button.setAutoRaise(True)
-        self.axis_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.axis_button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self.axis_button.setToolTip("Choose which number of the runs is plotted.")
-        # Fusion draws the arrow over the text without this.
-        self.axis_button.setMinimumWidth(self.axis_button.sizeHint().width() + 3 * HALF_GRID)
-        top, middle = QHBoxLayout(), QHBoxLayout()
-        top.addWidget(self.caption, 1)
-        top.addWidget(self.axis_button, 0, Qt.AlignmentFlag.AlignTop)
-        middle.setSpacing(0)
-        middle.addWidget(self.plot, 1)
-        middle.addWidget(self.rows)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
-        layout.setSpacing(HALF_GRID)
-        layout.addLayout(top)
-        layout.addLayout(middle, 1)
-        layout.addWidget(self.omitted)
 
     def _apply_theme(self, theme: Theme) -> None:
         self.plot.setBackground(theme.base)
@@ -188,11 +178,11 @@ class RowPlot(QWidget):
 
 
 class _ValueAxis(LogAxis):
-    """The axis of the values: logarithmic where all are positive; its words depend on what is plotted."""
+    """The axis of the values: logarithmic where all are positive."""
 
-    def __init__(self) -> None:
-        super().__init__(lambda value: self.word(value))
-        self.word: Callable[[float], str] = str
+    def __init__(self, tick_text: Callable[[float], str]) -> None:
+        super().__init__(tick_text)
+        self._tick_text = tick_text
         self.is_log = True
 
     def tickValues(self, *arguments: float) -> Any:
@@ -200,5 +190,5 @@ class _ValueAxis(LogAxis):
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         return (
-            super().tickStrings(values, scale, spacing) if self.is_log else [self.word(one) for one in values]
+            super().tickStrings(values, scale, spacing) if self.is_log else list(map(self._tick_text, values))
         )

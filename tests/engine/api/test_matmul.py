@@ -8,8 +8,8 @@ from engine.device.devices import device_named
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
 from engine.host.executor import SimulatorExecutor, executor_for
 from engine.run.executor import outcome_of
-from engine.run.plan import NO_SAMPLES
-from engine.run.product import product_job
+from engine.run.job import product_job
+from engine.run.sampling import NO_SAMPLES
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import matmul_variant
@@ -39,7 +39,7 @@ def test_that_the_simulator_multiplies(variant: str) -> None:
         (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
         (B, {"device": 3}, BadValue, "a device is called by its key"),
         (B[0], {}, BadValue, "matrix B has 1 axis:"),
-        (np.ones((5, 65)), {"device": "simulator"}, BadValue, "sides up to 64"),
+        (np.ones((5, 65)), {"device": "simulator"}, BadValue, "sizes up to 64"),
     ],
 )
 def test_that_what_cannot_be_is_refused_in_words(

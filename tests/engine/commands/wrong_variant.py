@@ -1,6 +1,6 @@
 """A kernel that is wrong in one pixel, put in place of whatever is chosen."""
 
-from engine.run.filtering import Filtering
+from engine.tasks.filtering.task import Filtering
 
 
 class _OnePixelOff:

@@ -15,7 +15,7 @@ from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, UnknownName
 from engine.mask.generators import box
-from engine.run.plan import NO_SAMPLES
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.registry import variant
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,45 +30,45 @@ def cells(tables):
     return [cell for table in tables for row in table.rows for cell in row]
 
 
-@pytest.mark.parametrize("key", [one.key for one in PAPERS])
-def test_that_every_paper_is_measured_on_the_cpu_and_its_gpu_cells_say_why_they_are_empty(key):
-    tables = measure(key)
-    assert tuple(table.title for table in tables) == paper(key).tables
-    reasons = {cell.reason for cell in cells(tables)}
-    assert "not measured yet" not in reasons
+@pytest.fixture(scope="module")
+def measured():
+    """Every paper's tables, and the (text, fraction, expected seconds) of their progress."""
+    found = {}
+    for one in PAPERS:
+        progress = []
+        tables = measure(one.key, on_progress=lambda *step, progress=progress: progress.append(step))
+        found[one.key] = tables, progress
+    return found
+
+
+def test_that_every_paper_is_measured_on_the_cpu_and_its_gpu_cells_say_why_they_are_empty(measured):
     wanted = "This needs a CUDA device: the device chosen is the CPU"
-    assert any(reason.startswith(wanted) for reason in reasons)
+    for key, (tables, _) in measured.items():
+        assert tuple(table.title for table in tables) == paper(key).tables
+        reasons = {cell.reason for cell in cells(tables)}
+        assert "not measured yet" not in reasons
+        assert any(reason.startswith(wanted) for reason in reasons)
+    assert all(float(row[2].here) > 0 for row in measured["report"][0][0].rows)
+    assert float(measured["lab"][0][0].rows[0][1].here) > 0
 
 
-def test_that_the_serial_loops_have_times():
-    times, *_ = measure("report")
-    assert all(float(row[2].here) > 0 for row in times.rows)
-    lab_times, _ = measure("lab")
-    assert float(lab_times.rows[0][1].here) > 0
-
-
-def test_that_only_tables_with_other_rows_say_that_they_were_restricted():
-    tables = measure("convolution")
+def test_that_only_tables_with_other_rows_say_that_they_were_restricted(measured):
+    tables, _ = measured["convolution"]
     notes = [any("Measured for the sizes 33 only" in note for note in table.notes) for table in tables]
     assert notes == [False, False, False, False, True]
 
 
-def test_that_progress_rises_to_one_and_names_what_is_measured():
-    told = []
-    measure("report", on_progress=lambda text, fraction, expected_s: told.append((text, fraction)))
-    fractions = [fraction for _, fraction in told]
-    assert fractions == sorted(fractions)
+def test_that_progress_rises_to_one_and_names_what_is_measured(measured):
+    texts, fractions, _ = zip(*measured["report"][1], strict=True)
+    assert list(fractions) == sorted(fractions)
     assert (fractions[0], fractions[-1]) == (0.0, 1.0)
-    assert told[0][0] == "cpu-serial, 33 x 33, Gaussian 5 x 5, sigma 1"
-    assert "naive, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in dict(told)
+    assert texts[0] == "cpu-serial, 33 x 33, Gaussian 5 x 5, sigma 1"
+    assert "naive, 33 x 33, Gaussian 5 x 5, sigma 1, block 8 x 8" in texts
 
 
-def test_that_a_small_cell_is_expected_to_take_seconds_and_a_large_one_as_long_as_its_work():
-    """The client gives up on a host after ten times that: a minute for a small cell would hide that it hangs."""
-    told = []
-    for key in [one.key for one in PAPERS]:
-        measure(key, on_progress=lambda text, fraction, expected_s: told.append((text, expected_s)))
-    assert max(expected_s for _, expected_s in told) <= 3.0
+def test_that_a_small_cell_is_expected_to_take_seconds_and_a_large_one_as_long_as_its_work(measured):
+    """The client gives up on a host after ten times that: a minute for a small cell would hide a hang."""
+    assert max(expected_s for _, progress in measured.values() for *_, expected_s in progress) <= 3.0
     large, steps = replace(SERIAL, mask=box(17), width=4096, height=4096), []
 
     def stop(step):
@@ -150,7 +150,7 @@ from engine.course.bench import NO_SPEED, Bench
 from engine.course.runs import BankRun, BusRun, FilterRun, ProductRun
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.run.plan import NO_SAMPLES
+from engine.run.sampling import NO_SAMPLES
 bench = Bench("simulator", NO_SAMPLES)
 for run in (
     FilterRun(variant="copy", mask=Mask([[1.0]]), width=13, height=5),
@@ -161,10 +161,12 @@ for run in (
     found = bench.take(run)
     assert (found.reason, found.not_verified) == (NO_SPEED, False), (run, found)
 assert "a simulated device has none" in bench.take(BusRun()).reason
-assert "A copy has the mask of one cell" in bench.take(FilterRun(variant="copy", mask=Mask([[2.0]]), width=13, height=5)).reason
+doubled = FilterRun(variant="copy", mask=Mask([[2.0]]), width=13, height=5)
+assert "A copy has the mask of one cell" in bench.take(doubled).reason
 """
 
 
+@pytest.mark.slow
 def test_that_copies_banks_and_products_are_verified_in_the_simulator():
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
     command = [sys.executable, "-c", IN_SIMULATOR]

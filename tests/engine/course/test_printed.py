@@ -3,9 +3,9 @@
 import pytest
 
 from engine.course import lab, report
-from engine.course.counted import counted_tables
 from engine.course.performance_lecture import PRINTED_CGMA, TILED
-from engine.device.memory_bus import MemoryBus
+from engine.course.tables import counted_tables
+from engine.device.cuda import MemoryBus
 
 
 def decimals(text):

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.course.runs import BusRun, FilterRun, ProductRun
+from engine.course.tables import tables_module
 from engine.geometry.layout import Layout
 from tests.engine.course.made import here, tables_from
 
@@ -50,9 +51,8 @@ def test_that_a_missing_time_empties_only_what_needs_it_and_says_why():
 
 def lab_times(run):
     """Return 40 ms for each serial pass and 8, 4, 5 ms for the levels."""
-    return {
-        "kernel_ms": {"separable-l0": 8.0, "separable-l1": 4.0, "separable-l2": 5.0}.get(run.variant, 40.0)
-    }
+    level_ms = {"separable-l0": 8.0, "separable-l1": 4.0, "separable-l2": 5.0}
+    return {"kernel_ms": level_ms.get(run.variant, 40.0)}
 
 
 def test_that_the_labs_serial_time_is_both_passes_and_each_level_is_over_the_one_before():
@@ -101,14 +101,8 @@ def test_that_bandwidths_timers_and_tiles_come_out():
     # 8 MiB in 0.1 ms are 83.9 GB/s.
     assert here(effective) == [["8388608", "0.1", "83.89", "83.89"]]
     assert [row[-1] for row in here(cgma)] == ["25", "50", "100", "200", "400", "800"]
-    assert [row[1:] for row in here(tiles)] == [
-        ["5", "1"],
-        ["20", "4"],
-        ["40", "8"],
-        ["80", "16"],
-        ["160", "32"],
-        ["320", "64"],
-    ]
+    rates, speed_ups = ("5", "20", "40", "80", "160", "320"), ("1", "4", "8", "16", "32", "64")
+    assert [tuple(row[1:]) for row in here(tiles)] == list(zip(rates, speed_ups, strict=True))
     tiled, naive = tiles.figure.series
     assert (tiled.x, tiled.y) == ((2.0, 4.0, 8.0, 16.0, 32.0), (20.0, 40.0, 80.0, 160.0, 320.0))
     assert (naive.x, naive.y) == ((2.0, 32.0), (5.0, 5.0))
@@ -127,7 +121,5 @@ def test_that_layouts_and_banks_are_compared():
 
 @pytest.mark.parametrize("key", ["report", "lab"])
 def test_that_each_run_is_asked_for_once(key):
-    from engine.course.tables import tables_module
-
     runs = tables_module(key).runs(None)
     assert len(set(runs)) == len(runs)

@@ -64,8 +64,8 @@ def test_that_the_reason_is_told_in_words(tmp_path, monkeypatch, number, words):
     [
         ("missing/a.csv", "does not exist"),
         ("file/a.csv", "not a folder"),
-        ("folder", "folder of that name"),
-        ("folder/", "folder of that name"),
+        ("folder", "it is a folder"),
+        ("folder/", "it is a folder"),
         ("n" * 300, "too long"),
         ("a\0b", "not a possible path"),
     ],

@@ -42,11 +42,11 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     asked = Asked()
-    for name in ("counted", "measure"):
+    for name in ("tables", "measure"):
         module = ModuleType(f"engine.course.{name}")
         monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(
-        sys.modules["engine.course.counted"], "counted_tables", asked.counted_tables, raising=False
+        sys.modules["engine.course.tables"], "counted_tables", asked.counted_tables, raising=False
     )
     monkeypatch.setattr(sys.modules["engine.course.measure"], "tables_of", asked.tables_of, raising=False)
     return asked

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.course import files as course_files
-from engine.course.counted import counted_tables
 from engine.course.files import write_paper
 from engine.course.papers import PAPERS
+from engine.course.tables import counted_tables
 from engine.errors import BadValue, Cancelled
 from engine.files.atomic_write import undivided
 from engine.host import client as client_module

@@ -33,8 +33,8 @@ def test_that_what_can_be_counted_is_answered_for_every_cell(calm: Watched) -> N
 def test_that_what_cannot_run_is_counted_with_the_reason(calm: Watched) -> None:
     request = CountMatmul(MatrixProduct(65, 4, 4), (8,), "simulator")
     naive, tiled, numpy = calm.client.submit(request).result(PATIENCE_S)
-    assert "sides up to 64" in naive.failure
-    assert "sides up to 64" in tiled.failure
+    assert "sizes up to 64" in naive.failure
+    assert "sizes up to 64" in tiled.failure
     assert number_of(tiled, "cgma_flop_per_load") is not None
     assert numpy.failure == ""
 

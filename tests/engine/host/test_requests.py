@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.course.counted import counted_tables
+from engine.course.tables import counted_tables
 from engine.device.launches import DeviceKind
 from engine.errors import Cancelled, EngineError, FileWriteError, ImageReadError
 from engine.geometry.block import Block

@@ -19,7 +19,7 @@ def test_that_all_assets_together_stay_under_three_megabytes():
 def test_that_every_sample_opens_without_a_note_and_has_a_licence(sample):
     picture = open_sample(sample.key)
     assert picture.notes == ()
-    assert sample.file_name in (ASSETS / "LICENSES.md").read_text(encoding="utf-8")
+    assert sample.path.name in (ASSETS / "LICENSES.md").read_text(encoding="utf-8")
     assert sample.sentence.endswith(".")
 
 
@@ -37,7 +37,7 @@ def test_that_a_drawing_is_what_its_script_draws(key):
 
 def test_that_every_picture_in_the_folder_is_a_sample():
     assert {path.name for path in sample_path("camera").parent.iterdir()} == {
-        sample.file_name for sample in SAMPLES
+        sample.path.name for sample in SAMPLES
     }
 
 

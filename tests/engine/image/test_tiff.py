@@ -218,7 +218,7 @@ def test_that_of_several_pages_the_first_opens_with_a_note(opened):
         (tiff_of(tags(4, 1, 8, 3), bytes(4)), "without its palette"),
         (tiff_of(tags(4, 4, 8, 1), bytes(9)), "have 9 bytes, its 4 x 4 pixels take 16 at least"),
         (tiff_of(tags(0, 4, 8, 1), bytes(9)), "0 x 4 pixels"),
-        (tiff_of(tags(4, 1, 8, 2, samples=2), bytes(8)), "2 samples a pixel"),
+        (tiff_of(tags(4, 1, 8, 2, samples=2), bytes(8)), "2 samples per pixel"),
         (b"II*\0\x08\0\0\0\0\0\0\0\0\0", "0 x 0 pixels"),
     ],
     ids=["volume", "complex", "raw sensor", "no palette", "short strip", "no width", "two colours", "empty"],

@@ -66,7 +66,7 @@ def test_that_what_has_no_speed_says_why_in_a_word(
 
 def test_that_a_reason_does_not_name_its_variant_again() -> None:
     for status, told in (
-        ("variant 'tiled': it is written for CUDA devices. Choose another.", "It is written for CUDA devices. Choose another."),
+        ("variant 'tiled': it is for CUDA devices. Take another.", "It is for CUDA devices. Take another."),
         ("variant 'tiled' with a block of 64 x 64: 4,096 threads: too many.", "4,096 threads: too many."),
         ("out of memory. Use a smaller picture.", "out of memory. Use a smaller picture."),
         ("variant 'naive': another one's.", "variant 'naive': another one's."),
@@ -94,7 +94,7 @@ def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians() -> None:
     assert data["problem"]["mask_shape"] == [3, 3]
     assert data["block"] == {"x": 8, "y": 4}
     assert data["environment"]["device"] == "a GPU"
-    assert data["status"] == PROOF.sentence
+    assert data["status"] == PROOF.sentence()
 
 
 def test_that_a_failure_is_told_in_place_of_a_time() -> None:
@@ -106,7 +106,7 @@ def test_that_a_failure_is_told_in_place_of_a_time() -> None:
 
 
 def test_that_a_proof_says_how_much_of_the_picture_it_covers() -> None:
-    assert replace(PROOF, exact=True).sentence == "verified on every pixel, equal to the float64 oracle"
+    assert replace(PROOF, exact=True).sentence() == "verified on every pixel, equal to the float64 oracle"
     part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
-    assert part.sentence == "verified on 1,000 of 4,000 pixels, max error 1e-07, rounding bound 3e-07"
-    assert replace(PROOF, passed=False, reason="row 3 is off").sentence == "row 3 is off"
+    assert part.sentence() == "verified on 1,000 of 4,000 pixels, max error 1e-07, rounding bound 3e-07"
+    assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"

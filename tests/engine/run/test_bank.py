@@ -11,13 +11,12 @@ from engine.errors import Cancelled
 from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
-from engine.run.bank import together
-from engine.run.filtering import bank_job
+from engine.run.job import bank_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES
 from engine.run.resolve import describe_problem
-from engine.run.sampling import Step
+from engine.run.sampling import NO_SAMPLES, Step
 from engine.tasks.filtering import oracle
+from engine.tasks.filtering.agreement import together
 from engine.variants.contract import Variant
 from engine.variants.registry import variant
 from engine.verify.verification import Verification

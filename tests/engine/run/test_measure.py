@@ -1,6 +1,7 @@
-"""One run: what is refused, wrong or stopped has no speed; what has one is verified, warm and sampled."""
+"""One run of either task: what is refused, wrong or stopped has no speed; others are verified and sampled."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from engine.device.cpu import CpuBackend, HostClock, cpu_info
 from engine.device.cuda import simulator_info
 from engine.device.devices import backend
+from engine.device_info import DeviceInfo
 from engine.errors import (
     BadValue,
     Cancelled,
@@ -22,70 +24,88 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
-from engine.run.device_choice import device_for
-from engine.run.filtering import FILTERING, filter_job, refuse_unsuitable
-from engine.run.measure import Outcome, compute, measure
-from engine.run.plan import NO_SAMPLES, SamplingPlan
+from engine.results.metrics import number_of
+from engine.run.device_choice import device_for, refuse_unsuitable
+from engine.run.job import AnyJob, Job, ProductJob, filter_job, product_job
+from engine.run.measure import compute, measure, unrun
 from engine.run.resolve import describe_problem
-from engine.run.sampling import Step
+from engine.run.sampling import NO_SAMPLES, SamplingPlan, Step
+from engine.run.sweep import product_jobs
+from engine.tasks.product.operands import random_matrices
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.task import PRODUCT
 from engine.variants.auto.planner import Choice
-from engine.variants.registry import variant
+from engine.variants.matmul.contract import MatmulVariant
+from engine.variants.registry import matmul_variant, variant
 
 IMAGE = np.random.default_rng(2).integers(0, 256, (20, 30, 3), np.uint8)
 MASK = Mask([[1, 2, 1], [2, 4, 2], [1, 2, 1]], name="smooth")
 PROBLEM = describe_problem(IMAGE, MASK, Border.MIRROR, 0.0)
 SERIAL = variant("cpu-serial")
-SERIAL_JOB = filter_job(Choice(SERIAL, Block(1, 1)), PROBLEM, MASK, IMAGE)
+FILTER_JOB = filter_job(Choice(SERIAL, Block(1, 1), "because"), PROBLEM, MASK, IMAGE, seed=7)
+SMALL = MatrixProduct(6, 9, 5)
+A, B = random_matrices(SMALL, 1)
+NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
+PRODUCT_JOB = product_job(NUMPY, 16, A, B, seed=7)
 QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3, fewest_copies=2)
+CPU = backend("cpu")
+of_each_task = pytest.mark.parametrize("job", [FILTER_JOB, PRODUCT_JOB], ids=["filter", "product"])
 
 
 class Wrong:
-    """A prepared variant that writes what it is told to."""
+    """A prepared variant that writes one value."""
 
     def __init__(self, value: float, samples: slice = slice(None)) -> None:
         self.value, self.samples = value, samples
 
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
+    def launch(self, image: Any, out: np.ndarray, stream: object = None) -> None:
         out[self.samples] = self.value
 
 
-def choice_of(prepared: object = None, **changes: Any) -> Choice:
-    changed = replace(SERIAL, **changes)
-    if prepared is not None:
-        changed = replace(changed, prepare=lambda problem, mask, block: prepared)
-    return Choice(changed, changed.default_block, "because")
+def with_prepare(job: AnyJob, prepare: Callable[..., object]) -> AnyJob:
+    """Return a job whose variant is made ready another way."""
+    return replace(job, variant=replace(job.variant, prepare=prepare))
 
 
-def measured(choice: Choice, plan: SamplingPlan = QUICK, *, seed: int = 0, **more: Any) -> Outcome:
-    return measure(filter_job(choice, PROBLEM, MASK, IMAGE, seed=seed), backend("cpu"), plan, **more)
-
-
-def raising(error: Exception) -> Any:
+def raising(job: AnyJob, error: Exception) -> AnyJob:
     def prepare(*arguments: object) -> None:
         raise error
 
-    return prepare
+    return with_prepare(job, prepare)
 
 
-@pytest.mark.parametrize("key", ["cpu-serial", "cpu-parallel"])
-def test_that_a_run_is_verified_timed_and_recorded(key: str) -> None:
-    outcome = measured(Choice(variant(key), Block(1, 1), "it was asked for"), seed=7)
-    result = outcome.result
+@of_each_task
+def test_that_a_run_is_verified_timed_and_recorded(job: AnyJob) -> None:
+    outcome = measure(job, CPU, QUICK)
+    result, timing = outcome.result, outcome.result.timing
     assert outcome.values is not None
-    assert outcome.error is None
-    assert result.verification is not None
-    assert result.verification.passed
-    assert result.verification.exact
-    assert result.verification.checked_pixels == 600
-    assert result.timing is not None
-    assert len(result.timing.kernel.samples_ms) == 3
-    assert result.timing.end_to_end == result.timing.kernel
-    assert result.timing.host_to_device is None
-    assert result.kernel_ms == result.timing.kernel.median_ms > 0
-    assert (result.variant, result.device, result.mask_name, result.block) == (key, "cpu", "smooth", None)
-    assert (result.seed, result.chosen_because) == (7, "it was asked for")
+    assert (outcome.error, result.is_proven, result.seed) == (None, True, 7)
+    assert np.array_equal(compute(job, CPU), outcome.values)
+    assert timing is not None
+    assert len(timing.kernel.samples_ms) == 3
+    assert (timing.end_to_end, timing.host_to_device) == (timing.kernel, None)
+    assert result.kernel_ms == timing.kernel.median_ms > 0
+    assert (result.variant, result.title, result.device, result.block) == (
+        job.variant.key,
+        job.variant.title,
+        "cpu",
+        None,
+    )
     assert {"python", "numpy", "numba"} <= result.environment.versions.keys()
     json.dumps(result.as_json(), allow_nan=False)
+
+
+def test_that_a_filter_and_a_product_record_what_is_theirs() -> None:
+    filtered = measure(FILTER_JOB, CPU, QUICK).result
+    assert filtered.verification is not None
+    assert (filtered.verification.exact, filtered.verification.checked_pixels) == (True, 600)
+    assert (filtered.mask_name, filtered.chosen_because) == ("smooth", "because")
+    multiplied = measure(PRODUCT_JOB, CPU, QUICK).result
+    assert multiplied.status.startswith("verified on every element")
+    assert multiplied.kernel_ms is not None
+    assert number_of(multiplied, "gflops") == 2 * 6 * 9 * 5 / multiplied.kernel_ms / 1e6
+    # Nobody can say what a BLAS loads.
+    assert (multiplied.tile, multiplied.work, number_of(multiplied, "cgma_flop_per_load")) == (None,) * 3
 
 
 @pytest.mark.parametrize(
@@ -93,69 +113,96 @@ def test_that_a_run_is_verified_timed_and_recorded(key: str) -> None:
     [Wrong(3.0), Wrong(np.inf), Wrong(np.nan), Wrong(0.0, slice(0, 0))],
     ids=["3", "inf", "NaN", "unwritten"],
 )
-def test_that_a_wrong_result_has_no_speed_and_says_where_it_is_wrong(prepared: Wrong) -> None:
-    outcome = measured(choice_of(prepared))
+@of_each_task
+def test_that_a_wrong_result_has_no_speed_and_says_where_it_is_wrong(job: AnyJob, prepared: Wrong) -> None:
+    outcome = measure(with_prepare(job, lambda *given: prepared), CPU, QUICK)
     result = outcome.result
     assert outcome.values is not None
-    assert result.verification is not None
-    assert not result.verification.passed
-    assert result.timing is None
-    assert result.kernel_ms is None
-    assert result.status.startswith("not verified: row 0, column 0, channel 0 is ")
+    assert not result.is_proven
+    assert (result.timing, result.kernel_ms) == (None, None)
+    assert result.status.startswith("not verified: row 0, column 0")
     json.dumps(result.as_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
-    "error", [OutOfDeviceMemory("Not enough", "full", "Use less"), BadValue("no", "why", "what to do")]
+    "error", [OutOfDeviceMemory("Not enough", "full", "Use less"), BadValue("no", "why")]
 )
-def test_that_a_variant_that_fails_is_a_result_with_its_reason(error: Exception) -> None:
-    outcome = measured(choice_of(prepare=raising(error)))
-    assert outcome.values is None
-    assert outcome.error is error
-    assert outcome.result.failure == outcome.result.status == str(error)
-    assert outcome.result.timing is None
-    assert outcome.result.verification is None
-    json.dumps(outcome.result.as_json(), allow_nan=False)
+@of_each_task
+def test_that_a_variant_that_fails_is_a_result_with_its_reason(job: AnyJob, error: Exception) -> None:
+    outcome = measure(raising(job, error), CPU, QUICK)
+    result = outcome.result
+    assert (outcome.values, outcome.error) == (None, error)
+    assert result.failure == result.status == str(error)
+    assert (result.timing, result.verification) == (None, None)
+    json.dumps(result.as_json(), allow_nan=False)
 
 
-def test_that_an_illegal_block_is_a_result_that_names_the_nearest_legal_one() -> None:
-    outcome = measured(Choice(variant("naive"), Block(0, 8)))
+@pytest.mark.parametrize("error", [Cancelled("stopped"), DeviceFault("lost")])
+@of_each_task
+def test_that_a_stop_and_a_lost_device_are_passed_on(job: AnyJob, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        measure(raising(job, error), CPU, QUICK)
+
+
+@of_each_task
+def test_that_steps_come_in_order_and_a_run_can_be_stopped_before_each(job: AnyJob) -> None:
+    steps: list[Step] = []
+    measure(job, CPU, NO_SAMPLES, checkpoint=steps.append)
+    stages = list(dict.fromkeys(step.stage for step in steps))
+    assert stages[:3] == ["compiling", "first launch", "verifying against the float64 oracle"]
+    fractions = [step.fraction for step in steps]
+    assert fractions == sorted(fractions)
+    assert all(0 <= step.fraction < 1 and step.expected_s > 0 and step.stage for step in steps)
+    for stage in stages:
+        with pytest.raises(Cancelled):
+            measure(job, CPU, NO_SAMPLES, checkpoint=stop_at(stage, 0))
+
+
+@pytest.mark.parametrize(
+    ("key", "block", "nearest", "words"),
+    [
+        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "block of 64 x 32.*nearest legal block"),
+        ("separable-l0", Block(8, 8), (None,), r"^variant 'separable-l0': Not separable: its rank is 2"),
+        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*legal block is 32 x 32"),
+    ],
+)  # fmt: skip
+def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one_and_a_mask_without(
+    key: str, block: Block, nearest: tuple[Block | None, ...], words: str
+) -> None:
+    rank_2 = Mask([[1, 2, 3], [3, 2, 1]])
+    problem = describe_problem(IMAGE, rank_2, Border.ZERO, 0.0)
+    asked: Any = (TILED, SMALL, None) if key == TILED.key else (variant(key), problem, rank_2)
+    with pytest.raises(UnsupportedVariant, match=words) as caught:
+        refuse_unsuitable(*asked, block, simulator_info())
+    assert caught.value.nearest_block in nearest
+
+
+def test_that_an_illegal_block_is_a_result() -> None:
+    job = replace(FILTER_JOB, variant=variant("naive"), block=Block(0, 8))
+    outcome = measure(job, CPU, QUICK)
     assert isinstance(outcome.error, UnsupportedVariant)
-    simulated = replace(simulator_info())
-    with pytest.raises(
-        UnsupportedVariant, match=r"with a block of 64 x 32.*The nearest legal block is (32 x 32|64 x 16)"
-    ) as caught:
-        refuse_unsuitable(variant("tiled"), PROBLEM, MASK, Block(64, 32), simulated)
-    assert caught.value.nearest_block in (Block(32, 32), Block(64, 16))
+    assert outcome.result.refused
 
 
-def test_that_a_refused_mask_is_not_told_as_a_matter_of_the_block() -> None:
-    mask = Mask([[1, 2, 3], [3, 2, 1]])
-    problem = describe_problem(np.zeros((4, 5, 1), np.float32), mask, Border.ZERO, 0.0)
-    with pytest.raises(UnsupportedVariant, match=r"^variant 'separable-l0': Not separable: its rank is 2"):
-        refuse_unsuitable(variant("separable-l0"), problem, mask, Block(8, 8), simulator_info())
-
-
-def test_that_a_device_fault_is_passed_on_because_the_process_is_lost() -> None:
-    with pytest.raises(DeviceFault):
-        measured(choice_of(prepare=raising(DeviceFault("The GPU failed"))))
-
-
-def test_that_a_cuda_variant_is_refused_on_the_cpu() -> None:
+def test_that_another_kind_of_device_is_refused() -> None:
     with pytest.raises(UnsupportedVariant, match="it is written for CUDA devices"):
         refuse_unsuitable(variant("naive"), PROBLEM, MASK, Block(8, 8), cpu_info())
-    assert device_for(SERIAL, "cuda:3").key == "cpu"
-    with pytest.raises(DeviceUnavailable):
-        device_for(variant("naive"), "cuda:99")
+    with pytest.raises(UnsupportedVariant, match="it is written for CUDA devices"):
+        refuse_unsuitable(TILED, SMALL, None, Block(16, 16), cpu_info())
+    for on_cpu, on_cuda in ((SERIAL, variant("naive")), (NUMPY, TILED)):
+        assert device_for(on_cpu, "cuda:3").key == "cpu"
+        with pytest.raises(DeviceUnavailable):
+            device_for(on_cuda, "cuda:99")
 
 
-def test_that_the_simulator_refuses_a_large_picture() -> None:
-    large = replace(PROBLEM, width=65)
-    with pytest.raises(BadValue, match="up to 64 x 64"):
-        refuse_unsuitable(variant("naive"), large, MASK, Block(8, 8), simulator_info())
-    refuse_unsuitable(
-        variant("naive"), replace(PROBLEM, width=64, height=64), MASK, Block(8, 8), simulator_info()
-    )
+def test_that_the_simulator_refuses_large_pictures_and_matrices() -> None:
+    simulator, naive, block = simulator_info(), variant("naive"), Block(8, 8)
+    with pytest.raises(BadValue, match=r"a picture of 65 x 20 in the simulator.*up to 64 x 64"):
+        refuse_unsuitable(naive, replace(PROBLEM, width=65), MASK, block, simulator)
+    refuse_unsuitable(naive, replace(PROBLEM, width=64, height=64), MASK, block, simulator)
+    with pytest.raises(BadValue, match=r"matrices of 65 x 64 x 64 in the simulator.*up to 64 x 64"):
+        refuse_unsuitable(TILED, MatrixProduct(65, 64, 64), None, block, simulator)
+    refuse_unsuitable(TILED, MatrixProduct(64, 64, 64), None, block, simulator)
 
 
 class CountingClock:
@@ -195,7 +242,7 @@ class FakeDevice(CpuBackend):
 def test_that_it_warms_up_before_anything_counts() -> None:
     device = FakeDevice()
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.0, fewest=4, most=4)
-    timing = measure(SERIAL_JOB, device, plan).result.timing
+    timing = measure(FILTER_JOB, device, plan).result.timing
     assert timing is not None
     warm_ups = device.counting.taken - 4
     assert warm_ups > 0
@@ -206,7 +253,7 @@ def test_that_it_warms_up_before_anything_counts() -> None:
 
 def test_that_copies_are_sampled_apart_from_the_kernel() -> None:
     device = FakeDevice(copies=True)
-    timing = measure(SERIAL_JOB, device, QUICK).result.timing
+    timing = measure(FILTER_JOB, device, QUICK).result.timing
     assert timing is not None
     assert timing.host_to_device is not None
     assert timing.device_to_host is not None
@@ -217,20 +264,25 @@ def test_that_copies_are_sampled_apart_from_the_kernel() -> None:
 
 def test_that_a_device_whose_times_mean_nothing_gives_none() -> None:
     device = FakeDevice(times_mean_speed=False)
-    result = measure(SERIAL_JOB, device, QUICK).result
-    assert result.timing is None
-    assert result.kernel_ms is None
-    assert result.verification is not None
-    assert result.verification.passed
+    result = measure(FILTER_JOB, device, QUICK).result
+    assert (result.timing, result.kernel_ms, result.is_proven) == (None, None, True)
     assert device.counting.taken == 0
     assert not simulator_info().times_mean_speed
 
 
-def test_that_sampling_ends_with_the_budget_or_with_the_most() -> None:
-    for plan, expected in ((SamplingPlan(0.0, 60.0, 2, 9), 9), (SamplingPlan(0.0, 0.0, 2, 9), 2)):
-        timing = measure(SERIAL_JOB, FakeDevice(), plan).result.timing
-        assert timing is not None
-        assert len(timing.kernel.samples_ms) == expected
+@pytest.mark.parametrize(
+    ("plan", "taken"),
+    [
+        (SamplingPlan(0.0, 60.0, 2, 9), 9),
+        (SamplingPlan(0.0, 0.0, 2, 9), 2),
+        (SamplingPlan(0.0, 0.0, 5, 9, patience_s=0.0), 1),
+    ],
+    ids=["most", "budget", "patience"],
+)
+def test_that_sampling_ends_with_the_budget_the_most_or_the_patience(plan: SamplingPlan, taken: int) -> None:
+    timing = measure(FILTER_JOB, FakeDevice(), plan).result.timing
+    assert timing is not None
+    assert len(timing.kernel.samples_ms) == taken
 
 
 def stop_at(stage: str, after: int) -> Any:
@@ -244,32 +296,12 @@ def stop_at(stage: str, after: int) -> Any:
     return checkpoint
 
 
-@pytest.mark.parametrize(
-    ("stage", "after"),
-    [("compiling", 0), ("first launch", 0), ("verifying against the float64 oracle", 0), ("warming up", 0), ("sampling the kernel", 2)],
-)  # fmt: skip
-def test_that_a_run_can_be_stopped_before_every_step_and_between_samples(stage: str, after: int) -> None:
+@pytest.mark.parametrize(("stage", "after"), [("warming up", 0), ("sampling the kernel", 2)])
+def test_that_a_run_can_be_stopped_between_samples(stage: str, after: int) -> None:
     device = FakeDevice()
     with pytest.raises(Cancelled):
-        measure(SERIAL_JOB, device, SamplingPlan(0.0, 60.0, 5, 10_000),
-                checkpoint=stop_at(stage, after))  # fmt: skip
-    assert device.counting.taken == (after if stage == "sampling the kernel" else 0)
-
-
-def test_that_steps_are_told_in_order_with_a_growing_fraction() -> None:
-    steps: list[Step] = []
-    measured(Choice(SERIAL, Block(1, 1)), plan=NO_SAMPLES, checkpoint=steps.append)
-    fractions = [step.fraction for step in steps]
-    assert fractions == sorted(fractions)
-    assert all(0 <= fraction < 1 for fraction in fractions)
-    assert all(step.expected_s > 0 and step.stage for step in steps)
-
-
-def test_that_a_preview_is_what_a_run_computes() -> None:
-    choice = Choice(variant("cpu-parallel"), Block(1, 1))
-    values = measured(choice).values
-    assert values is not None
-    assert np.array_equal(compute(filter_job(choice, PROBLEM, MASK, IMAGE), backend("cpu")), values)
+        measure(FILTER_JOB, device, SamplingPlan(0.0, 60.0, 5, 10_000), checkpoint=stop_at(stage, after))
+    assert device.counting.taken == after
 
 
 def test_that_the_host_clock_divides_by_its_launches() -> None:
@@ -280,23 +312,49 @@ def test_that_the_host_clock_divides_by_its_launches() -> None:
     assert 0 < clock.sample_ms() < 0.2
 
 
-def test_that_a_launch_past_all_patience_is_sampled_once() -> None:
-    device = FakeDevice()
-    plan = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=5, most=9, patience_s=0.0)
-    timing = measure(SERIAL_JOB, device, plan).result.timing
-    assert timing is not None
-    assert timing.kernel.samples_ms == (2.0,)
-
-
 def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_given() -> None:
-    mask = box(5)
-    problem = describe_problem(np.zeros((24, 29, 3), np.uint8), mask, Border.ZERO, 0.0)
+    picture = np.zeros((24, 29, 3), np.uint8)
+    problem = describe_problem(picture, box(5), Border.ZERO, 0.0)
 
-    def expected_s(key: str, block: Block) -> float:
-        return FILTERING.expected_launch_s(variant(key), problem, block, simulator_info())
+    def expected_s(key: str, side: int, device: DeviceInfo) -> float:
+        job = filter_job(Choice(variant(key), Block(side, side)), problem, box(5), picture)
+        return job.task.expected_launch_s(job, device)
 
     # Loaded, 2 cores: 40 s and 3 s.
-    assert expected_s("implicit-gemm", Block(20, 20)) > 40
-    assert expected_s("tiled", Block(20, 20)) < 10
-    cpu = replace(simulator_info(), key="cpu")
-    assert FILTERING.expected_launch_s(variant("naive"), problem, Block(8, 8), cpu) < 1
+    assert expected_s("implicit-gemm", 20, simulator_info()) > 40
+    assert expected_s("tiled", 20, simulator_info()) < 10
+    assert expected_s("naive", 8, cpu_info()) < 1
+
+
+def uncomputed(variant: MatmulVariant, product: MatrixProduct) -> ProductJob:
+    operands: Any = None
+    return Job(PRODUCT, variant, Block(16, 16), product, operands)
+
+
+def test_that_inner_sizes_that_differ_are_refused() -> None:
+    with pytest.raises(BadValue, match="these two must be equal"):
+        product_job(NUMPY, 16, A, A)
+
+
+def test_that_counting_needs_no_device() -> None:
+    lecture = unrun(uncomputed(TILED, MatrixProduct(64, 64, 64)), None, "cuda:0", DeviceUnavailable("no GPU"))
+    assert (lecture.tile, number_of(lecture, "cgma_flop_per_load"), lecture.status) == (16, 16.0, "no GPU")
+    assert number_of(lecture, "lecture_limit_gflops") == pytest.approx(345.6, abs=1e-9)
+    assert [number_of(lecture, key) for key in ("bandwidth_limit_gflops", "share_of_limit")] == [None, None]
+    known = unrun(uncomputed(NAIVE, SMALL), replace(simulator_info(), bandwidth_gb_s=100.0))
+    assert [number_of(known, key) for key in ("cgma_flop_per_load", "bandwidth_limit_gflops")] == [1.0, 25.0]
+    assert (known.is_proven, known.status) == (False, "not run yet")
+    # Zeros that fill a tile are work of the kernel, and do not count as work done.
+    thin = unrun(uncomputed(TILED, MatrixProduct(16, 1, 16)), None)
+    assert thin.work is not None
+    assert thin.work.flops == 2 * 16 * 16 * 16
+    assert number_of(thin, "cgma_flop_per_load") == 2 * 16 * 16 / 32
+
+
+def test_that_a_way_without_a_tile_is_one_job() -> None:
+    products = [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)]
+    jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], unmade=True))
+    assert [(job.problem.rows, job.variant.key, job.block.x) for job in jobs] == [
+        (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
+        (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
+    ]  # fmt: skip

@@ -7,11 +7,11 @@ import pytest
 
 from engine.device.cpu import CpuBackend
 from engine.mask.mask import Mask
-from engine.run.filtering import filter_job
+from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.plan import NO_SAMPLES
 from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.resolve import describe_problem
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.auto.planner import Choice
 from engine.variants.registry import variant
 from tests.engine.run.skipping import Skipping, skipping_serial
@@ -44,7 +44,7 @@ def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill: in
     outcome = measure(filter_job(choice, problem_of(image), MASK, image), CpuBackend(), NO_SAMPLES)
     assert outcome.result.status == (
         "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
-        "nobody writes it, or not always the same"
+        "it is unwritten, or not always the same"
     )
 
 

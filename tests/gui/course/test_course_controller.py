@@ -41,34 +41,37 @@ def slow_course(slow_bench):
 
 @pytest.mark.parametrize("kernel", [KERNEL, OTHER_PAPER.kernels[0]], ids=lambda k: k.name)
 def test_that_loading_offers_the_kernel_to_the_pages(course, kernel):
-    course.model.ask_to_load(kernel)
+    course.controller.load(kernel)
     assert course.offered == [LoadKernel(kernel.name, kernel.here)]
     assert course.bench.messages.of(SOURCE) is None
 
 
 @pytest.mark.parametrize("kernel", PAPER.kernels[2:], ids=lambda k: k.name)
 def test_that_what_cannot_be_loaded_is_told_and_offered_to_nobody(course, kernel):
-    course.model.ask_to_load(kernel)
+    course.controller.load(kernel)
     assert course.offered == []
     assert kernel.name in course.bench.messages.of(SOURCE).what
 
 
 def test_that_a_kernel_that_no_page_takes_is_told(course):
     course.is_taken = False
-    course.model.ask_to_load(OTHER_PAPER.kernels[0])
+    course.controller.load(OTHER_PAPER.kernels[0])
     assert "no page for matmul" in course.bench.messages.of(SOURCE).why
 
 
-def test_that_a_paper_is_counted_when_it_is_chosen(course):
+def test_that_a_paper_is_counted_when_it_is_chosen_and_not_again(course):
     course.model.choose(PAPER.key)
     course.bench.settle()
-    assert course.model.known(PAPER.key).tables == made_tables(measured=False)
-    assert not course.model.known(PAPER.key).is_measured
+    known = course.model.known(PAPER.key)
+    assert (known.tables, known.is_measured) == (made_tables(measured=False), False)
+    asked = len(course.bench.fake.seen)
+    course.controller.count()
+    assert len(course.bench.fake.seen) == asked
 
 
 def test_that_a_paper_is_asked_for_once_until_it_is_answered(slow_course):
     slow_course.model.choose(PAPER.key)
-    slow_course.model.ask_for_counts()
+    slow_course.controller.count()
     assert len(slow_course.bench.fake.waiting(CountCourse)) == 1
 
 
@@ -96,7 +99,7 @@ def test_that_measuring_tells_its_progress_and_ends_with_tables(slow_course):
     bench, model = slow_course.bench, slow_course.model
     model.choose(PAPER.key)
     bench.fake.answer_all(CountCourse)
-    model.ask_to_measure()
+    slow_course.controller.measure(PAPER.key)
     assert bench.state.running
     (asked,) = bench.fake.waiting(MeasureCourse)
     bench.fake.tell("512 x 512, naive", 0.25, asked)
@@ -114,7 +117,7 @@ def test_that_cancelling_keeps_the_tables_that_were_there(slow_course):
     model.choose(PAPER.key)
     bench.fake.answer_all(CountCourse)
     bench.settle()
-    model.ask_to_measure()
+    slow_course.controller.measure(PAPER.key)
     bench.jobs.cancel()
     assert bench.state.cancelling
     bench.settle()
@@ -127,10 +130,9 @@ def test_that_cancelling_keeps_the_tables_that_were_there(slow_course):
 def test_that_a_measurement_that_fails_is_told_and_the_window_goes_on(slow_course):
     bench, model = slow_course.bench, slow_course.model
     model.choose(PAPER.key)
-    model.ask_to_measure()
-    bench.fake.fail(
-        EngineError("Not enough memory", "there is no more"), bench.fake.waiting(MeasureCourse)[0]
-    )
+    slow_course.controller.measure(PAPER.key)
+    (asked,) = bench.fake.waiting(MeasureCourse)
+    bench.fake.fail(EngineError("Not enough memory", "there is no more"), asked)
     bench.settle()
     assert bench.messages.of(SOURCE).what == "Not enough memory"
     assert not bench.state.running
@@ -140,7 +142,7 @@ def test_that_a_measurement_waits_for_no_run_and_a_run_for_no_measurement(slow_c
     bench, model = slow_course.bench, slow_course.model
     model.choose(PAPER.key)
     bench.runs.run()
-    model.ask_to_measure()
+    slow_course.controller.measure(PAPER.key)
     assert bench.fake.waiting(MeasureCourse) == []
 
 
@@ -150,7 +152,7 @@ def test_that_a_measurement_waits_for_no_run_and_a_run_for_no_measurement(slow_c
 def test_that_the_simulator_is_never_measured(slow_course, chosen, asked):
     slow_course.bench.state.chosen_device = chosen
     slow_course.model.choose(PAPER.key)
-    slow_course.model.ask_to_measure()
+    slow_course.controller.measure(PAPER.key)
     (measure,) = slow_course.bench.fake.waiting(MeasureCourse)
     assert measure.request == replace(MeasureCourse(PAPER.key), device=asked)
 

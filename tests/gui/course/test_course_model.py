@@ -1,53 +1,31 @@
 from gui.course.course_model import CourseModel
 from tests.gui.made_course import OTHER_PAPER, PAPER, PAPERS, made_tables
 
-
-def make_course(qtbot):
-    return CourseModel(read_papers=lambda: PAPERS)
+COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 
 
 def test_that_papers_are_read_when_they_are_first_needed(qtbot):
     read = []
     course = CourseModel(read_papers=lambda: read.append("read") or PAPERS)
-    assert read == []
+    assert (read, course.paper) == ([], None)
     assert course.papers == course.papers == PAPERS
     assert read == ["read"]
 
 
-def test_that_choosing_a_paper_has_it_counted_once_it_is_shown(qtbot):
-    course = make_course(qtbot)
-    assert course.paper is None
-    with qtbot.waitSignals([course.paper_changed, course.count_wanted], order="strict"):
+def test_that_choosing_shows_a_paper_and_one_that_there_is_not_changes_nothing(course, qtbot):
+    with qtbot.waitSignal(course.paper_changed):
         course.choose("lab")
-    assert course.paper == OTHER_PAPER
-
-
-def test_that_a_paper_with_tables_is_not_counted_again(qtbot):
-    course = make_course(qtbot)
-    course.set_counted("lab", made_tables(measured=False))
-    with qtbot.assertNotEmitted(course.count_wanted):
-        course.choose("lab")
-
-
-def test_that_a_paper_that_there_is_not_leaves_the_one_that_is_shown(qtbot):
-    course = make_course(qtbot)
-    course.choose("lab")
     with qtbot.assertNotEmitted(course.paper_changed):
         course.choose("thesis")
     assert course.paper == OTHER_PAPER
 
 
-def test_that_counted_tables_do_not_take_the_place_of_measured_ones(qtbot):
-    course = make_course(qtbot)
-    course.set_measured(PAPER.key, made_tables(measured=True))
-    course.set_counted(PAPER.key, made_tables(measured=False))
-    assert course.known(PAPER.key).tables == made_tables(measured=True)
-    assert course.known(PAPER.key).is_measured
-
-
-def test_that_a_problem_leaves_the_tables_that_are_there(qtbot):
-    course = make_course(qtbot)
-    course.set_counted(PAPER.key, made_tables(measured=False))
+def test_that_measured_tables_stay_when_others_are_counted_or_cannot_be(course):
+    course.set_counted(PAPER.key, COUNTED)
     course.set_problem(PAPER.key, "The disk is full")
-    assert course.known(PAPER.key).tables == made_tables(measured=False)
-    assert course.known(PAPER.key).problem == "The disk is full"
+    known = course.known(PAPER.key)
+    assert (known.tables, known.problem, known.is_measured) == (COUNTED, "The disk is full", False)
+    course.set_measured(PAPER.key, MEASURED)
+    course.set_counted(PAPER.key, COUNTED)
+    known = course.known(PAPER.key)
+    assert (known.tables, known.problem, known.is_measured) == (MEASURED, "", True)

@@ -1,10 +1,9 @@
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.course.paper import Cell, CourseTable
-from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel, Side, columns_of, reasons_of
-from gui.course.course_text import to_tabs
+from engine.course.sheet import Part, columns_of, tabs_of
+from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel, reasons_of
 from tests.gui.made_course import NO_GPU, made_tables
 
 TIMES, LOADS = made_tables(measured=True)
@@ -13,66 +12,42 @@ TIMES, LOADS = made_tables(measured=True)
 @pytest.fixture
 def model(qtbot):
     model = CourseTableModel()
-    QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.show(TIMES)
     return model
 
 
 def test_that_figures_of_this_machine_stand_beside_the_printed_ones(model):
-    assert [(column.heading, column.side) for column in model.columns] == [
-        (0, Side.NAME),
-        (1, Side.NAME),
-        (2, Side.PRINTED),
-        (2, Side.HERE),
-        (3, Side.PRINTED),
-        (3, Side.HERE),
-    ]
-    assert [model.index(0, column).data() for column in range(6)] == [
-        "512x512",
-        "16",
-        "0.0185",
-        "0.0121",
-        "0.0004",
-        "–",
-    ]
-    assert [model.index(0, column).data(IS_QUIET_ROLE) for column in range(6)] == [
-        False,
-        False,
-        True,
-        False,
-        True,
-        True,
-    ]
-
-
-def test_that_a_column_that_the_paper_does_not_have_is_no_pair():
-    table = CourseTable("t", ("Size", "GFLOPs"), ((Cell("512"), Cell("", "50")),))
-    assert [column.side for column in columns_of(table)] == [Side.NAME, Side.HERE]
-
-
-def test_that_a_printed_column_after_the_figures_is_the_papers():
-    table = CourseTable("t", ("Size", "Here", "Paper only"), ((Cell("1"), Cell("2", "3"), Cell("4")),))
-    assert [column.side for column in columns_of(table)] == [Side.NAME, Side.PRINTED, Side.HERE, Side.PRINTED]
-
-
-def test_that_an_empty_cell_says_why(model):
-    tooltip = model.index(1, 5).data(Qt.ItemDataRole.ToolTipRole)
-    assert tooltip == f"Time naïve (s), 1024x1024, 16: empty. {NO_GPU}"
-    assert model.index(1, 5).data(Qt.ItemDataRole.AccessibleTextRole) == tooltip
-
-
-def test_that_each_reason_is_told_once_with_its_number_of_cells():
-    assert reasons_of(TIMES) == (f"– (3 cells): {NO_GPU}",)
-    assert reasons_of(LOADS) == ()
-
-
-def test_that_a_table_is_text_with_tabs_for_a_spreadsheet():
-    assert to_tabs(LOADS) == "Tile\tLoads (paper)\tLoads (here)\n8\t12\t12\n16\t\t20\n"
-
-
-def test_that_no_table_is_no_rows(model):
+    pair = [Part.PAPER, Part.HERE]
+    assert [column.part for column in model.columns] == [Part.NAME, Part.NAME, *pair, *pair]
+    assert [column.position for column in model.columns] == [0, 1, 2, 2, 3, 3]
+    cells = [model.index(0, column) for column in range(6)]
+    assert [cell.data() for cell in cells] == ["512x512", "16", "0.0185", "0.0121", "0.0004", "–"]
+    assert [cell.data(IS_QUIET_ROLE) for cell in cells] == [False, False, True, False, True, True]
     model.show(None)
     assert (model.rowCount(), model.columnCount()) == (0, 0)
+
+
+def test_that_what_only_one_side_has_is_no_pair():
+    row = (Cell("512"), Cell("", "50"), Cell("4"))
+    table = CourseTable("t", ("Size", "GFLOPs", "Paper only"), (row,))
+    assert [column.part for column in columns_of(table)] == [Part.NAME, Part.HERE, Part.PAPER]
+
+
+def test_that_a_cell_says_what_it_is_and_why_it_is_empty(model):
+    tips = [model.index(1, column).data(Qt.ItemDataRole.ToolTipRole) for column in range(6)]
+    where = "Time {} (s), 1024x1024, 16: "
+    assert tips[2:] == [
+        where.format("serial") + "the paper printed 0.0185.",
+        where.format("serial") + "0.0121 on this machine.",
+        where.format("naïve") + "the paper printed 0.0004.",
+        where.format("naïve") + f"empty. {NO_GPU}",
+    ]
+    assert model.index(1, 5).data(Qt.ItemDataRole.AccessibleTextRole) == tips[5]
+
+
+def test_that_each_reason_is_given_once_with_its_number_of_cells():
+    assert reasons_of(TIMES) == (f"– (3 cells): {NO_GPU}",)
+    assert reasons_of(LOADS) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,4 +67,8 @@ def test_that_big_counts_can_be_read_and_are_written_as_the_paper_does(model, ce
     model.show(table)
     assert model.index(0, len(model.columns) - 1).data() == shown
     # A spreadsheet takes digits alone.
-    assert cell.here in to_tabs(table)
+    assert cell.here in tabs_of(table)
+
+
+def test_that_a_table_is_text_with_tabs_for_a_spreadsheet():
+    assert tabs_of(LOADS) == "Tile\tLoads (paper)\tLoads (here)\n8\t12\t12\n16\t\t20\n"

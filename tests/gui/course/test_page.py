@@ -28,29 +28,20 @@ def open_course(open_window):
     return make
 
 
-def test_that_the_page_is_built_when_it_is_first_shown(open_window):
+def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_counted(open_window, qtbot):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
     haloscope.actions["page:course"].trigger()
     page = haloscope.window._entered["course"]
     assert page.isVisible()
-    haloscope.window.show_page("explore")
-    haloscope.actions["page:course"].trigger()
-    assert haloscope.window._entered["course"] is page
-
-
-def test_that_the_bar_marks_the_page_that_help_leads_to(open_course):
-    haloscope, _ = open_course()
     number = [entry.key for entry in PAGES].index("course")
-    assert haloscope.window.pages.currentIndex() == number
-    assert haloscope.window.page_bar._group.checkedId() == number
-
-
-def test_that_the_first_paper_is_shown_with_its_counted_tables(open_course, qtbot):
-    _, page = open_course()
+    assert haloscope.window.pages.currentIndex() == haloscope.window.page_bar._group.checkedId() == number
     assert page.header.title.text() == PAPERS[0].title
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert page.tables.table.cells.rowCount() > 0
+    haloscope.window.show_page("explore")
+    haloscope.actions["page:course"].trigger()
+    assert haloscope.window._entered["course"] is page
 
 
 def test_that_one_click_loads_a_kernel_into_explore(open_course):
@@ -63,13 +54,6 @@ def test_that_one_click_loads_a_kernel_into_explore(open_course):
     assert haloscope.workspace.mask == resolve_mask(here.mask)
     assert haloscope.window.first_page.isVisible()
     assert not page.isVisible()
-
-
-def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
-    _, page = open_course()
-    page.tables.measure.click()
-    qtbot.waitUntil(lambda: page.tables.measure.text() == "Measure again")
-    assert page.tables.table.cells.index(0, 3).data() == "0.0121"
 
 
 def test_that_escape_stops_a_measurement(open_course, qtbot):
@@ -92,7 +76,9 @@ def test_that_panels_of_another_page_are_not_in_the_menu(open_course):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
-def test_that_no_word_of_the_page_is_cut(open_course, qtbot, size, theme):
+def test_that_no_word_of_the_page_is_cut_and_every_control_has_a_tooltip_and_a_name(
+    open_course, qtbot, size, theme
+):
     haloscope, page = open_course(size=size, theme=theme)
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert (haloscope.window.width(), haloscope.window.height()) == size
@@ -100,14 +86,9 @@ def test_that_no_word_of_the_page_is_cut(open_course, qtbot, size, theme):
         for widget in shown(page, kind):
             text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
             assert widget.width() >= width_of_words(widget), text
-
-
-def test_that_every_control_of_the_page_has_a_tooltip_and_a_name(open_course, qtbot):
-    _, page = open_course()
-    qtbot.waitUntil(lambda: page.tables.shown is not None)
-    for widget in (*shown(page, QAbstractButton), *shown(page, QComboBox)):
-        assert widget.toolTip(), widget
-        assert widget.accessibleName() or widget.text(), widget
+            if kind is not QLabel:
+                assert widget.toolTip(), widget
+                assert widget.accessibleName() or text, widget
 
 
 def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_window, tmp_path):
@@ -120,19 +101,32 @@ def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_
     assert second.preferences.preferences.layouts["course"] == kept
 
 
-def test_that_run_measures_the_paper_that_is_shown(open_course, qtbot):
+@pytest.mark.parametrize("with_button", [False, True], ids=["Run", "button"])
+def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot, with_button):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
-    haloscope.actions["run"].trigger()
-    assert page.isVisible()
+    if with_button:
+        page.tables.measure.click()
+    else:
+        haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.tables.measure.text() == "Measure again")
+    assert page.isVisible()
+    assert page.tables.table.cells.index(0, 3).data() == "0.0121"
     assert haloscope.results.rowCount() == 0
 
 
-@pytest.mark.parametrize("way", [0, 1])
-def test_that_copying_a_table_is_told(open_course, qtbot, way):
+def test_that_a_message_says_that_a_table_was_copied(open_course, qtbot):
     haloscope, page = open_course()
     qtbot.waitUntil(lambda: page.tables.shown is not None)
-    page.tables.copy_button.menu().actions()[way].trigger()
-    count = len(page.tables.shown.rows)
-    assert haloscope.window.message_bar.text == f"{count} row{'s' if count != 1 else ''} copied."
+    page.tables.copy_button.menu().actions()[0].trigger()
+    assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
+
+
+def test_that_saving_asks_for_a_folder_for_the_paper_that_is_shown(open_course, qtbot, monkeypatch, tmp_path):
+    _, page = open_course()
+    saved = []
+    monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))
+    monkeypatch.setattr(page._files, "ask_for_folder", lambda title, then: then(tmp_path))
+    qtbot.waitUntil(page.tables.save_button.isEnabled)
+    page.tables.save_button.click()
+    assert saved == [(PAPERS[0].key, tmp_path)]

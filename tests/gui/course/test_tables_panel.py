@@ -13,11 +13,6 @@ from tests.gui.made_results import make_engine_state
 
 
 @pytest.fixture
-def course(qtbot):
-    return CourseModel(read_papers=lambda: PAPERS)
-
-
-@pytest.fixture
 def state(qtbot):
     return make_engine_state()
 
@@ -31,10 +26,11 @@ def panel(qtbot, course, state):
     return panel
 
 
-def test_that_the_empty_panel_says_what_will_be_there_and_how_to_fill_it(panel, course):
-    assert "Choose a paper" in panel.words
-    assert not panel.measure.isEnabled()
-    course.choose(PAPER.key)
+def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it(panel, course, state, qtbot):
+    empty = TablesPanel(CourseModel(read_papers=lambda: PAPERS), state)
+    qtbot.addWidget(empty)
+    assert "Choose a paper" in empty.words
+    assert not empty.measure.isEnabled()
     assert "counted" in panel.words
     course.set_problem(PAPER.key, "The engine cannot count.")
     assert panel.words == "The engine cannot count."
@@ -42,7 +38,6 @@ def test_that_the_empty_panel_says_what_will_be_there_and_how_to_fill_it(panel, 
 
 
 def test_that_counted_tables_appear_with_the_reasons_of_what_is_missing(panel, course):
-    course.choose(PAPER.key)
     course.set_counted(PAPER.key, made_tables(measured=False))
     assert panel.words == ""
     assert [panel.choice.itemText(at) for at in range(panel.choice.count())] == list(PAPER.tables)
@@ -51,7 +46,6 @@ def test_that_counted_tables_appear_with_the_reasons_of_what_is_missing(panel, c
 
 
 def test_that_measured_figures_come_into_the_table_that_is_shown(panel, course):
-    course.choose(PAPER.key)
     course.set_counted(PAPER.key, made_tables(measured=False))
     panel.choice.setCurrentIndex(1)
     assert panel.shown.title == "Loads"
@@ -64,7 +58,6 @@ def test_that_measured_figures_come_into_the_table_that_is_shown(panel, course):
 
 
 def test_that_tables_of_another_paper_leave_the_one_that_is_shown(panel, course):
-    course.choose(PAPER.key)
     course.set_measured(OTHER_PAPER.key, made_tables(measured=True))
     assert panel.shown is None
     course.choose(OTHER_PAPER.key)
@@ -72,7 +65,6 @@ def test_that_tables_of_another_paper_leave_the_one_that_is_shown(panel, course)
 
 
 def test_that_a_figure_is_there_only_beside_the_table_that_has_one(panel, course):
-    course.choose(PAPER.key)
     course.set_counted(PAPER.key, made_tables(measured=False))
     QApplication.processEvents()
     assert panel.findChild(FigurePlot).isVisible()
@@ -81,7 +73,6 @@ def test_that_a_figure_is_there_only_beside_the_table_that_has_one(panel, course
 
 
 def test_that_a_table_is_copied_for_a_document_and_for_a_spreadsheet(panel, course):
-    course.choose(PAPER.key)
     course.set_counted(PAPER.key, made_tables(measured=False))
     panel.choice.setCurrentIndex(1)
     markdown, tabs = panel.copy_button.menu().actions()
@@ -95,7 +86,6 @@ def test_that_a_table_is_copied_for_a_document_and_for_a_spreadsheet(panel, cour
 
 
 def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
-    course.choose(PAPER.key)
     assert panel.measure.isEnabled()
     state.set_running(True)
     assert not panel.measure.isEnabled()
@@ -103,14 +93,6 @@ def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
     state.set_running(False)
     state.set_status(STARTING)
     assert "starting" in panel.measure.toolTip()
-
-
-def test_that_saving_asks_for_the_paper_that_is_shown(panel, course, qtbot):
-    course.choose(PAPER.key)
-    course.set_counted(PAPER.key, made_tables(measured=False))
-    with qtbot.waitSignal(course.save_wanted) as asked:
-        panel.save_button.click()
-    assert asked.args == [PAPER.key]
 
 
 GUIDELINES = CourseTable(
@@ -127,7 +109,6 @@ GUIDELINES = CourseTable(
 
 
 def test_that_sentences_are_wrapped_from_the_left_and_not_cut(panel, course, qtbot):
-    course.choose(PAPER.key)
     course.set_counted(PAPER.key, (GUIDELINES,))
     table = panel.table
     assert table.width_of_columns <= table.viewport().width()
@@ -141,7 +122,6 @@ def test_that_sentences_are_wrapped_from_the_left_and_not_cut(panel, course, qtb
 
 
 def test_that_measuring_is_offered_only_for_cells_that_it_can_fill(panel, course):
-    course.choose(PAPER.key)
     course.set_counted(PAPER.key, (GUIDELINES, *made_tables(measured=False)))
     assert "The network comes later." in panel.notes.text
     assert "Press Measure" not in panel.notes.text

@@ -90,7 +90,7 @@ def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_scr
     qtbot.waitUntil(lambda: haloscope.results.rowCount() and not haloscope.state.running)
     page = haloscope.window.first_page
     assert page.kernel_panel.breakdown.isVisible()
-    assert page.mask_panel.scale.offset_field.isVisible()
+    assert page.mask_panel.apply_controls.offset_field.isVisible()
     QApplication.processEvents()
     assert scroll_bars(page.mask_panel) == scroll_bars(page.kernel_panel) == []
 
@@ -288,7 +288,7 @@ def test_that_run_says_why_it_cannot_be_chosen(open_window, qtbot):
     assert "Esc" in haloscope.actions["run"].toolTip()
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert "oracle" in haloscope.actions["run"].toolTip()
+    assert "reference" in haloscope.actions["run"].toolTip()
     assert "Esc" not in haloscope.actions["run"].toolTip()
 
 
@@ -323,7 +323,7 @@ def test_that_copying_results_is_told(open_window, qtbot, by):
     if by == "menu":
         haloscope.actions["copy_results"].trigger()
     else:
-        haloscope.window.first_page.results_panel.copy()
+        haloscope.window.first_page.results_panel.table.copy()
     assert haloscope.window.message_bar.text == "1 row copied."
 
 
@@ -374,7 +374,7 @@ def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(open_window, qtbot, 
     field = {
         "mask size": page.mask_panel.size_controls.rows_box,
         "block": page.kernel_panel.block.width_box,
-        "border value": page.mask_panel.border.value_field,
+        "border value": page.mask_panel.apply_controls.value_field,
     }[what]
     page.mask_panel.size_controls.rows_box.stepUp()
     assert haloscope.workspace.mask.shape == (5, 5)

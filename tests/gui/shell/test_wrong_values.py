@@ -61,13 +61,13 @@ def explore_fields(haloscope) -> dict[str, Field]:
     def of_block():
         return block.refusal.text() if block.refusal.isVisible() else ""
 
-    size, scale = panel.size_controls, panel.scale
+    size, scale = panel.size_controls, panel.apply_controls
     sides = (*NO_WHOLE_NUMBERS, "-3", "0", "64", "1000", "12000")
     numbers = (*NO_NUMBERS, "1e39")
     return {
         "rows": Field(size.rows_box, state, facts, sides, "5"),
         "columns": Field(size.columns_box, state, facts, sides, "7"),
-        "border value": Field(panel.border.value_field, state, facts, numbers, "2"),
+        "border value": Field(panel.apply_controls.value_field, state, facts, numbers, "2"),
         # Nothing typed is no wish to divide.
         "divide": Field(scale.divide_field, state, facts, (*numbers[1:], "0", "1e-300"), "2"),
         "offset": Field(scale.offset_field, state, facts, numbers, "2"),

@@ -19,7 +19,7 @@ from engine.tasks.filtering.agreement import rounding_bound, verify
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import holds_bound
 from engine.variants.auto.suitability import why_not
-from engine.variants.contract import Variant, refuse_samples
+from engine.variants.contract import Variant
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.counting import count
@@ -149,9 +149,9 @@ def test_that_shared_memory_is_asked_for() -> None:
 )
 def test_that_samples_are_refused_that_would_become_nan(legal: float, other: float, words: str) -> None:
     samples = np.full((3, 3, 1), legal, np.float32)
-    assert refuse_samples(TWO, samples) is None
+    assert TWO.refuse_samples(samples) is None
     samples[1, 2] = other
-    refusal = refuse_samples(TWO, samples)
+    refusal = TWO.refuse_samples(samples)
     assert refusal is not None
     assert refusal.reason.startswith(words)
 

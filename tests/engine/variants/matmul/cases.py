@@ -1,6 +1,7 @@
 """The cases that every way to multiply must get right, and the one check of a way on a case.
 
-The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real device.
+The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real
+device.
 """
 
 from dataclasses import dataclass
@@ -8,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.device.devices import backend
+from engine.geometry.block import Block
 from engine.tasks.product import oracle
-from engine.tasks.product.operands import as_matrix, product_of
+from engine.tasks.product.operands import as_matrix
+from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
 from engine.verify.regions import Region
 
@@ -22,8 +25,8 @@ class Case:
     ----------
     rows, inner, columns, tile : int
     numbers : str
-        "even" (random, both signs), "whole" (integers), "strange" (NaN and infinity among them) or "tiny" (products
-        below the smallest normal float32).
+        "even" (random, both signs), "whole" (integers), "strange" (NaN and infinity among them) or "tiny"
+        (products below the smallest normal float32).
     layout : str
         Of the caller's arrays: "C", "Fortran", "every second" or "float64".
     """
@@ -37,6 +40,16 @@ class Case:
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.inner}x{self.columns} tile {self.tile} {self.numbers} {self.layout}"
+
+    @property
+    def product(self) -> MatrixProduct:
+        """The problem."""
+        return MatrixProduct(self.rows, self.inner, self.columns)
+
+    @property
+    def block(self) -> Block:
+        """The tile as a block."""
+        return Block(self.tile, self.tile)
 
     def matrices(self) -> tuple[np.ndarray, np.ndarray]:
         """Return A and B as the caller has them."""
@@ -83,21 +96,21 @@ CASES = (
 
 
 def check(variant: MatmulVariant, case: Case, device: str) -> None:
-    """Multiply in one way and compare every element with the oracle; raise AssertionError with the first one off."""
+    """Multiply in one way and compare every element with the oracle; name the first one that is off."""
     a, b = (as_matrix(name, values) for name, values in zip("AB", case.matrices(), strict=True))
-    product = product_of(a, b)
     machine = backend(device)
     machine.activate()
-    prepared = variant.prepare(product, case.tile)
+    prepared = variant.prepare(case.product, None, case.block)
     buffers = machine.allocate_matrices(a, b)
-    machine.upload_matrices(a, b, buffers)
+    machine.upload((a, b), buffers)
     machine.poison(buffers)
     machine.run(prepared, buffers)
-    compare(machine.download(buffers), a, b, variant.roundings(product, case.tile), case.numbers == "whole")
+    compare(variant, case, machine.download(buffers), a, b)
 
 
-def compare(result: np.ndarray, a: np.ndarray, b: np.ndarray, roundings: int, exact: bool) -> None:
+def compare(variant: MatmulVariant, case: Case, result: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     """Compare a product with plain loops in float64, apart from `verify` itself."""
+    roundings = variant.roundings(case.product, case.block)
     assert result.dtype == np.float32
     assert result.shape == (a.shape[0], b.shape[1])
     whole = Region(0, a.shape[0], 0, b.shape[1])
@@ -105,7 +118,7 @@ def compare(result: np.ndarray, a: np.ndarray, b: np.ndarray, roundings: int, ex
         wanted = np.einsum("ik,kj->ij", a.astype(np.float64), b.astype(np.float64))
     bound = oracle.rounding_bound(oracle.magnitudes(a, b, whole), roundings, a.shape[1])
     with np.errstate(invalid="ignore"):
-        fine = np.abs(result - wanted) <= (0.0 if exact else bound)
+        fine = np.abs(result - wanted) <= (0.0 if case.numbers == "whole" else bound)
         same = (result == wanted.astype(np.float32)) | (np.isnan(result) & np.isnan(wanted))
     places = np.argwhere(~(fine | same))
     assert not places.size, (

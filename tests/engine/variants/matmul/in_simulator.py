@@ -1,26 +1,24 @@
-"""A process of the CUDA simulator that checks every case: one JSON object on standard output, faults by key and case."""
+"""A process of the CUDA simulator that checks every case and prints the faults by key and case as JSON."""
 
 import json
 import sys
 
 from engine.device.launches import DeviceKind
+from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import MATMUL_VARIANTS
-from tests.engine.variants.matmul.cases import CASES, check
+from tests.engine.variants.matmul.cases import CASES, Case, check
 
 
-def main() -> None:
-    """Check all cases."""
-    faults = {}
-    for variant in MATMUL_VARIANTS:
-        for case in CASES if variant.device is DeviceKind.CUDA else ():
-            try:
-                check(variant, case, "simulator")
-                fault = ""
-            except Exception as error:  # noqa: BLE001 - the process's boundary: it becomes the test's failure
-                fault = f"{type(error).__name__}: {error}"
-            faults[f"{variant.key} {case}"] = fault
-    sys.stdout.write(json.dumps(faults))
+def fault_of(variant: MatmulVariant, case: Case) -> str:
+    """Return what is wrong with a variant on a case; empty if nothing is."""
+    try:
+        check(variant, case, "simulator")
+    except Exception as error:  # noqa: BLE001 - the process's boundary: it becomes the test's failure
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 if __name__ == "__main__":
-    main()
+    on_cuda = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
+    faults = {f"{variant.key} {case}": fault_of(variant, case) for variant in on_cuda for case in CASES}
+    sys.stdout.write(json.dumps(faults))

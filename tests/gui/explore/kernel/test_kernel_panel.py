@@ -11,9 +11,8 @@ from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.kernel.variants_model import UNDER_ROLE
-from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.selected_result import SelectedResult
+from gui.explore.kernel.variants_model import ROW_ROLE
+from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
@@ -50,7 +49,7 @@ def click_kernel(qtbot: QtBot, panel: KernelPanel, key: str) -> None:
 
 def under(panel: KernelPanel, key: str) -> str:
     """What stands under a kernel in the list."""
-    return str(panel.variants.index(panel.variants.position(key)).data(UNDER_ROLE))
+    return panel.variants.index(panel.variants.position(key)).data(ROW_ROLE).under
 
 
 def words_of(panel: KernelPanel, key: str) -> tuple[QRect, QRect]:
@@ -97,8 +96,7 @@ def test_that_the_list_follows_the_state(qtbot: QtBot) -> None:
 def test_that_the_baseline_is_chosen_among_the_variants(qtbot: QtBot) -> None:
     panel, workspace, _, _ = make_panel(qtbot)
     assert panel.baseline.currentText() == "cpu-serial"
-    position = panel.baseline.findData("naive")
-    panel.baseline.activated.emit(position)
+    panel.baseline.textActivated.emit("naive")
     assert workspace.settings.baseline == "naive"
 
 

@@ -3,7 +3,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.geometry.layout import Layout
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.layout_switch import LayoutSwitch
+from gui.explore.kernel.memory_controls import LayoutSwitch
 from gui.explore.workspace import Workspace
 from tests.gui.made_results import make_engine_state, make_picture, make_workspace
 

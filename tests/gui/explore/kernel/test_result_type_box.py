@@ -4,7 +4,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from engine.host.protocol import PictureHandle
-from gui.explore.kernel.result_type_box import ResultTypeBox
+from gui.explore.kernel.memory_controls import ResultTypeBox
 from gui.explore.workspace import Workspace
 from tests.gui.made_results import make_picture, make_workspace
 
@@ -38,7 +38,7 @@ def test_that_a_choice_changes_what_the_job_asks_for(qtbot: QtBot) -> None:
 def test_that_it_names_the_depth_of_the_picture(qtbot: QtBot, dtype: str, text: str) -> None:
     box, _ = make_box(qtbot, dtype)
     assert box.itemText(box.findData("same")) == text
-    assert "halves to the even number" in box.toolTip()
+    assert "halves to even" in box.toolTip()
 
 
 def test_that_a_float_picture_leaves_no_choice_and_the_choice_is_kept(qtbot: QtBot) -> None:

@@ -8,7 +8,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.protocol import Availability, Filtered
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.variants_model import SUBTITLE_ROLE, TIME_ROLE, VariantsModel
+from gui.explore.kernel.variants_model import ROW_ROLE, VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from tests.gui.made_results import NO_CUDA, REMARK, make_engine_state, make_workspace
@@ -31,7 +31,7 @@ def make_model(
 
 
 def time_of(model: VariantsModel, key: str) -> str:
-    return str(model.index(model.position(key)).data(TIME_ROLE))
+    return model.index(model.position(key)).data(ROW_ROLE).time
 
 
 def test_that_the_model_keeps_to_the_rules_of_qt_while_the_engine_comes_and_goes() -> None:
@@ -82,7 +82,7 @@ def test_that_a_variant_refused_for_its_block_can_still_be_chosen_so_that_the_bl
     model, _, _ = make_model(make_engine_state(refused=refused))
     index = model.index(model.position("tiled"))
     assert index.flags() & _SELECTABLE
-    assert index.data(TIME_ROLE) == "block refused"
+    assert index.data(ROW_ROLE).time == "block refused"
 
 
 def test_that_the_time_is_that_of_the_newest_run_on_the_present_problem(qtbot: QtBot) -> None:
@@ -110,7 +110,7 @@ def test_that_auto_says_what_it_chose_and_why_after_a_preview() -> None:
     model, _, _ = make_model(state)
     state.show_filtered(preview("tiled", "it reuses each input 25 times"))
     assert model.rows()[0].idea == "Chose tiled: it reuses each input 25 times."
-    assert model.index(0).data(SUBTITLE_ROLE) == "tiled"
+    assert model.index(0).data(ROW_ROLE).subtitle == "tiled"
 
 
 def test_that_the_run_of_a_named_variant_does_not_hide_what_auto_chose() -> None:

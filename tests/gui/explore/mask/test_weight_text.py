@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import MaskError
-from gui.explore.mask.weight_text import read_number, read_weight, short_texts, typed_text
+from engine.mask.json_form import number_text
+from gui.explore.mask.weight_text import read_number, read_weight, short_texts
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_that_a_field_is_refused_in_words_that_are_not_of_masks(text):
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))
 def test_that_typed_text_reads_back_to_the_same_weight(weight):
-    assert read_weight(typed_text(weight)) == weight
+    assert read_weight(number_text(weight)) == weight
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, width=32))

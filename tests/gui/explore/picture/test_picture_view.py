@@ -161,15 +161,15 @@ def test_that_arrow_keys_pan(qtbot, shown, key, moved):
 
 
 def test_that_zoom_slots_and_keys_change_the_percentage_shown(qtbot, shown):
-    shown.zoom_to_actual()
+    shown.canvas.view.show_actual()
     assert shown.toolbar.zoom_text.text() == "100 %"
     qtbot.keyClick(shown.canvas, Qt.Key.Key_Plus)
-    shown.zoom_in()
+    shown.canvas.view.zoom_by(1)
     assert shown.toolbar.zoom_text.text() == "200 %"
-    shown.zoom_out()
+    shown.canvas.view.zoom_by(-1)
     qtbot.keyClick(shown.canvas, Qt.Key.Key_Minus)
     assert shown.toolbar.zoom_text.text() == "100 %"
-    shown.fit_to_window()
+    shown.canvas.view.fit()
     assert shown.canvas.view.is_fitted
 
 
@@ -195,18 +195,12 @@ def test_that_a_new_picture_waits_for_its_own_result(shown, workspace, share):
     assert colour_at(shown, 10, 28) == "#090909"
 
 
-def test_that_released_pixels_leave_the_empty_pane(shown):
-    shown.release_pixels()
-    assert shown.empty_state.isVisible()
-    assert not shown.toolbar.mode_buttons.buttons()[0].isEnabled()
-
-
-def test_that_a_cursor_over_the_pane_survives_that_the_picture_goes(qtbot, qapp, shown):
+def test_that_a_cursor_over_the_pane_survives_another_picture(qtbot, qapp, shown, workspace, share):
     qtbot.mouseMove(shown.canvas, place_of(shown, 3, 3))
-    shown.release_pixels()
+    workspace.set_picture(handle_of(np.zeros((2, 3, 1), np.uint8), share))
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    shown.canvas.pixel_hovered.emit(None)
-    assert shown.readout.text() == ""
+    shown.canvas.pixel_hovered.emit((1, 2))
+    assert shown.readout.text().split() == ["row", "1", "col", "2", "original", "0", "result", "–"]
 
 
 def test_that_the_range_mode_is_a_setting(qtbot, view, workspace):

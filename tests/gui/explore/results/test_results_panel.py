@@ -119,7 +119,7 @@ def test_that_columns_are_chosen_in_the_menu_of_the_header(qtbot: QtBot) -> None
     hidden = [panel.table.isColumnHidden(results.position(key)) for key in ("compile_ms", "picture", "proof")]
     assert hidden == [False, False, True]
     assert "512" not in panel.summary.text()
-    panel.copy()
+    panel.table.copy()
     header = QGuiApplication.clipboard().text().splitlines()[0].split("\t")
     assert "Compile, ms" in header
     assert "Proof" not in header

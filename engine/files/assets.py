@@ -1,0 +1,28 @@
+"""Data files that come with the program, in the folder `assets`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.errors import EngineError
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+
+
+@contextmanager
+def faults_of_asset(path: Path, title: str) -> Iterator[None]:
+    """Turn what goes wrong while a file of the program is read into an error that says what to do.
+
+    Raises
+    ------
+    EngineError
+        The file is missing or damaged.
+    """
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, EngineError) as error:
+        raise EngineError(
+            f"{title} {path.name!r} cannot be read",
+            str(error),
+            "Install the program again: this file came with it.",
+        ) from error

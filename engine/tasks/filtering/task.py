@@ -1,0 +1,134 @@
+"""The task of filtering, as the pipeline asks it: one mask, or a bank of masks in one launch."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.device_info import SIMULATOR, DeviceInfo
+from engine.errors import UnsupportedVariant
+from engine.geometry.layout import Layout
+from engine.mask.bank import Bank
+from engine.mask.mask import Mask
+from engine.tasks.contract import Task
+from engine.tasks.filtering.agreement import verify, verify_bank
+from engine.tasks.filtering.problem import Problem
+from engine.verify.verification import Verification
+
+if TYPE_CHECKING:
+    from engine.device.backend import Backend, Buffers
+    from engine.run.job import FilterJob
+    from engine.variants.contract import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOperands:
+    """A picture (H, W, C) of the problem's dtype with what it is filtered by, a mask or a bank of masks.
+
+    Of a bank, `mask` is the first one; a variant made for it writes the results one below the other.
+    """
+
+    samples: np.ndarray
+    mask: Mask
+    layout: Layout = Layout.PITCHED
+    bank: Bank | None = None
+
+
+class Filtering(Task[Problem, FilterOperands, "Variant"]):
+    """Correlation of a picture with a mask, or with each mask of a bank."""
+
+    problem = Problem
+
+    def expected_launch_s(self, job: "FilterJob", device: DeviceInfo) -> float:
+        """Estimate one launch, seconds.
+
+        The plain loops on one core make about 0.3 G multiply-adds per second, the plain kernel on a small GPU
+        10 G, the simulator 0.1 M. There, a thread that only loads costs as much as one that computes (its
+        start and its barriers take about 1 ms), and a block may have twenty such threads for each result:
+        `implicit-gemm` with one mask in a block of 20 x 20 takes ten times as long as `tiled`.
+        """
+        problem = job.problem
+        if device.key != SIMULATOR:
+            return 0.5 + problem.multiply_adds / (1e10 if device.kind == "cuda" else 3e8)
+        launches = job.variant.plan(problem, job.block)
+        threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
+        return 0.5 + max(problem.multiply_adds, threads * problem.taps) / 1e5 + threads / 1e3
+
+    def allocate(self, backend: "Backend", job: "FilterJob", host_out: Any = None) -> "Buffers":
+        """Return buffers for the picture and the result, or the results of a bank."""
+        samples, bank = job.operands.samples, job.operands.bank
+        if bank is not None:
+            height, width, channels = samples.shape
+            host_out = np.empty((len(bank) * height, width, channels), np.float32)
+        return backend.allocate(samples, host_out, job.operands.layout, job.problem.result_dtype)
+
+    def upload(self, backend: "Backend", operands: FilterOperands, buffers: "Buffers") -> None:
+        """Copy the picture to the device."""
+        backend.upload(operands.samples, buffers)
+
+    def verify(self, values: Any, job: "FilterJob", checkpoint: Callable[[float], None]) -> Verification:
+        """Compare with the oracle, of a bank every result."""
+        picture, mask, bank = job.operands.samples, job.operands.mask, job.operands.bank
+        how: dict[str, Any] = {
+            "seed": job.seed,
+            "affordable": job.affordable,
+            "checkpoint": checkpoint,
+            "added_error": job.variant.added_error(job.problem, mask),
+        }
+        if bank is None:
+            return verify(values, picture, mask, job.problem, **how)
+        return verify_bank(values, picture, bank, job.problem, **how)
+
+    def constant(self, operands: FilterOperands) -> Mask:
+        """Return the mask."""
+        return operands.mask
+
+    def refuse_operands(self, variant: "Variant", operands: FilterOperands) -> None:
+        """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
+        refuse_strange_samples(variant, operands.samples)
+
+    def labels(self, job: "FilterJob") -> dict[str, Any]:
+        """Return the mask's name and weights, and the layout where rows can lie one way or another."""
+        masks = job.operands.bank or job.operands.mask
+        return {
+            "mask_name": masks.name or "custom",
+            "weights_digest": masks.weights_digest,
+            "layout": str(job.operands.layout) if job.variant.device == "cuda" else "",
+        }
+
+    def result(self, values: Any, operands: FilterOperands) -> Any:
+        """Return the results of a bank one after another, along a first axis."""
+        if operands.bank is None:
+            return values
+        return values.reshape(len(operands.bank), *operands.samples.shape)
+
+
+FILTERING = Filtering()
+
+
+def refuse_strange_samples(variant: "Variant", samples: np.ndarray) -> None:
+    """Refuse a picture with NaN or infinity where a variant cannot keep them in their place.
+
+    Raises
+    ------
+    UnsupportedVariant
+    """
+    refusal = variant.refuse_samples(samples)
+    if refusal is not None:
+        raise UnsupportedVariant(f"variant '{variant.key}'", refusal.reason, refusal.remedy)
+
+
+def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.ndarray:
+    """Return a random picture: whole numbers of the full range, or float32 from 0 to 1."""
+    random = np.random.default_rng(seed)
+    if dtype == "float32":
+        return random.random(shape, np.float32)
+    return random.integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
+
+
+def random_mask(rows: int, columns: int, seed: int) -> Mask:
+    """Return random weights of which none are special: no zeros, no symmetry, not separable."""
+    random = np.random.default_rng(seed).uniform(0.5, 1.5, (rows, columns))
+    return Mask(random / (rows * columns), name=f"random {rows} x {columns}")

@@ -1,0 +1,9 @@
+"""Every task: a new one is its folder beside this, and a line here."""
+
+from typing import Any
+
+from engine.tasks.contract import Task
+from engine.tasks.filtering.task import FILTERING
+from engine.tasks.product.task import PRODUCT
+
+TASKS: dict[str, Task[Any, Any, Any]] = {task.problem.task: task for task in (FILTERING, PRODUCT)}

@@ -1,0 +1,146 @@
+"""Which kernel of a paper is which here, as an item model, and why one cannot be loaded."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QStandardItem, QStandardItemModel
+
+from engine.course.paper import Configuration, CourseKernel
+from engine.errors import EngineError
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.resolve import resolve_mask
+from gui.course.course_model import CourseModel
+from gui.engine_link.engine_state import EngineState
+
+SECOND_ROLE = Qt.ItemDataRole.UserRole
+VARIANT_ROLE = Qt.ItemDataRole.UserRole + 1
+REASON_ROLE = Qt.ItemDataRole.UserRole + 2
+
+
+class Column(IntEnum):
+    """The columns."""
+
+    PAPER = 0
+    HERE = 1
+    DIFFERENCE = 2
+    LOAD = 3
+
+
+# Column: its heading and tooltip.
+_HEADERS = {
+    Column.PAPER: ("In the paper", "What the paper calls the kernel, and where it is."),
+    Column.HERE: (
+        "Here",
+        "The variant that does the same, in its colour and shape, and what is loaded with it.",
+    ),
+    Column.DIFFERENCE: ("What differs", "What is not as in the paper, and why."),
+    Column.LOAD: ("", ""),
+}
+
+
+def why_not_loadable(here: Configuration, variants: Iterable[str]) -> str:
+    """Return why a configuration cannot be loaded, in words; empty if it can.
+
+    Whether this machine can run it is for the page that loads it to say.
+    """
+    if here.is_product:
+        return ""
+    known = tuple(variants)
+    if not known:
+        return "The engine is still starting."
+    if here.variant not in known:
+        return f"This version of Haloscope has no variant {here.variant}."
+    if here.border not in set(Border):
+        return f"There is no border called {here.border}."
+    if here.layout not in set(Layout):
+        return f"There is no layout called {here.layout}."
+    try:
+        resolve_mask(here.mask)
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
+def configuration_text(here: Configuration) -> str:
+    """Return a configuration without its variant, in a line."""
+    block = str(here.block or "")
+    if here.is_product:
+        return f"tile {block}" if block else ""
+    layout = "" if here.layout == Layout.PITCHED else f"rows {here.layout}"
+    return ", ".join(filter(None, (here.mask, block, f"border {here.border}", layout)))
+
+
+class KernelsModel(QStandardItemModel):
+    """The kernels of the paper that is shown.
+
+    Signals
+    -------
+    refreshed()
+        The rows were made anew.
+    """
+
+    refreshed = Signal()
+
+    def __init__(self, course: CourseModel, state: EngineState, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._course = course
+        self._state = state
+        self._rows: tuple[tuple[CourseKernel, str], ...] = ()
+        for column, (title, tip) in _HEADERS.items():
+            header = QStandardItem(title)
+            header.setToolTip(tip)
+            header.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            self.setHorizontalHeaderItem(column, header)
+        course.paper_changed.connect(self._refresh)
+        state.ready_changed.connect(self._refresh)
+        self._refresh()
+
+    def kernel(self, row: int) -> CourseKernel:
+        """Return the kernel of a row."""
+        return self._rows[row][0]
+
+    def reason(self, row: int) -> str:
+        """Return why the kernel of a row cannot be loaded; empty if it can."""
+        return self._rows[row][1]
+
+    def _refresh(self) -> None:
+        paper = self._course.paper
+        variants = [variant.key for variant in self._state.variants]
+        kernels = paper.kernels if paper else ()
+        rows = tuple((kernel, why_not_loadable(kernel.here, variants)) for kernel in kernels)
+        if rows == self._rows:
+            return
+        self._rows = rows
+        self.setRowCount(0)
+        for kernel, reason in rows:
+            # Until the engine has named its variants, nothing is known to be missing.
+            self.appendRow(_items(kernel, reason, lasting=reason if variants else ""))
+        self.refreshed.emit()
+
+
+def _items(kernel: CourseKernel, reason: str, lasting: str) -> list[QStandardItem]:
+    here = kernel.here
+    # The same words stand in Markdown, where a key has its ticks.
+    difference = lasting or kernel.difference.replace("`", "") or "Nothing."
+    texts = {
+        Column.PAPER: (kernel.name, kernel.place),
+        Column.HERE: (here.variant, configuration_text(here)),
+        Column.DIFFERENCE: (difference, ""),
+        Column.LOAD: ("", ""),
+    }
+    items = []
+    for first, second in texts.values():
+        item = QStandardItem(first)
+        item.setData(second, SECOND_ROLE)
+        item.setData(lasting, REASON_ROLE)
+        item.setAccessibleText(", ".join(filter(None, (first, second))))
+        item.setToolTip(
+            f"{kernel.name} cannot be loaded. {reason}"
+            if reason
+            else f"Double click or Enter loads {kernel.name}."
+        )
+        items.append(item)
+    items[Column.HERE].setData(here.variant, VARIANT_ROLE)
+    return items

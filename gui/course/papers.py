@@ -1,0 +1,87 @@
+"""The papers, to choose one, and the header of the one that is shown."""
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt
+from PySide6.QtGui import QResizeEvent, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QFrame, QLabel, QListView, QVBoxLayout, QWidget
+
+from gui.course.course_model import CourseModel
+from gui.course.kernels_model import SECOND_ROLE
+from gui.course.two_lines import TwoLines
+from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.theme import theme_notifier
+
+
+class PapersList(QListView):
+    """Chooses the paper that is shown."""
+
+    def __init__(self, course: CourseModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._course = course
+        papers = QStandardItemModel(self)
+        for paper in course.papers:
+            item = QStandardItem(paper.title)
+            item.setData(paper.authors, SECOND_ROLE)
+            item.setToolTip(paper.about)
+            item.setAccessibleText(f"{paper.title}, {paper.authors}")
+            papers.appendRow(item)
+        self.setModel(papers)
+        self.setItemDelegate(TwoLines(self, bold=True))
+        self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setAccessibleName("Papers of the course")
+        self.setAccessibleDescription("Arrow keys choose a paper.")
+        self.selectionModel().currentChanged.connect(self._choose)
+        course.paper_changed.connect(self._show_choice)
+        theme_notifier().changed.connect(self.viewport().update)
+        self._show_choice()
+
+    def sizeHint(self) -> QSize:
+        return QSize(31 * GRID, 40 * GRID)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Titles are wrapped, so heights follow the width.
+        self.scheduleDelayedItemsLayout()
+
+    def _choose(self, current: QModelIndex, _previous: QModelIndex) -> None:
+        if current.isValid():
+            self._course.choose(self._course.papers[current.row()].key)
+
+    def _show_choice(self) -> None:
+        paper = self._course.paper
+        index = self.model().index(self._course.papers.index(paper), 0) if paper else QModelIndex()
+        if index.isValid() and index != self.currentIndex():
+            self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+
+
+class PaperHeader(QWidget):
+    """Title, authors, source, and what the paper is about."""
+
+    def __init__(self, course: CourseModel, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._course = course
+        self.title, self.origin, self.about = QLabel(), QLabel(), QLabel()
+        font = self.title.font()
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * 1.25)
+        self.title.setFont(font)
+        self.origin.setFont(small_font())
+        self.origin.setForegroundRole(self.origin.foregroundRole().PlaceholderText)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(GRID, GRID, GRID, HALF_GRID)
+        column.setSpacing(HALF_GRID // 2)
+        for label in (self.title, self.origin, self.about):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            column.addWidget(label)
+        course.paper_changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        paper = self._course.paper
+        self.title.setText(paper.title if paper else "")
+        self.origin.setText(" · ".join(filter(None, (paper.authors, paper.source))) if paper else "")
+        self.about.setText(paper.about if paper else "")

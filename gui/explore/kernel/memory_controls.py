@@ -1,0 +1,101 @@
+"""How values lie in the device's memory: the type of the results, and pitched or packed rows."""
+
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QCheckBox, QComboBox
+
+from engine.geometry.layout import ROW_BYTES, Layout
+from engine.host.protocol import PictureHandle
+from engine.tasks.filtering.problem import RESULT_TYPES
+from gui.engine_link.engine_state import EngineState
+from gui.explore.workspace import Workspace
+
+_TYPE_TEACHES = (
+    "What the kernel writes, and so what is verified and timed.\n\n"
+    "float32: the sums as they are, four bytes per sample, below 0 and above full scale too; the screen and a saved "
+    "file round them.\n\n"
+    "8 or 16 bit, as the picture: the kernel itself rounds (halves to even) and clips, as a photo program does. It "
+    "writes a quarter or half of the bytes, which is what a memory-bound kernel spends its time on. Kernels that "
+    "cannot do it are greyed."
+)
+_FLOAT_PICTURE = "This picture has float32 samples, so its results have them either way."
+_BITS = {"uint8": "8 bit", "uint16": "16 bit"}
+_LAYOUT_TEACHES = (
+    f"Pitched: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's memory, "
+    f"with unused bytes after the row before it. Then 32 neighbouring float32 values lie in one line of {ROW_BYTES} "
+    "bytes and a warp reads them at once. Off, the rows are packed: each begins where the one before ends, and a warp "
+    "may have to read two lines.\n\n"
+    "It changes times only, never the result. Widths such as 1001 show the difference; at 1024 there is none."
+)
+_CPU_IS_PACKED = (
+    "Rows on the CPU are always packed. To compare the two layouts, choose a CUDA device or the simulator."
+)
+
+
+class ResultTypeBox(QComboBox):
+    """Chooses `Settings.result_type`; greyed, with the reason, where the picture leaves no choice."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.setAccessibleName("Output type")
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(5)
+        for result_type in RESULT_TYPES:
+            self.addItem("float32", result_type)
+        self.activated.connect(lambda at: workspace.change(result_type=self.itemData(at)))
+        workspace.settings_changed.connect(self._refresh)
+        workspace.picture_changed.connect(self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        picture = self._workspace.picture
+        bits = _BITS.get(picture.pixels.dtype, "") if picture else ""
+        is_open = picture is None or bool(bits)
+        self.setItemText(self.findData("same"), bits or "8 or 16 bit")
+        # For a float picture both mean the same; the choice is kept for the next one.
+        chosen = self._workspace.settings.result_type if is_open else "float32"
+        self.setCurrentIndex(self.findData(chosen))
+        self.setEnabled(is_open)
+        self.setToolTip(_TYPE_TEACHES if is_open else _FLOAT_PICTURE)
+        self.setAccessibleDescription(self.toolTip())
+
+
+class LayoutSwitch(QCheckBox):
+    """Chooses `Settings.layout`; greyed, with the reason, where the device is the CPU."""
+
+    def __init__(self, workspace: Workspace, engine_state: EngineState) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._engine_state = engine_state
+        self.setAccessibleName(f"Rows on the device begin at {ROW_BYTES}-byte boundaries")
+        self.toggled.connect(
+            lambda pitched: workspace.change(layout=Layout.PITCHED if pitched else Layout.PACKED)
+        )
+        workspace.settings_changed.connect(self._refresh)
+        workspace.picture_changed.connect(self._refresh)
+        engine_state.ready_changed.connect(self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        settings, picture = self._workspace.settings, self._workspace.picture
+        device = self._engine_state.used_device(settings.device)
+        on_cpu = device is not None and device.kind == "cpu"
+        with QSignalBlocker(self):
+            # Greyed, it shows what holds on the CPU: rows are packed.
+            self.setChecked(on_cpu or settings.layout is Layout.PITCHED)
+        self.setEnabled(not on_cpu)
+        self.setText("Packed rows" if on_cpu else "Pitched rows")
+        teaches = _CPU_IS_PACKED if on_cpu else _LAYOUT_TEACHES
+        self.setAccessibleDescription(teaches)
+        self.setToolTip(teaches if on_cpu or not picture else f"{teaches}\n\n{_bytes_per_row(picture)}")
+
+
+def _bytes_per_row(picture: PictureHandle) -> str:
+    """Return what the layout means for the rows of a picture."""
+    itemsize = {"uint8": 1, "uint16": 2}.get(picture.pixels.dtype, 4)
+    pixel_bytes = picture.channels * itemsize
+    row_bytes = picture.width * pixel_bytes
+    pitch_bytes = Layout.PITCHED.row_pixels(picture.width, picture.channels, itemsize) * pixel_bytes
+    if pitch_bytes == row_bytes:
+        return f"This picture: {row_bytes:,} bytes per row, which is a boundary already."
+    return f"This picture: {row_bytes:,} bytes per row packed, {pitch_bytes:,} pitched."

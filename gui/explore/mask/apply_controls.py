@@ -1,0 +1,121 @@
+"""How the mask is applied: the border; flipped, normalised, divided, with an offset."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
+
+from engine.errors import MaskError
+from engine.geometry.border import Border
+from engine.mask.mask import MAX_LINE, Mask
+from gui.explore.mask.number_field import NumberField
+from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID
+from gui.widgets.panel_parts import column, label_for, row
+
+_BORDER_TEACHES = "The border says what the mask reads where it reaches over the picture's edge."
+_VALUE_TEACHES = (
+    "The value of every cell outside the picture, in the picture's own numbers (255 is white at 8 bit)."
+)
+_NO_VALUE = "Only a constant border has a value; choose Constant to give one."
+_FLIP_TEACHES = (
+    "Off: correlation, the mask is laid on the picture as you see it (ImageJ, GIMP, OpenCV).\n"
+    "On: convolution, the mask is first turned by 180° (SciPy's convolve, signal processing).\n"
+    "Masks that are unchanged by the turn give the same picture either way."
+)
+_NORMALISE_TEACHES = (
+    "Divide the mask by the sum of its weights when it is applied, so that even areas keep their brightness.\n"
+    "The cells keep the numbers you typed."
+)
+_NO_SUM = "The weights add up to 0, and nothing can be divided by 0. Use the mask as it is."
+_DIVIDE_TEACHES = (
+    "Divide every weight by a number, once: type 16 for a mask written as 1 2 1; 2 4 2; 1 2 1.\n"
+    "Press Enter; it can be undone."
+)
+_OFFSET_TEACHES = (
+    "Added to every result, in the picture's own numbers: 128 puts the zero of an 8-bit edge picture in the "
+    "middle."
+)
+# Beyond the merge keys of the cells.
+_OFFSET_MERGE_KEY = MAX_LINE * MAX_LINE
+
+
+class ApplyControls(QWidget):
+    """The border with its value, two check boxes and two fields."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.border_box = QComboBox()
+        self.border_box.setAccessibleName("Border")
+        for position, border in enumerate(Border):
+            self.border_box.addItem(border.value.capitalize(), border)
+            self.border_box.setItemData(position, border.sentence, Qt.ItemDataRole.ToolTipRole)
+        self.value_field = NumberField("Border value")
+        self.value_field.setFixedWidth(9 * GRID)
+        self._value_label = label_for("value", self.value_field)
+        self.flip_box = QCheckBox("Flip (convolution)")
+        self.flip_box.setToolTip(_FLIP_TEACHES)
+        self.normalise_box = QCheckBox("Normalise")
+        self.divide_field = NumberField("Divide by", "The mask was not divided")
+        self.divide_field.setToolTip(_DIVIDE_TEACHES)
+        self.divide_field.setPlaceholderText("e.g. 16")
+        self.offset_field = NumberField("Offset")
+        self.offset_field.setToolTip(_OFFSET_TEACHES)
+        self.fields = (self.value_field, self.divide_field, self.offset_field)
+        border_label = label_for("Border", self.border_box)
+        divide_label = label_for("Divide by", self.divide_field)
+        offset_label = label_for("Add offset", self.offset_field)
+        self.setLayout(
+            column(
+                row(border_label, (self.border_box, 1), self._value_label, self.value_field),
+                row(self.flip_box, self.normalise_box, 1, spacing=2 * GRID),
+                row(divide_label, (self.divide_field, 1), offset_label, (self.offset_field, 1)),
+            )
+        )
+        self.border_box.activated.connect(
+            lambda position: workspace.change(border=Border(self.border_box.itemData(position)))
+        )
+        self.value_field.entered.connect(lambda value: workspace.change(cval=value))
+        self.flip_box.toggled.connect(lambda on: workspace.change(flip=on))
+        self.normalise_box.toggled.connect(lambda on: workspace.change(normalise=on))
+        self.divide_field.entered.connect(self._divide)
+        self.offset_field.entered.connect(self._set_offset)
+        workspace.mask_changed.connect(self._show_state)
+        workspace.settings_changed.connect(self._show_state)
+        self._show_state()
+
+    def _divide(self, divisor: float) -> None:
+        self._edit(
+            self.divide_field, lambda mask: mask.divided_by(divisor).with_name(""), f"Divide by {divisor:g}"
+        )
+
+    def _set_offset(self, offset: float) -> None:
+        self._edit(
+            self.offset_field, lambda mask: mask.with_offset(offset), f"Offset {offset:g}", _OFFSET_MERGE_KEY
+        )
+
+    def _edit(self, field: NumberField, edit: Callable[[Mask], Mask], step: str, merge_key: int = -1) -> None:
+        try:
+            mask = edit(self._workspace.mask)
+        except MaskError as error:
+            field.refused.emit(str(error))
+        else:
+            self._workspace.set_mask(mask, step, merge_key)
+
+    def _show_state(self) -> None:
+        settings = self._workspace.settings
+        border, can_normalise = settings.border, self._workspace.can_normalise
+        self.border_box.setCurrentIndex(list(Border).index(border))
+        self.border_box.setToolTip(f"{border.sentence}\n{_BORDER_TEACHES}")
+        for widget in (self.value_field, self._value_label):
+            widget.setEnabled(border.takes_value)
+        self.value_field.show_number(settings.cval)
+        self.value_field.setToolTip(_VALUE_TEACHES if border.takes_value else _NO_VALUE)
+        with QSignalBlocker(self.flip_box), QSignalBlocker(self.normalise_box):
+            self.flip_box.setChecked(settings.flip)
+            self.normalise_box.setChecked(settings.normalise)
+        self.normalise_box.setEnabled(can_normalise)
+        self.normalise_box.setToolTip(_NORMALISE_TEACHES if can_normalise else _NO_SUM)
+        self.divide_field.show_number(None)
+        self.offset_field.show_number(self._workspace.mask.offset)
