@@ -1,12 +1,13 @@
 """Pictures in chunks: end to end against the copies alone, for chunk sizes, ring depths, pinned and ordinary memory.
 
-python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same] [--memory pinned]
+python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same]
+[--memory pinned]
     [--timeline FILE.json]
 python -m bench.streams --draw TIMELINE.json FILE.svg
 
-Every combination is compared bit for bit with the unchunked call first. The copies alone are those of the same chunks,
-between pinned memory and the device, timed by device events, in turns with the streams; "both at once" is what the bus
-allows when it is used in both directions.
+Every combination is compared bit for bit with the unchunked call first. The copies alone are those of the
+same chunks, between pinned memory and the device, timed by device events, in turns with the streams; "both at
+once" is what the bus allows when it is used in both directions.
 """
 
 import argparse
@@ -157,8 +158,8 @@ def compare(
 ) -> list[Timeline]:  # fmt: skip
     """Print a line for each way of copying and each ring, and return the median timelines.
 
-    They take turns, so that what else the machine does meets all of them. Nobody touches the host's memory in between:
-    what the host has just written, the copy engines find in its caches.
+    They take turns, so that what else the machine does meets all of them. Nobody touches the host's memory in
+    between: what the host has just written, the copy engines find in its caches.
     """
     is_same = {}
     for ring in rings:

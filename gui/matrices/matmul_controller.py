@@ -10,7 +10,7 @@ from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.columns import variant_name
 from engine.results.measurement import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
-from gui.matrices.matmul_state import LoadedProduct, MatmulState
+from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, Severity, Speaker
 
@@ -66,7 +66,7 @@ class MatmulController(QObject):
                 )
             )
         elif here.block is not None:
-            self._matmul.load(LoadedProduct(here.variant, here.block.x))
+            self._matmul.load(here.variant, here.block.x)
 
     def _look(self) -> None:
         self._is_looked_at = True

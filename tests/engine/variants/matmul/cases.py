@@ -1,6 +1,7 @@
 """The cases that every way to multiply must get right, and the one check of a way on a case.
 
-The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real device.
+The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real
+device.
 """
 
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ CASES = (
 
 
 def check(variant: MatmulVariant, case: Case, device: str) -> None:
-    """Multiply in one way and compare every element with the oracle; AssertionError names the first one off."""
+    """Multiply in one way and compare every element with the oracle; name the first one that is off."""
     a, b = (as_matrix(name, values) for name, values in zip("AB", case.matrices(), strict=True))
     machine = backend(device)
     machine.activate()
