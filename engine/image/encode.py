@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.picture import Picture
-from engine.image.png_bands import png_chunk
+from engine.image.png import png_chunk
 
 # Signature, then the header chunk: length, type, 13 bytes, checksum. A colour profile must follow it at once.
 _PNG_HEADER_END = 33

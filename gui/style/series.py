@@ -37,34 +37,17 @@ _CROSS, _PLUS = ("x", "✖"), ("+", "✚")
 _SHAPES = (_CIRCLE, _SQUARE, _UP, _DIAMOND, _STAR, _DOWN, _RIGHT, _LEFT, _CROSS, _PLUS)
 
 _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
-    "cpu-serial": (_GREY, _CIRCLE),
-    "cpu-parallel": (_SKY, _SQUARE),
-    "naive": (_ORANGE, _UP),
-    "constant": (_YELLOW, _DOWN),
-    "tiled-input": (_SKY, _DIAMOND),
-    "tiled": (_GREEN, _DIAMOND),
-    "cached": (_VERMILION, _STAR),
-    "separable-l0": (_BLUE, _RIGHT),
-    "separable-l1": (_PURPLE, _LEFT),
-    "separable-l2": (_GREEN, _PLUS),
-    "implicit-gemm": (_PURPLE, _CROSS),
-    "register-blocked": (_BLUE, _STAR),
-    "digit-sums": (_BLUE, _SQUARE),
-    "split-float16": (_BLUE, _DIAMOND),
-    "separable-fused": (_VERMILION, _SQUARE),
-    "low-rank-2": (_ORANGE, _STAR),
-    "low-rank-3": (_PURPLE, _STAR),
-    "box": (_YELLOW, _SQUARE),
-    "fft": (_GREY, _DIAMOND),
-    "cpu-box": (_YELLOW, _UP),
-    "cpu-fft": (_GREY, _UP),
-    "row-naive": (_ORANGE, _CIRCLE),
-    "row-tiled": (_GREEN, _SQUARE),
-    "row-cached": (_VERMILION, _UP),
-    "matmul-naive": (_ORANGE, _DIAMOND),
-    "matmul-tiled": (_GREEN, _UP),
-    "numpy": (_GREY, _SQUARE),
-}
+    "cpu-serial": (_GREY, _CIRCLE), "cpu-parallel": (_SKY, _SQUARE), "naive": (_ORANGE, _UP),
+    "constant": (_YELLOW, _DOWN), "tiled-input": (_SKY, _DIAMOND), "tiled": (_GREEN, _DIAMOND),
+    "cached": (_VERMILION, _STAR), "separable-l0": (_BLUE, _RIGHT), "separable-l1": (_PURPLE, _LEFT),
+    "separable-l2": (_GREEN, _PLUS), "implicit-gemm": (_PURPLE, _CROSS), "register-blocked": (_BLUE, _STAR),
+    "digit-sums": (_BLUE, _SQUARE), "split-float16": (_BLUE, _DIAMOND),
+    "separable-fused": (_VERMILION, _SQUARE), "low-rank-2": (_ORANGE, _STAR),
+    "low-rank-3": (_PURPLE, _STAR), "box": (_YELLOW, _SQUARE), "fft": (_GREY, _DIAMOND),
+    "cpu-box": (_YELLOW, _UP), "cpu-fft": (_GREY, _UP), "row-naive": (_ORANGE, _CIRCLE),
+    "row-tiled": (_GREEN, _SQUARE), "row-cached": (_VERMILION, _UP), "matmul-naive": (_ORANGE, _DIAMOND),
+    "matmul-tiled": (_GREEN, _UP), "numpy": (_GREY, _SQUARE),
+}  # fmt: skip
 
 
 def series_at(position: int, theme: Theme | None = None) -> Series:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap
 
 from engine.host.protocol import ScreenLevels
 from engine.host.shared import attach
-from gui.explore.picture.view_transform import Size, ViewTransform
+from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
 _CHECKER_SIDE = 8

@@ -8,7 +8,7 @@ from PIL import Image, PngImagePlugin
 
 from engine.image.canvas import Canvas
 from engine.image.form import Form
-from engine.image.png_bands import png_chunk
+from engine.image.png import png_chunk
 from engine.image.result_picture import finished_picture
 from engine.image.save import save_image
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
