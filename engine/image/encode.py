@@ -1,4 +1,4 @@
-"""The encoders: from a picture and a quality to the bytes of a file, in memory. Exact formats ignore the quality."""
+"""The encoders: from a picture and a quality (exact formats ignore it) to the bytes of a file."""
 
 import io
 import zlib

@@ -1,9 +1,9 @@
 """PNG: the chunks are read and checked here, the pixels are decoded by imagecodecs (libpng).
 
 Pillow cuts 16-bit RGB to 8 bit and decodes the whole picture to find an EXIF chunk that follows the pixels;
-libpng only warns of a wrong checksum outside the pixels, and wants the whole file in memory, which of a photograph
-is half, and of noise all of what the pixels take. So the walk over the chunks is ours, and large files are decoded
-in bands: rows are inflated here, and libpng undoes the filters of a small PNG each.
+libpng only warns of a wrong checksum outside the pixels, and wants the whole file in memory, which of a
+photograph is half, and of noise all of what the pixels take. So the walk over the chunks is ours, and large
+files are decoded in bands: rows are inflated here, and libpng undoes the filters of a small PNG each.
 """
 
 import logging
@@ -99,13 +99,13 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8."""
     import imagecodecs
 
-    # libpng's warnings (interlacing, too much data) are no news to people; without a handler they go to stderr.
+    # Without a handler, libpng's warnings (interlacing, too much data) go to stderr.
     logging.getLogger("imagecodecs").addHandler(logging.NullHandler())
     head = file.read(_IHDR_END)
     header = _read_header(head)
     file_bytes = file.seek(0, 2)
     is_large = file_bytes > _HELD_BYTES
-    # The row above a band is known from its pixels only at whole bytes; packed or indexed files are small anyway.
+    # The row above a band is known from its pixels only at whole bytes; other files are small anyway.
     is_cut = is_large and header.depth >= 8 and header.colour_type != _PALETTE and not header.is_interlaced
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
     might_be = header.form(has_alpha=True)
@@ -227,8 +227,8 @@ def _decode_in_bands(
 ) -> None:
     """Decode the pixels of a PNG onto a canvas.
 
-    `head` is the signature and the IHDR chunk, `pieces` the offset and size of the content of each IDAT chunk,
-    `transparent` the content of the tRNS chunk, `stored_channels` the samples per pixel in the file.
+    `head` is the signature and the IHDR chunk, `pieces` the offset and size of the content of each IDAT
+    chunk, `transparent` the content of the tRNS chunk, `stored_channels` the samples per pixel in the file.
     """
     import imagecodecs
 

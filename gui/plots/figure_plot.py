@@ -49,7 +49,7 @@ class FigurePlot(QWidget):
         theme_notifier().changed.connect(self._redraw)
 
     def show_figure(self, figure: Figure | None, dashed: str = "") -> None:
-        """Draw a figure, or none; `dashed` is what its dashed curves are, where that is not always the same."""
+        """Draw a figure, or none; `dashed` says what its dashed curves are, if not what the plot says."""
         dashed = dashed or self._dashed
         if (figure, dashed) != (self._figure, self._dashed):
             self._figure, self._dashed = figure, dashed
@@ -187,7 +187,8 @@ def _legend(figure: Figure, drawn: Sequence[_Drawn], theme: Theme, dashed: str) 
     """Return the figure's title and its curves, each with its shape in its colour."""
     looks = {curve.name: series for curve, series, _ in drawn}
     marks = "&nbsp;&nbsp; ".join(
-        f"<span style='color:{series.colour}'>{series.glyph}</span>&nbsp;{escape(name).replace(' ', '&nbsp;')}"
+        f"<span style='color:{series.colour}'>{series.glyph}</span>&nbsp;"
+        + escape(name).replace(" ", "&nbsp;")
         for name, series in looks.items()
     )
     sides = frozenset(is_printed for _, _, is_printed in drawn)

@@ -37,8 +37,8 @@ class LogAxis(pg.AxisItem):
         return [self._text(10**value if self.is_log else value) for value in values]
 
     def boundingRect(self) -> QRectF:
-        # Otherwise the first tick has no word where half of it would lie outside; with a grid, pyqtgraph's own
-        # style `hideOverlappingLabels` changes nothing.
+        # Otherwise the first tick has no word where half of it would lie outside; with a grid, pyqtgraph's
+        # own style `hideOverlappingLabels` changes nothing.
         rect: QRectF = super().boundingRect()
         return rect.adjusted(-_WORD_ROOM, 0, 0, 0) if self.orientation == "bottom" else rect
 

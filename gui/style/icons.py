@@ -1,7 +1,7 @@
 """Icons of the qtawesome library by what they are for, coloured by the theme at the moment they are painted.
 
-qtawesome takes about 0.2 s to import, so an icon is empty until `load_icons` was called, after the first paint.
-Each icon has its size from the start and nothing moves then.
+qtawesome takes about 0.2 s to import, so an icon is empty until `load_icons` was called, after the first
+paint. Each icon has its size from the start and nothing moves then.
 """
 
 from functools import lru_cache

@@ -30,7 +30,7 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run; subclasses say which runs there are. `first` has the keys of the columns that stand first.
+    """A row for each run; subclasses say which runs there are, `first` which columns stand first.
 
     Signals
     -------

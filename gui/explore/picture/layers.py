@@ -1,4 +1,4 @@
-"""Original and result as layers: which part of the pane each takes, and how one is painted, numbers included."""
+"""Original and result as layers: which part of the pane each takes, and how one is painted."""
 
 import math
 from collections.abc import Callable

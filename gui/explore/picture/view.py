@@ -50,7 +50,7 @@ class ViewTransform:
         return replace(self, left=self.left + right, top=self.top + down)
 
     def kept_in(self, pane: Size, picture: Size) -> "ViewTransform":
-        """Return the transform moved so far that the middle of the pane lies on the picture: it cannot get lost."""
+        """Return the transform moved so that the middle of the pane lies on the picture."""
         middle_x, middle_y = pane.width / 2.0, pane.height / 2.0
         left = min(max(self.left, middle_x - picture.width * self.zoom), middle_x)
         top = min(max(self.top, middle_y - picture.height * self.zoom), middle_y)
