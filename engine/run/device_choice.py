@@ -34,13 +34,7 @@ def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
 def refuse_unsuitable(
     variant: AnyVariant[P, C], problem: P, constant: C, block: Block, device: DeviceInfo
 ) -> None:
-    """Refuse what a variant of any task cannot do on a device.
-
-    Parameters
-    ----------
-    variant, problem, block, device
-    constant
-        What the variant is compiled with: the mask of a filter, None for a product.
+    """Refuse what a variant of any task cannot do on a device; `constant` is what it is compiled with.
 
     Raises
     ------

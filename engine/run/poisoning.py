@@ -14,13 +14,6 @@ WHOLE_NUMBER_FILLS = (0x55, 0xAA)
 def run_on_poison(prepared: Prepared, buffers: Buffers, backend: Backend) -> tuple[np.ndarray, float, str]:
     """Launch over a poisoned result: NaN under float32; two launches over two fills under 8 and 16 bit.
 
-    Parameters
-    ----------
-    prepared : Prepared
-    buffers : Buffers
-        With the picture in it.
-    backend : Backend
-
     Returns
     -------
     values : ndarray

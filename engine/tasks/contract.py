@@ -20,14 +20,9 @@ if TYPE_CHECKING:
 
 
 class TaskProblem(Protocol):
-    """What pipeline and results ask of the problem of any task; it is a frozen dataclass of plain values.
+    """What pipeline and results ask of the problem of any task, a frozen dataclass of plain values.
 
-    Attributes
-    ----------
-    task : str
-        Stable key of the task.
-    checked_unit : str
-        What the verification counts: "pixel", "element".
+    `task` is the stable key of the task; `checked_unit` is what the verification counts: "pixel", "element".
     """
 
     task: ClassVar[str]
@@ -72,7 +67,6 @@ class Task(ABC, Generic[P, O, V]):
 
     Attributes
     ----------
-    problem : type
     verifying_s : float
         How long the oracle takes between two checkpoints, seconds.
     counts_unrun : bool
@@ -109,12 +103,7 @@ class Task(ABC, Generic[P, O, V]):
         return prepared
 
     def refuse_operands(self, variant: V, operands: O) -> None:
-        """Refuse operands that a variant cannot compute with, whatever their problem.
-
-        Raises
-        ------
-        UnsupportedVariant
-        """
+        """Refuse, with an `UnsupportedVariant`, operands that a variant cannot take."""
 
     def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
         """Return what else a `Measurement` records of the job, by the names of its fields."""

@@ -23,13 +23,7 @@ _SHOWN = {
 
 
 class MatmulResultsPanel(QWidget):
-    """Every way to multiply with every tile: counted, and measured where it has run.
-
-    Signals
-    -------
-    copied(int)
-        So many rows lie on the clipboard.
-    """
+    """Every way to multiply with every tile; `copied` says how many rows lie on the clipboard."""
 
     copied = Signal(int)
 

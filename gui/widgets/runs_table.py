@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared
+from engine.results.metrics import Metric
 from gui.style.metrics import GRID
 from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme
@@ -234,5 +235,5 @@ def _text_colour(column: Column, run: Compared, theme: Theme) -> str:
     if column.key == KERNEL and was_tried and result.no_speed:
         return theme.muted if result.is_proven else theme.error
     # What was only counted is as good as ever.
-    counted = column.metric is not None and column.metric.value(run) is not None
+    counted = isinstance(column, Metric) and column.value(run) is not None
     return theme.text if was_tried or counted else theme.muted

@@ -38,17 +38,9 @@ BAND_MULTIPLY_ADDS = 100_000_000
 
 
 def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
-    """Return the bound of |result - oracle| for sums of `taps` products and an offset.
+    """Return the bound of |result - oracle| for sums of `taps` products and an offset, float64.
 
-    Parameters
-    ----------
-    magnitudes : ndarray
-        S: |weights| correlated with |image| plus |offset|, float64.
-    taps : int
-
-    Returns
-    -------
-    ndarray of the same shape, float64
+    `magnitudes` is S: |weights| correlated with |image| plus |offset|, float64.
     """
     bound: np.ndarray = relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
     return bound
@@ -93,14 +85,10 @@ def verify(
     checkpoint: Callable[[float], None] = lambda fraction: None,
     added_error: float = 0.0,
 ) -> Verification:
-    """Compare a result with the oracle.
+    """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
     Parameters
     ----------
-    result : ndarray of shape (H, W, C), of the problem's `result_dtype`
-    image : ndarray of shape (H, W, C), of the problem's dtype
-    mask : Mask
-    problem : Problem
     seed : int
         Of the rectangles, where not everything can be checked.
     affordable : int, optional
@@ -138,14 +126,9 @@ def verify_bank(
     checkpoint: Callable[[float], None],
     added_error: float,
 ) -> Verification:
-    """Compare every result of a bank with the oracle, as `verify` does with one.
+    """Compare every result of a bank, (masks x H, W, C), with the oracle, as `verify` does with one.
 
-    Parameters
-    ----------
-    result : ndarray of shape (masks x H, W, C)
-        The results one below the other.
-    affordable : int, optional
-        Multiply-adds for each mask; None: for all together what one filter may cost.
+    `affordable` counts for each mask; None: for all together what one filter may cost.
     """
     if affordable is None:
         affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)

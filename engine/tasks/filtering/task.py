@@ -25,17 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilterOperands:
-    """A picture with what it is filtered by.
+    """A picture (H, W, C) of the problem's dtype with what it is filtered by, a mask or a bank of masks.
 
-    Parameters
-    ----------
-    samples : ndarray of shape (H, W, C), of the problem's dtype
-    mask : Mask
-        Of a bank the first one.
-    layout : Layout
-        Of the rows on a CUDA device.
-    bank : Bank, optional
-        Several masks, whose results a variant made for them writes one below the other.
+    Of a bank, `mask` is the first one; a variant made for it writes the results one below the other.
     """
 
     samples: np.ndarray

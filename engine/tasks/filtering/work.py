@@ -21,14 +21,12 @@ def filter_work(
 
     Parameters
     ----------
-    problem : Problem
     picture_loads : int
         Cells of the picture that are read; ghost cells cost no load.
     weight_loads : int
         Weights that are read from global memory.
     scratch_loads, scratch_stores : int
         float32 values between two passes, in global memory.
-    shared_loads, shared_stores, constant_loads : int
     multiply_adds : int, optional
         None: one for each mask cell of each result.
     masks : int

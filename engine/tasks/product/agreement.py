@@ -34,13 +34,10 @@ def verify(
     affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
 ) -> Verification:
-    """Compare a product with the oracle's.
+    """Compare a float32 product with the oracle's; its pixels are the elements of C.
 
     Parameters
     ----------
-    result : ndarray of shape (rows, columns), float32
-    a, b : ndarray, float32
-    product : MatrixProduct
     roundings : int
         As `MatmulVariant.roundings` gives them.
     seed : int
@@ -49,11 +46,6 @@ def verify(
         Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
-
-    Returns
-    -------
-    Verification
-        Its pixels are the elements of C.
     """
     integers = oracle.are_integers(a, b)
 

@@ -19,15 +19,7 @@ EXACT_INTEGERS = 2.0**24
 
 
 def product(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
-    """Return a rectangle of A B in float64.
-
-    Parameters
-    ----------
-    a : ndarray of shape (rows, inner)
-    b : ndarray of shape (inner, columns)
-    region : Region
-        Rows and columns of the product.
-    """
+    """Return a rectangle of A B, some rows and columns of the product, in float64."""
     return _multiplied(a, b, region)
 
 
@@ -37,16 +29,9 @@ def magnitudes(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
 
 
 def rounding_bound(largest: Float64Array, roundings: int, inner: int) -> Float64Array:
-    """Return the bound of |C - R|.
+    """Return the bound of |C - R|, where `largest` is |A| |B| and each sum has `inner` products.
 
-    Parameters
-    ----------
-    largest : ndarray
-        |A| |B|.
-    roundings : int
-        As `MatmulVariant.roundings` gives them.
-    inner : int
-        Products in each sum; the last term covers those that are subnormal.
+    `roundings` are those of `MatmulVariant.roundings`; the last term covers products that are subnormal.
     """
     return relative_bound(roundings + 1) * largest + (inner + 1) * SMALLEST_SUBNORMAL
 

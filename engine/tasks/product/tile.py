@@ -21,12 +21,7 @@ _RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
 
 
 def as_tile(value: object) -> int:
-    """Return a tile's side that a person gave.
-
-    Parameters
-    ----------
-    value : object
-        A whole number, or a text of one.
+    """Return a tile's side that a person gave: a whole number, or a text of one.
 
     Raises
     ------
@@ -57,14 +52,7 @@ def refuse_tile(
 ) -> Refusal | None:
     """Return why a tile is illegal for a product on a device, with the nearest legal one, or None.
 
-    Parameters
-    ----------
-    product : MatrixProduct
-    block : Block
-        The tile: a square block of threads.
-    limits : Limits
-    shared_bytes : callable of Block -> int
-        Static shared memory that the variant uses with a tile, bytes.
+    `shared_bytes` gives the static shared memory that the variant uses with a block, bytes.
     """
     reason = _reason(product, block.x, limits, shared_bytes)
     if not reason:
