@@ -62,14 +62,9 @@ def test_that_a_mask_that_cannot_be_saved_is_told(masks, messages, tmp_path, nam
     assert not (tmp_path / name).exists()
 
 
-def test_that_a_mask_says_so_in_its_file(masks, tmp_path):
+def test_that_a_mask_says_so_in_its_file_and_a_dropped_pipe_is_not_waited_for(masks, tmp_path):
     masks.save(tmp_path / "mask.json")
     (tmp_path / "session.json").write_text('{"format": "haloscope-session"}')
-    assert says_mask(tmp_path / "mask.json")
-    assert not says_mask(tmp_path / "session.json")
-    assert not says_mask(tmp_path / "missing.json")
-
-
-def test_that_a_pipe_that_is_dropped_says_nothing_instead_of_being_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
-    assert not says_mask(tmp_path / "pipe.json")
+    assert says_mask(tmp_path / "mask.json")
+    assert not any(says_mask(tmp_path / f"{name}.json") for name in ("session", "missing", "pipe"))
