@@ -32,21 +32,6 @@ def test_that_cells_show_the_mask_of_the_workspace_also_of_another_size(model, w
     assert (model.rowCount(), model.columnCount()) == (3, 3)
 
 
-@pytest.mark.parametrize(("text", "weight"), [("1/3", 1 / 3), ("-2", -2.0), ("1e-3", 0.001)])
-def test_that_a_typed_number_becomes_the_weight(model, workspace, text, weight):
-    assert model.setData(model.index(0, 1), text)
-    assert workspace.mask.weights[0, 1] == weight
-
-
-def test_that_bad_text_is_refused_in_words_and_the_old_value_stays(qtbot, model, workspace):
-    with qtbot.waitSignal(model.edit_refused) as refused:
-        assert not model.setData(model.index(0, 1), "two")
-    assert "'two'" in refused.args[0]
-    with qtbot.waitSignal(model.edit_refused):
-        model.paste("no mask at all", [(0, 0)])
-    assert workspace.undo_stack.count() == 0
-
-
 def test_that_an_editor_left_untouched_is_no_edit(model, workspace):
     assert model.setData(model.index(2, 2), model.index(2, 2).data(EDIT))
     assert workspace.undo_stack.count() == 0

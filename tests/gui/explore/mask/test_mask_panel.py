@@ -79,15 +79,6 @@ def test_that_a_mask_of_one_row_can_be_made_127_long_and_not_two_rows_high_then(
     assert not size.square_button.isChecked()
 
 
-@pytest.mark.parametrize("side", ["64", "0"])
-def test_that_a_size_that_no_mask_can_have_is_refused_in_words(enter, panel, workspace, side):
-    before, box = workspace.mask, panel.size_controls.rows_box
-    enter(box, side)
-    assert workspace.mask is before
-    assert box.value() == before.rows
-    assert f"of {side} x {side} cells cannot be used" in panel.facts.text()
-
-
 def test_that_every_preset_is_in_a_group_with_its_sentence(panel, workspace):
     panel.presets.fill_menu()
     groups = [action.menu() for action in panel.presets.menu().actions()]
@@ -133,16 +124,13 @@ def test_that_all_borders_are_offered_with_their_sentences(panel, workspace):
     assert workspace.settings.border == Border.WRAP
 
 
-def test_that_only_a_constant_border_takes_a_value_and_refuses_what_is_none(enter, panel, workspace):
+def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):
     field = panel.apply_controls.value_field
     assert not field.isEnabled()
     workspace.change(border=Border.CONSTANT)
     assert field.isEnabled()
     enter(field, "255/2")
     assert workspace.settings.cval == 127.5
-    enter(field, "white")
-    assert "'white'" in panel.facts.text()
-    assert (field.text(), workspace.settings.cval) == ("127.5", 127.5)
 
 
 def test_that_flip_and_normalise_are_settings_and_a_sum_of_0_cannot_be_divided_by(panel, workspace):
@@ -159,13 +147,9 @@ def test_that_flip_and_normalise_are_settings_and_a_sum_of_0_cannot_be_divided_b
 
 def test_that_dividing_divides_every_weight_once(enter, panel, workspace):
     workspace.set_mask(Mask([[1, 2, 1]]))
-    field = panel.apply_controls.divide_field
-    enter(field, "4")
+    enter(panel.apply_controls.divide_field, "4")
     assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-    assert field.text() == ""
-    enter(field, "0")
-    assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-    assert "divided by 0" in panel.facts.text()
+    assert panel.apply_controls.divide_field.text() == ""
 
 
 def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell_of_a_long_mask(
@@ -192,18 +176,15 @@ def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell_of_a_long
         ("Transpose", [[1, 4], [2, 5], [3, 6]]),
     ],
 )
-def test_that_a_transform_moves_the_cells_and_the_anchor(panel, workspace, name, expected):
+def test_that_a_transform_moves_cells_and_anchor_and_the_anchor_returns(panel, workspace, name, expected):
+    centre = panel.transforms.centre_button
+    assert not centre.isEnabled()
     workspace.set_mask(Mask([[1, 2, 3], [4, 5, 6]], anchor=(0, 2)))
     panel.transforms.buttons[name].click()
     assert workspace.mask.weights.tolist() == expected
     assert workspace.mask.weights[workspace.mask.anchor] == 3
-
-
-def test_that_the_anchor_returns_to_the_middle(panel, workspace):
-    assert not panel.transforms.centre_button.isEnabled()
-    workspace.set_mask(workspace.mask.with_anchor((0, 0)))
-    panel.transforms.centre_button.click()
-    assert workspace.mask.anchor == (1, 1)
+    centre.click()
+    assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
 
 
 def test_that_the_facts_follow_the_mask_and_a_refusal_goes_with_the_next_edit(panel):
