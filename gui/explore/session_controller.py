@@ -45,7 +45,7 @@ class SessionController(QObject):
             self._messages.show(Message(SOURCE, Severity.INFO, f"Session saved as {path}"))
 
     def open(self, path: Path) -> None:
-        """Read a session and show it; where its picture cannot be opened, say so and show mask and settings."""
+        """Read a session and show it; without its picture, which is reported, show mask and settings."""
         try:
             session = load_session(path)
         except EngineError as error:

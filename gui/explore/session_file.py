@@ -1,4 +1,4 @@
-"""Sessions as files: which picture, mask and settings, so that work can go on another day. No widgets in here.
+"""Sessions as files: picture, mask and settings, so that work can go on another day. No widgets in here.
 
 The picture is only named in the file; the mask is in it, with anchor, offset and name.
 """
@@ -38,7 +38,7 @@ class SessionError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a session file holds: a picture by its path or as a sample (or neither), the mask as typed, the settings."""
+    """What a session file holds: a picture (by path, as a sample, or none), the mask as typed, settings."""
 
     # Absolute when it comes from a file.
     picture_path: str

@@ -1,6 +1,6 @@
 """Where the time of the selected run went: two stacked bars, what is paid once and what each filtering costs.
 
-One bar for both would show compilation only: it takes some 10,000 times as long as a kernel.
+One bar for both would show only compilation, which takes some 10,000 times as long as a kernel.
 """
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
@@ -23,7 +23,7 @@ _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
 
 def _parts(timing: Timing | None) -> tuple[dict[str, float], dict[str, float]]:
-    """Return what is paid once, and what each filtering costs in the order in which it happens; ms by name."""
+    """Return what is paid once, and what each filtering costs, in its order; ms by name."""
     if timing is None:
         return {}, {}
     # The CPU copies nothing.

@@ -1,4 +1,4 @@
-"""The ladder of kernels as a list, as long as the ladder where there is room; it scrolls where there is not."""
+"""The ladder of kernels as a list: as long as the ladder where there is room, else it scrolls."""
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
@@ -12,8 +12,8 @@ from gui.style.theme import theme_notifier
 
 Index = QModelIndex | QPersistentModelIndex
 
-# Auto, the variants, and the reasons of those that are mostly greyed: what lies below does not jump once the engine
-# has listed them.
+# Auto, the variants, and the reasons of those that are mostly greyed: what lies below does not jump when the
+# engine lists them.
 _EXPECTED_HEIGHT = 26 * ROW_HEIGHT
 _FEWEST_ROWS_SHOWN = 5
 
@@ -88,7 +88,7 @@ class KernelList(QListView):
             self._workspace.change(variant=current.data(ROW_ROLE).key)
 
     def _reason_width(self) -> int:
-        """Return how wide a reason may be; room for a scroll bar is left, so that lines stay when it appears."""
+        """Return how wide a reason may be, so that its lines stay when a scroll bar appears."""
         bar = self.verticalScrollBar().sizeHint().width()
         return max(GRID, self.width() - 2 * self.frameWidth() - bar - BESIDE_REASON)
 

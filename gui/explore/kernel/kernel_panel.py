@@ -19,8 +19,9 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 
 _BASELINE_TEACHES = (
-    "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses take "
-    "cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that run."
+    "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
+    "take cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that "
+    "run."
 )
 # What a kernel needs is mostly two lines, and never more than a low window has room for.
 _FEWEST_NOTE_LINES, _MOST_NOTE_LINES = 2, 5
@@ -122,7 +123,7 @@ class KernelPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
     def _refresh_note(self) -> None:
-        """Describe the kernel under the mouse, else the chosen one; a refused block is explained beside the block."""
+        """Describe the kernel under the mouse, else the chosen one, but no refused block."""
         entry = self.variants.row(self._hovered or self._workspace.settings.variant)
         if entry is None or not self._engine_state.variants:
             self.note.setText("The kernels are listed once the engine is up.")

@@ -53,7 +53,7 @@ class KernelRows(QStyledItemDelegate):
         muted, text = QColor(theme.muted), QColor(theme.muted if row.reason else theme.text)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        # A bar and a quiet background mark the choice; the accent as background would drown the variant's colour.
+        # A bar and a quiet background mark the choice; the accent would drown the variant's colour.
         if row.key == self._workspace.settings.variant:
             painter.fillRect(whole, QColor(theme.raised))
             painter.fillRect(

@@ -28,7 +28,7 @@ class WorkLine(ElidedLabel):
 
 
 def _work_sentence(run: Compared) -> str:
-    """Return the model of a run in one line, "" where it has none; with every kind of load, so that the numbers add up."""
+    """Return the model of a run in one line, "" without one; all kinds of loads are in it and add up."""
     work, values = run.result.work, run.result.problem.values
     if work is None:
         return ""

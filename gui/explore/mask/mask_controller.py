@@ -14,7 +14,7 @@ _MARK = b"haloscope-mask"
 
 
 def says_mask(path: Path) -> bool:
-    """Return whether a JSON file says of itself that it is a mask; a file that cannot be read says nothing."""
+    """Return whether a JSON file declares itself a mask; False for one that cannot be read."""
     try:
         # Opening a pipe would wait for ever.
         if not path.is_file():

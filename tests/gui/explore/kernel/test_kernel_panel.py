@@ -137,9 +137,8 @@ def test_that_neighbours_that_differ_only_in_the_remedy_say_the_reason_once(show
 @pytest.mark.parametrize("width", [288, 400])
 def test_that_a_long_reason_has_the_lines_that_it_needs_and_the_next_kernel_begins_below_it(show, width):
     shown = show(width=width)
-    shown.refuse(
-        naive="A block that covers the input tile needs at least 3,969 threads for a mask as large as this one"
-    )
+    reason = "A block that covers the input tile needs at least 3,969 threads for a mask as large as this"
+    shown.refuse(naive=reason)
     words = shown.words("naive")
     assert words.height() > QFontMetrics(small_font()).lineSpacing() or width > 288
     assert words.right() <= shown.kernels.viewport().width()
