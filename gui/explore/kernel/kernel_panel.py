@@ -7,11 +7,10 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.block_editor import BlockEditor
-from gui.explore.kernel.breakdown_bar import BreakdownBar
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
+from gui.explore.kernel.run_details import BreakdownBar, WorkLine
 from gui.explore.kernel.variants_model import VariantsModel
-from gui.explore.kernel.work_line import WorkLine
 from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
