@@ -88,12 +88,12 @@ def _prepared(key: str, dtype: str, side: int, mask_side: int) -> tuple[Callable
 
 def _use(way: str) -> None:
     """Have the launches of this process shared in this way."""
-    from engine.variants.cpu import launcher
+    from engine.variants.cpu import banded_filter
 
     if way in ("pool", "held"):
-        launcher.Launcher.launch = _pooled_launch(way == "held")  # type: ignore[method-assign]
+        banded_filter.BandedFilter.launch = _pooled_launch(way == "held")  # type: ignore[method-assign]
     elif WAYS[way]:
-        launcher._BOARDS = _layer_boards()  # type: ignore[assignment]
+        banded_filter._BOARDS = _layer_boards()  # type: ignore[assignment]
 
 
 def _pooled_launch(held: bool) -> Callable[..., None]:
@@ -102,26 +102,27 @@ def _pooled_launch(held: bool) -> Callable[..., None]:
     Held: a pool of one thread for each core, held to it; that of the caller's own core gets no task.
     """
     from engine.device.core_count import cores
-    from engine.variants.cpu.cpu_sharing import BOARD_ELEMENTS
-    from engine.variants.cpu.threads import _current_core
+    from engine.variants.cpu.shared_call import BOARD_ELEMENTS
+    from engine.variants.cpu.thread_pool import _current_core
 
     pools = {-1: ThreadPoolExecutor(max(1, cores() - 1))}
     if held:
         pools = {core: _held(core) for core in sorted(os.sched_getaffinity(0))}
 
-    def launch(self: Any, image: Any, out: Any, bands: Any, workers: int, walk: Any) -> None:
+    def launch(self: Any, image: Any, out: Any, stream: Any = None) -> None:
         image = np.ascontiguousarray(image, self._dtype)
-        workers = min(workers, len(bands))
+        workers, cut = self._cut_for(out)
+        workers = min(workers, len(cut[0]))
         kept = self._kept[workers]
         buffers = kept.pop() if kept else self._new_buffers(workers)
-        arguments = (image.ctypes.data, out.ctypes.data, np.zeros(BOARD_ELEMENTS, np.int64), buffers)
+        arguments = (image.ctypes.data, out.ctypes.data, cut, np.zeros(BOARD_ELEMENTS, np.int64), buffers)
         helpers = []
         if workers > 1:
             here = _current_core()
             free = (pool for core, pool in pools.items() if core != here)
             several = cycle(free) if held else repeat(pools[-1])
-            helpers = [pool.submit(walk, *arguments) for pool in islice(several, workers - 1)]
-        walk(*arguments)
+            helpers = [pool.submit(self._compute, *arguments) for pool in islice(several, workers - 1)]
+        self._compute(*arguments)
         for helper in helpers:
             if not helper.cancel():
                 helper.result()
@@ -139,7 +140,7 @@ def _layer_boards() -> Any:
     from numba import cfunc, types
     from numba.np.ufunc import parallel
 
-    from engine.variants.cpu.cpu_sharing import BOARD_ELEMENTS, POST, STARTED, call_at, exchange, look_at
+    from engine.variants.cpu.shared_call import BOARD_ELEMENTS, POST, STARTED, call_at, exchange, look_at
 
     parallel._launch_threads()
     assert parallel.threading_layer() == os.environ["NUMBA_THREADING_LAYER"]

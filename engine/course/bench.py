@@ -12,9 +12,9 @@ import numpy as np
 
 from engine.course.copy_variant import COPY
 from engine.course.runs import BankRun, BusRun, FilterRun, Measured, ProductRun, Run, TimerRun
+from engine.device.cuda import memory_bus
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
-from engine.device.memory_bus import memory_bus
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.geometry.border import Border

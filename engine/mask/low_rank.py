@@ -20,9 +20,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.mask.factors import UNIT_ROUNDOFF
 from engine.mask.mask import Mask
-
-UNIT_ROUNDOFF = 2.0**-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +86,7 @@ def _low_rank(shape: tuple[int, int], weights32: bytes, terms: int) -> LowRank:
 def _decomposed(
     shape: tuple[int, int], weights32: bytes
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], int]:
-    """Return the decomposition of the weights over 2^exponent, which brings the largest near 1, and the exponent."""
+    """Return the decomposition of weights / 2^exponent, the largest of which is near 1, and the exponent."""
     weights = np.frombuffer(weights32, np.float32).reshape(shape).astype(np.float64)
     exponent = math.frexp(float(np.abs(weights).max()))[1]
     left, values, right = np.linalg.svd(np.ldexp(weights, -exponent), full_matrices=False)

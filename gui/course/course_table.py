@@ -16,7 +16,7 @@ from engine.course.sheet import Part
 from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.table_look import dress_table
+from gui.widgets.panel_parts import dress_table
 
 # A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
 _WIDEST = 40 * GRID

@@ -29,7 +29,7 @@ from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
 from gui.style.metrics import GRID
-from gui.widgets.place import Place
+from gui.widgets.panel_parts import Place
 from gui.widgets.runs_model import baseline_name
 
 # Its result differs visibly from the original, and people want such a picture.
@@ -201,10 +201,11 @@ class ExplorePage(Page):
             results.dataChanged,
         ):
             signal.connect(self.status_changed)
-        actions["zoom_fit"].triggered.connect(self.picture_view.fit_to_window)
-        actions["zoom_actual"].triggered.connect(self.picture_view.zoom_to_actual)
-        actions["zoom_in"].triggered.connect(self.picture_view.zoom_in)
-        actions["zoom_out"].triggered.connect(self.picture_view.zoom_out)
+        view = self.picture_view.canvas.view
+        actions["zoom_fit"].triggered.connect(lambda: view.fit())
+        actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
+        actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
+        actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
 
 
 def run_sentence(result: RunResult) -> str:

@@ -8,7 +8,7 @@ from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Preview
 from engine.host.shared_array import segments_of
-from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
+from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.display import Display
 from gui.explore.workspace import Workspace
@@ -160,7 +160,7 @@ class PreviewController(QObject):
         assert isinstance(ask.request, Preview)
         self._end_wait(ask)
         # The end of the simulator's process is reported to its requests alone.
-        is_reported = is_told_by_the_link(error) and not ask.request.wants_simulator
+        is_reported = is_reported_by_link(error) and not ask.request.wants_simulator
         if is_newest and self._wanted is None:
             self._show_age()
             if not (is_reported or isinstance(error, Cancelled)):
@@ -199,5 +199,5 @@ class PreviewController(QObject):
         self._state.set_availability(availability)
 
     def _check_failed(self, error: EngineError) -> None:
-        if not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
+        if not (isinstance(error, Cancelled) or is_reported_by_link(error)):
             self._messages.show_error("availability", error)

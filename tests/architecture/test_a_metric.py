@@ -15,8 +15,7 @@ from gui.explore.files import ExploreFiles
 from gui.explore.results.metric_plot import MetricPlot
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from gui.matrices.matmul_model import MatmulModel
-from gui.matrices.matmul_state import MatmulState
+from gui.matrices.matmul_state import MatmulModel, MatmulState
 from gui.page.messages import Messages
 from tests.gui.made_results import make_workspace
 from tests.made_products import made_product, made_rows

@@ -25,7 +25,9 @@ class Choice:
     reason: str = ""
 
 
-def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo) -> Choice:
+def choose(
+    key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, in_bands: bool = False
+) -> Choice:
     """Return the variant and the block that a request means on a device.
 
     Parameters
@@ -39,6 +41,8 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     device : DeviceInfo
         `auto` chooses among the variants written for its kind the one that takes the least time by
         `engine.variants.auto.costs`, if its results are sure to hold the bound of a direct sum.
+    in_bands : bool
+        The picture is filtered in bands: `auto` chooses among the variants whose results do not change by that.
 
     Raises
     ------
@@ -48,19 +52,19 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     if key != AUTO:
         chosen = variant(key)
         return Choice(chosen, block or chosen.default_block)
-    return _fastest(problem, mask, block, device, cost_table(device.kind))
+    return _fastest(problem, mask, block, device, cost_table(device.kind), in_bands)
 
 
 # The same picture size and mask again, as in a stream: 0.1 to 0.4 ms less before the first copy.
 @lru_cache(maxsize=64)
 def _fastest(
-    problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable
+    problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable, in_bands: bool
 ) -> Choice:
     """Return the choice of `auto` by a table of costs."""
     candidates = [
         (candidate, block if block is not None and candidate.uses_block else candidate.default_block)
         for candidate in VARIANTS
-        if candidate.device.value == device.kind
+        if candidate.device.value == device.kind and (candidate.band_invariant or not in_bands)
     ]
     able = [
         (candidate, wanted)
@@ -85,7 +89,9 @@ def _fastest(
     where = "on a GPU like the one measured" if device.key == "simulator" else "here"
     reason = _reason([way[0] for way in order], place, times_us, problem, mask, where)
     if problem.is_quantised:
-        in_float32 = choose(AUTO, replace(problem, result_dtype="float32"), mask, block, device).variant
+        in_float32 = choose(
+            AUTO, replace(problem, result_dtype="float32"), mask, block, device, in_bands
+        ).variant
         if not in_float32.integer_output:
             reason += f"; {in_float32.key} would be faster, but writes float32 results only"
     return Choice(chosen, wanted, reason)

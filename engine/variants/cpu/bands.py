@@ -2,10 +2,10 @@
 
 import numpy as np
 
-# The last bands have so many rows at least, and so many times the rows that a band costs beside its own.
+# Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
 LEAST_ROWS = 16
 LEAST_OF_COST = 4
-# Rows that walks compute at once: bands are of so many, but for the last of a tile. With any number of rows in a band,
+# Rows that are computed at once: all bands but the last of a tile have a multiple of these. With any number,
 # `cpu-separable` took 10 % longer for 15 x 15.
 WHOLE_ROWS = 8
 # Another thread begins 20 to 50 us later; by then a core has made some 2 million multiply-adds.
@@ -13,22 +13,22 @@ LEAST_MULTIPLY_ADDS = 2_000_000
 
 
 def workers_for(multiply_adds: int, most: int) -> int:
-    """Return how many threads so much work is worth, at most as many as there are cores."""
+    """Return how many threads so much work is worth, at most `most`."""
     return max(1, min(most, multiply_adds // LEAST_MULTIPLY_ADDS))
 
 
 def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
     """Cut a picture of `height` rows and `tiles` tiles across into bands that get smaller, tile after tile.
 
-    First come bands of half of each worker's share, then of half of what is left of it, and so on: where all cores are
-    equally fast all have the same, and one that is held up leaves its later bands to the others. So a launch waits for
-    little more than one of the last bands, however much slower one core is.
+    First come bands of half of each worker's share, then of half of the rest, and so on: equally fast cores
+    get equal shares, and a slow one leaves its later bands to the others. So a launch waits for little more
+    than one of the last bands, however much slower one core is.
 
     Parameters
     ----------
     height, tiles, workers : int
     cost_rows : float
-        Rows of a tile that take as long as what a band costs beside its own rows: mask rows that are taken in part.
+        What a band costs beside its own rows, in rows of a tile: input rows that it shares with other bands.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def cut(height: int, tiles: int, workers: int, cost_rows: float) -> np.ndarray:
             half = -(-rows[-1] // 2 // WHOLE_ROWS) * WHOLE_ROWS
             rows[-1:] = [half, rows[-1] - half]
         sizes = np.repeat(rows, workers)
-    # All tiles one below the other. A cut close to a tile's end is there instead, and each tile's end is a cut.
+    # All tiles one below the other. Each tile's end is a cut, and cuts close to it move there.
     cuts = np.minimum(np.cumsum(sizes), height * tiles)
     row = cuts % height
     row = np.where(row + LEAST_ROWS // 2 > height, height, -(-row // WHOLE_ROWS) * WHOLE_ROWS)

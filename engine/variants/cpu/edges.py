@@ -1,11 +1,11 @@
-"""The columns of a picture on the CPU: a middle that is read where it lies, and two edges that are put together.
+"""The columns of a picture on the CPU: a middle that is read where it lies, and two edges that are copied.
 
     |<-- left edge -->|<----------- middle ----------->|<-- right edge -->|
                       left_end                         right_start
 
-All taps of the middle's results lie inside the picture, so its rows are read straight from it. A row of an edge is copied
-into a buffer with the cells that the border's rule puts beside it: a few dozen samples of some thousand. Rows above and
-below the picture are other rows of it, or a row of ghost cells.
+All taps of the middle's results lie inside the picture, so its rows are read straight from it. A row of an
+edge is copied into a buffer with the cells that the border's rule puts beside it: a few dozen samples of some
+thousand. Rows above and below the picture are other rows of it, or a row of ghost cells.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.cpu_memory import address_of, copy_samples
 from engine.variants.ir.cpu_vectors import VECTOR
 
-# Rows of buffers begin half a page after NumPy's large arrays do in theirs, all workers' alike: two passes take 2 to 3 % less than
-# at the pictures' own place, 4 % with two threads.
+# Rows of buffers begin half a page after NumPy's large arrays do in theirs, for all workers: two passes take
+# 2 to 3 % less than at the pictures' own offset, 4 % with two threads.
 ROWS_BEGIN_BYTES = 2048
 ROWS_ALIGNMENT_BYTES = 4096
-# Between what two threads write: cores fetch lines ahead, and two that work in neighbouring lines wait for each other (8-bit
-# RGB 15 x 15 on 256 x 256 took 10 % longer).
+# Between what two threads write: cores prefetch, and two that write neighbouring cache lines wait for each
+# other (8-bit RGB 15 x 15 on 256 x 256 took 10 % longer).
 BETWEEN_ROWS_BYTES = 1024
 
 
@@ -73,10 +73,10 @@ class Halo:
         return max(self.before, self.after) + 2 * VECTOR
 
     def columns(self, samples: int, before_vector: int = 0) -> tuple[int, int]:
-        """Return left_end and right_start of a row of `samples`; the middle is of whole vectors, and may be empty.
+        """Return left_end and right_start of a row of `samples`; the middle has whole vectors, or none.
 
-        `before_vector` results of a row lie before the first place where a vector of them is aligned in memory; the
-        middle begins at such a place.
+        The first `before_vector` results of a row lie before the first aligned vector of them; the middle
+        begins with an aligned one.
         """
         left_end = min(samples, self.before + (before_vector - self.before) % VECTOR)
         inside = max(0, samples - self.after - left_end)
@@ -93,7 +93,7 @@ def holds(dtype: str, value: float) -> bool:
 
 
 def aligned_rows(rows: int, count: int, dtype: DTypeLike) -> np.ndarray:
-    """Return zeros of `rows` rows of `count` samples or more, each beginning at the same place of its page."""
+    """Return zeros of `rows` rows of at least `count` samples, each at the same offset in its page."""
     kind = np.dtype(dtype)
     length = count * kind.itemsize + BETWEEN_ROWS_BYTES
     pitch = -(-length // ROWS_ALIGNMENT_BYTES) * ROWS_ALIGNMENT_BYTES
@@ -104,7 +104,7 @@ def aligned_rows(rows: int, count: int, dtype: DTypeLike) -> np.ndarray:
 
 @njit(nogil=True, inline="always")
 def source_row(row, height, outside_rows, anchor_row):
-    """Return the row of the picture that stands at `row`, or -1 for a row of ghost cells."""
+    """Return the picture's row that the border puts at `row`, or -1 for a row of ghost cells."""
     if row < 0:
         return outside_rows[row + anchor_row]
     return row if row < height else outside_rows[row - height + anchor_row]
@@ -119,7 +119,7 @@ def copy_edge(row_address, samples, first, last, outside_samples, before, ghost_
     copy_samples(address_of(edge, at + inside - first), row_address + inside * size, count, edge)
     left = max(-first, 0)
     for number in range(left + max(last - samples, 0)):
-        # Those to the left of the picture come first, in the table too.
+        # Those left of the picture come first, in the table too.
         sample = first + number if number < left else samples + number - left
         source = outside_samples[before + (sample if number < left else sample - samples)]
         address = address_of(ghost_row, 0) if source < 0 else row_address + source * size

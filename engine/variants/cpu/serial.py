@@ -7,16 +7,18 @@ Who loads what
 Limit
     One multiply-add at a time. No tricks on purpose: no tiles, no vectors, no threads, no fast-math.
 What the compiler makes of it
-    One scalar multiplication and one scalar addition a tap (`vmulss`, `vaddss`): no vectors, and no fused multiply-add,
-    because that would round once where the source rounds twice. A partial sum is one chain of additions, which may not
-    be reordered without fast-math. The source row is looked up once a mask row, outside the inner loop; the source column
-    is a call for each tap, around which the sum is kept in memory. That call is most of the 2 ns that a tap takes.
+    One scalar multiplication and one scalar addition a tap (`vmulss`, `vaddss`): no vectors, and no fused
+    multiply-add, because that would round once where the source rounds twice. A partial sum is one chain of
+    additions, which may not be reordered without fast-math. The source row is looked up once a mask row,
+    outside the inner loop; the source column is a call for each tap, around which the sum is kept in memory.
+    That call is most of the 2 ns that a tap takes.
 Ctrl+C
-    Python looks for it between compiled calls. So the loops are called for a few rows at a time where they take long.
+    Python looks for it between compiled calls. So the loops are called for a few rows at a time where they
+    take long.
 
-The sum is formed as everywhere in Haloscope: one float32 partial sum for each mask row, then their sum, so that
-a large mask loses far less to rounding than one long sum would. A result of 8 or 16 bit is that sum with the offset,
-saturated and rounded half to even where it is stored.
+The sum is formed as everywhere in Haloscope: one float32 partial sum for each mask row, then their sum, so
+that a large mask loses far less to rounding than one long sum would. A result of 8 or 16 bit is that sum with
+the offset, saturated and rounded half to even where it is stored.
 
 Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial reference.
 """
@@ -26,40 +28,23 @@ from numba import njit
 
 from engine.device.cpu_code_cache import kept_on_disk
 from engine.device.index_rules import cpu_code, source_index
-from engine.device.launches import DeviceKind, Launch
+from engine.device.launches import DeviceKind
 from engine.device.result_rules import cpu_largest, cpu_result
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import filter_work, loads_by_taps
-from engine.tasks.work import Work
 from engine.variants.contract import Variant
+from engine.variants.ladder.geometry import no_launches, refuse_nothing
+from engine.variants.ladder.teaching import work_by_taps
 
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return no launches: this is one loop on the CPU."""
-    return ()
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work of the plain loops: each tap loads its input cell (ghost cells cost no load) and its weight."""
-    return filter_work(problem, picture_loads=loads_by_taps(problem), weight_loads=problem.multiply_adds)
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return None: the plain loops can do everything."""
-    return None
-
-
-# 0.2 s: nobody waits longer for Ctrl+C (one row of a very wide picture excepted), and a call costs 2 us.
+# 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted); a call costs 2 us.
 MULTIPLY_ADDS_A_CALL = 100_000_000
 
 
 @kept_on_disk
 @njit(nogil=True)
 def correlate_serial(image, weights, anchor_row, anchor_column, border, ghost_value, offset, largest, out):
-    """Correlate, one result after another; the arguments are those of every filter kernel, and `cpu_result`'s.
+    """Correlate, result by result; the arguments are those of every filter kernel, and of `cpu_result`.
 
     `out` may be some rows of the result: `anchor_row` is then less by the number of the first of them.
     """
@@ -117,12 +102,12 @@ VARIANT = Variant(
     key="cpu-serial",
     title="CPU, one thread",
     device=DeviceKind.CPU,
-    idea="The textbook loops on one thread: for each pixel and each mask cell one multiply-add. The baseline.",
+    idea="The textbook loops on one thread: one multiply-add for each pixel and mask cell. The baseline.",
     default_block=Block(1, 1),
-    plan=plan,
-    work=work,
+    plan=no_launches,
+    work=work_by_taps,
     prepare=prepare,
-    unsupported=unsupported,
+    unsupported=refuse_nothing,
     uses_block=False,
     integer_output=True,
 )

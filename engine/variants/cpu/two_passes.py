@@ -1,9 +1,8 @@
-"""Two passes tile by tile, for masks with many rows that are a column times a row: along the rows, then down the columns.
+"""Two passes tile by tile, for masks with many rows: along the rows, then down the columns.
 
-A core walks down a tile; the sums along the rows stay in its second cache until the last result that needs them is done.
+A core streams down a tile; the sums along the rows stay in its second cache until the last result that needs
+them is done.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
@@ -13,28 +12,31 @@ from engine.device.cpu_code_cache import kept_on_disk
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut
 from engine.variants.cpu.bands import cut, workers_for
-from engine.variants.cpu.cpu_sharing import TAKEN, finish, row_of, share
-from engine.variants.cpu.cpu_two_passes import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
-from engine.variants.cpu.edges import Halo, aligned_rows, copy_edge, holds, source_row
-from engine.variants.cpu.launcher import Launcher
+from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
+from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
+from engine.variants.cpu.shared_call import TAKEN, finish, row_of, share
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
 from engine.variants.ir.cpu_vectors import VECTOR
 
-# Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer stretches of memory.
+# Sums of a tile, in floats: with its input they stay in a core's second cache. Wide tiles read longer
+# stretches of memory.
 TILE_FLOATS = 1 << 16
 MOST_TILE_SAMPLES = 4096
 # Rows of results between two moves of the sums that are still needed to the top of their buffer, at least.
 BLOCK_ROWS = 32
-# Rows between the one that is read and the one that is asked for: 8-bit RGB takes a fifth less time with it. The rows of results
-# are asked for too: 15 x 15 float32 takes a fifth less with both in the second cache (a row fills an eighth of the first one).
+# Rows between the one that is read and the one that is asked for: 8-bit RGB takes a fifth less time with it.
+# The rows of results are asked for too: 15 x 15 float32 takes a fifth less with both in the second cache (a
+# row fills an eighth of the first one).
 ROWS_AHEAD = 2
-# What a band costs beside its own rows, in rows for each mask row but one: half a row, and the sums' way out of the cache.
+# What a band costs beside its own rows, in rows for each mask row but one: half a row, and the sums' way out
+# of the cache.
 COST_OF_MASK_ROWS = 1.0
 
 
 def tile_samples(sums_rows: int, samples: int) -> int:
-    """Return how wide the tiles of a row of `samples` are: equally, of whole vectors, as wide as their sums allow."""
+    """Return the width of tiles of a row of `samples`: whole vectors, equal, as wide as their sums allow."""
     most = min(MOST_TILE_SAMPLES, TILE_FLOATS // sums_rows)
     tiles = -(-samples // most)
     return -(-samples // (tiles * VECTOR)) * VECTOR
@@ -43,31 +45,11 @@ def tile_samples(sums_rows: int, samples: int) -> int:
 @kept_on_disk
 @njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def two_passes_of_bands(
-    picture,
-    out,
-    height,
-    samples,
-    channels,
-    column_factor,
-    row_factor,
-    mirrored,
-    anchor_row,
-    before,
-    after,
-    outside_rows,
-    outside_samples,
-    offset,
-    block_rows,
-    tile_samples,
-    bands,
-    board,
-    edges,
-    all_floats,
-    ghost_row,
-    all_last_results,
-    all_sums,
-):
-    """Take one band after another and compute its results until none is left, on as many threads as the board says.
+    picture, out, height, samples, channels, column_factor, row_factor, mirrored, anchor_row, before, after,
+    outside_rows, outside_samples, offset, block_rows, tile_samples, bands, board, edges, all_floats,
+    ghost_row, all_last_results, all_sums,
+):  # fmt: skip
+    """Take one band after another, until none is left, on as many threads as the board says.
 
     Of the buffers each worker has a row.
     """
@@ -104,29 +86,13 @@ def two_passes_of_bands(
                     address = address_of(ghost_row, 0)
                 elif not inside:
                     copy_edge(
-                        row_address,
-                        samples,
-                        first - before,
-                        last + after,
-                        outside_samples,
-                        before,
-                        ghost_row,
-                        edge,
-                        0,
-                    )
+                        row_address, samples, first - before, last + after, outside_samples, before,
+                        ghost_row, edge, 0,
+                    )  # fmt: skip
                     address = address_of(edge, 0)
                 address = as_floats(address, edge, floats, last - first + before + after)
-                sum_along(
-                    address,
-                    edge,
-                    row_factor,
-                    mask_columns,
-                    mirrored,
-                    channels,
-                    last - first,
-                    sums,
-                    number * pitch,
-                )
+                width, at = last - first, number * pitch
+                sum_along(address, edge, row_factor, mask_columns, mirrored, channels, width, sums, at)
             row = 0
             while row < rows:
                 results = RESULTS_AT_ONCE if rows - row >= RESULTS_AT_ONCE <= mask_rows else 1
@@ -145,92 +111,45 @@ def two_passes_of_bands(
                     )  # fmt: skip
                     if part == 1:
                         for r in range(results):
-                            copy_samples(
-                                out + at + (r * samples + begin) * out_size,
-                                address_of(last_results, r * VECTOR),
-                                width,
-                                last_results,
-                            )
+                            there = out + at + (r * samples + begin) * out_size
+                            copy_samples(there, address_of(last_results, r * VECTOR), width, last_results)
                 row += results
     finish(board, worker)
 
 
-@dataclass
-class _Buffers:
-    """What workers compute in, a row each; kept from launch to launch."""
-
-    edge: np.ndarray
-    floats: np.ndarray
-    last_results: np.ndarray
-    sums: np.ndarray
-
-
-class TwoPasses:
-    """The bands of a mask with many rows, ready for one problem and mask."""
+class TwoPasses(BandedFilter):
+    """Two passes with a mask of many rows, ready for one problem and mask."""
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
+        super().__init__(problem, mask.offset)
         factors = factor(mask)
-        self._problem = problem
-        self._halo = Halo.of(problem)
         self._column, self._row = np.array(factors.column), np.array(factors.row)
-        self._offset = np.float32(mask.offset)
+        self._mirrored = bool((self._row == self._row[::-1]).all())
         # At least as many as are moved, so that none is overwritten before it is read.
         self._block_rows = max(BLOCK_ROWS, problem.mask_shape[0] - 1)
         self._sums_rows = self._block_rows + problem.mask_shape[0] - 1
-        self._samples = problem.width * problem.channels
         self._tile_samples = tile_samples(self._sums_rows, self._samples)
-        self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
-        self._mirrored = bool((self._row == self._row[::-1]).all())
-        self._ghost_row = self._ghosts()
+        self._ghost_row = self._ghosts(self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR)
         tiles = -(-self._samples // self._tile_samples)
-        self._workers = workers_for(problem.samples * sum(problem.mask_shape), cores())
-        self._bands = cut(
-            problem.height, tiles, self._workers, COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
-        )
-        self._launcher = Launcher(self._dtype, self._new_buffers)
+        workers = workers_for(problem.samples * sum(problem.mask_shape), cores())
+        cost_rows = COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
+        self._cut = workers, (cut(problem.height, tiles, workers, cost_rows),)
 
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Filter `image` into `out` on all cores; returns when it is done."""
-        self._launcher.launch(image, out, self._bands, self._workers, self._walk)
+    def _cut_for(self, out: np.ndarray) -> tuple[int, Cut]:
+        return self._cut
 
-    def _walk(self, source: int, target: int, board: np.ndarray, buffers: _Buffers) -> None:
-        problem, halo = self._problem, self._halo
+    def _compute(self, source: int, target: int, cut: Cut, board: np.ndarray, buffers: Buffers) -> None:
+        edges, floats, last_results, sums = buffers
         two_passes_of_bands(
-            source,
-            target,
-            problem.height,
-            self._samples,
-            problem.channels,
-            self._column,
-            self._row,
-            self._mirrored,
-            problem.anchor[0],
-            halo.before,
-            halo.after,
-            halo.outside_rows,
-            halo.outside_samples,
-            self._offset,
-            self._block_rows,
-            self._tile_samples,
-            self._bands,
-            board,
-            buffers.edge,
-            buffers.floats,
-            self._ghost_row,
-            buffers.last_results,
-            buffers.sums,
-        )
+            source, target, *self._size, self._column, self._row, self._mirrored, *self._beyond,
+            self._block_rows, self._tile_samples, *cut, board, edges, floats, self._ghost_row, last_results,
+            sums,
+        )  # fmt: skip
 
-    def _ghosts(self) -> np.ndarray:
-        count = self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR
-        return np.full(count, self._problem.ghost_value, self._dtype)
-
-    def _new_buffers(self, workers: int) -> _Buffers:
-        edge = aligned_rows(workers, self._ghost_row.size, self._dtype)
-        edge[:] = self._problem.ghost_value
-        return _Buffers(
-            edge=edge,
-            floats=aligned_rows(workers, self._ghost_row.size, np.float32),
-            last_results=aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype),
-            sums=aligned_rows(workers, self._sums_rows * (self._tile_samples + VECTOR), np.float32),
+    def _new_buffers(self, workers: int) -> Buffers:
+        return (
+            self._edges(workers, self._ghost_row.size),
+            aligned_rows(workers, self._ghost_row.size, np.float32),
+            aligned_rows(workers, RESULTS_AT_ONCE * VECTOR, self._problem.result_dtype),
+            aligned_rows(workers, self._sums_rows * (self._tile_samples + VECTOR), np.float32),
         )

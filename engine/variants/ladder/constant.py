@@ -30,9 +30,9 @@ from functools import lru_cache
 import numpy as np
 from numba import types
 
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32
 from engine.device.index_rules import cuda_rule
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -40,8 +40,8 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
-from engine.variants.ladder.geometry import one_launch, refuse_launch
+from engine.variants.ladder.geometry import one_launch
+from engine.variants.ladder.teaching import teaching_variant
 
 IMMEDIATE_SIDE = 3
 """Rows and columns up to which a mask becomes immediates."""
@@ -160,17 +160,13 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return (Pass("correlate_constant", function, signature, launch, (picture, *mask.shape, *values)),)
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="constant",
     title="Constant memory",
-    device=DeviceKind.CUDA,
     idea="As naive, but the weights come from constant memory, one broadcast for all threads of a warp.",
-    default_block=Block(32, 8),
     plan=plan,
     work=work,
-    prepare=prepare_passes(passes),
-    unsupported=refuse_launch,
-    passes=passes,
     remark="Numba bakes the weights into the compiled kernel: each edit of the mask compiles it anew. A "
     "mask of at most 3 x 3 becomes immediates in the code and takes no constant memory at all; larger ones "
     "take 4 bytes per weight of the 64 KB that there are.",

@@ -31,7 +31,7 @@ from numba import types
 from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal, refuse_block
@@ -43,6 +43,7 @@ from engine.tasks.filtering.work import filter_work, loads_by_taps
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import blocks_along
+from engine.variants.ladder.teaching import teaching_variant
 
 # Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a
 # warp that work on different masks (blocks narrower than 32) read their weights from different banks of
@@ -249,18 +250,16 @@ def for_bank(bank: Bank) -> Variant:
     )
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="implicit-gemm",
     title="Implicit matrix product",
-    device=DeviceKind.CUDA,
     idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by the "
     "mask; the masks of a bank share them.",
     default_block=Block(256, 1),
     plan=plan,
     work=work,
-    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    passes=passes,
     remark="A block is x pixels by y masks: with one mask only the first row of its threads computes. "
     "A bank of masks (engine.apply_bank) is what makes it worth while.",
 )

@@ -15,19 +15,18 @@ ConvolutionKernel. Theirs sum in int and double; here each mask row has a float3
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Pass
+from engine.device.launches import Pass
 from engine.device.numba_cuda import cuda
 from engine.device.result_rules import cuda_result
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
-from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.single_pass import one_pass, work_by_taps
+from engine.variants.ladder.geometry import one_launch
+from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
 
 
 @lru_cache
@@ -64,16 +63,11 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return one_pass(problem, mask, one_launch(problem, block), kernel(problem.border, problem.result_dtype))
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="naive",
     title="Naive",
-    device=DeviceKind.CUDA,
     idea="One thread per result; every thread reads all its cells and weights from global memory.",
-    default_block=Block(32, 8),
-    plan=one_launch,
     work=work_by_taps,
-    prepare=prepare_passes(passes),
-    unsupported=refuse_launch,
-    passes=passes,
     integer_output=True,
 )

@@ -19,19 +19,19 @@ Source: CENG443, "Simpler Tiled 1D Convolution" (convolution_1D_tiled_caching_ke
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.single_pass import refuse_several_rows, row_pass, work_of_own_cells
+from engine.variants.ladder.teaching import refuse_several_rows, row_pass, teaching_variant, work_of_own_cells
 
 
 def shared_bytes(block: Block) -> int:
@@ -96,17 +96,15 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return row_pass(problem, mask, plan(problem, block), kernel(problem.border, block))
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="row-cached",
     title="1-D, cached halo",
-    device=DeviceKind.CUDA,
     idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
     "from global memory through caches.",
     default_block=Block(256, 1),
     plan=plan,
     work=work_of_own_cells,
-    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    passes=passes,
     masks=MaskClass.ONE_ROW,
 )

@@ -18,19 +18,19 @@ cells are left out of the sum, and the anchor is the middle of the mask.
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Pass
+from engine.device.launches import Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.single_pass import refuse_several_rows, row_pass, work_by_taps
+from engine.variants.ladder.teaching import refuse_several_rows, row_pass, teaching_variant, work_by_taps
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -68,16 +68,13 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return row_pass(problem, mask, one_launch(problem, block), kernel(problem.border))
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="row-naive",
     title="1-D, naive",
-    device=DeviceKind.CUDA,
     idea="Along the rows, for masks of one row: one thread per result, all its cells from global memory.",
     default_block=Block(256, 1),
-    plan=one_launch,
     work=work_by_taps,
-    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    passes=passes,
     masks=MaskClass.ONE_ROW,
 )

@@ -22,10 +22,10 @@ Source: CENG443, "Tiled 1D Convolution Kernel" (convolution_1D_tiled_kernel). Th
 
 from functools import lru_cache, partial
 
-from engine.device.cuda_kernels import float32, jit_for, prepare_passes
+from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -33,9 +33,9 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.single_pass import refuse_several_rows, row_pass, work_of_tiles
+from engine.variants.ladder.teaching import refuse_several_rows, row_pass, teaching_variant, work_of_tiles
 
 
 def tile_shape(mask_width: int, block: Block) -> tuple[int, int]:
@@ -138,17 +138,15 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return row_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape[1], block))
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="row-tiled",
     title="1-D, tiled",
-    device=DeviceKind.CUDA,
     idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the "
     "first the right halo; every tap is read from shared memory.",
     default_block=Block(256, 1),
     plan=plan,
     work=work,
-    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    passes=passes,
     masks=MaskClass.ONE_ROW,
 )

@@ -17,18 +17,19 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its bor
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, prepare_passes
+from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
-from engine.variants.contract import Growth, MaskClass, Variant
+from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.ladder.two_passes import (
+    RANK_1,
     line_of_taps,
     loads_along,
     refuse_two_passes,
@@ -103,20 +104,14 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return two_passes(problem, mask, plan(problem, block), *kernels)
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="separable-l0",
     title="Separable, global memory (L0)",
-    device=DeviceKind.CUDA,
     idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "
     "rows + columns multiply-adds per result, everything in global memory.",
-    default_block=Block(32, 8),
     plan=plan,
     work=work,
-    prepare=prepare_passes(passes),
     unsupported=refuse_two_passes,
-    passes=passes,
-    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
-    masks=MaskClass.PRODUCTS,
-    rank=1,
-    grows_with=Growth.SIDES,
+    **RANK_1,
 )

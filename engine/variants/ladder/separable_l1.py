@@ -20,10 +20,10 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its bor
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, jit_for, prepare_passes
+from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -32,9 +32,10 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import tile_cells_inside
 from engine.tasks.work import Work
-from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along
+from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.ladder.two_passes import (
+    RANK_1,
     loads_along,
     refuse_two_passes,
     two_launches,
@@ -172,20 +173,14 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return two_passes(problem, mask, plan(problem, block), *kernels)
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="separable-l1",
     title="Separable, aprons shared (L1)",
-    device=DeviceKind.CUDA,
     idea="Two passes for masks that are one column times one row; in each the block loads its cells and the "
     "aprons along that axis into shared memory together.",
-    default_block=Block(32, 8),
     plan=plan,
     work=work,
-    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    passes=passes,
-    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
-    masks=MaskClass.PRODUCTS,
-    rank=1,
-    grows_with=Growth.SIDES,
+    **RANK_1,
 )

@@ -20,19 +20,18 @@ lecture's 2-D tile, where the block covers the input tile, is another design.
 
 from functools import lru_cache, partial
 
-from engine.device.cuda_kernels import float32, jit_for, prepare_passes
+from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.single_pass import one_pass, work_of_tiles
+from engine.variants.ladder.teaching import one_pass, teaching_variant, work_of_tiles
 
 
 def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
@@ -105,15 +104,12 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return one_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape, block))
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="tiled",
     title="Tiled, shared memory",
-    device=DeviceKind.CUDA,
     idea="The block loads its input tile and halo into shared memory once; every tap is read from there.",
-    default_block=Block(32, 8),
     plan=plan,
     work=work_of_tiles,
-    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    passes=passes,
 )

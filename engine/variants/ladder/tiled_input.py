@@ -21,10 +21,10 @@ Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
 
 from functools import lru_cache
 
-from engine.device.cuda_kernels import float32, jit_for, prepare_passes
+from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import DeviceKind, Launch, Pass
+from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
@@ -32,9 +32,8 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.single_pass import one_pass, work_of_tiles
+from engine.variants.ladder.teaching import one_pass, teaching_variant, work_of_tiles
 
 
 def output_tile(mask_shape: tuple[int, int], block: Block) -> Block:
@@ -129,17 +128,15 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     return one_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape, block))
 
 
-VARIANT = Variant(
+VARIANT = teaching_variant(
+    passes,
     key="tiled-input",
     title="Tiled, block covers the input",
-    device=DeviceKind.CUDA,
     idea="Each thread loads one cell of the input tile into shared memory; then only the inner ones compute.",
     default_block=Block(32, 32),
     plan=plan,
     work=work,
-    prepare=prepare_passes(passes),
     unsupported=unsupported,
-    passes=passes,
     remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only "
     "load. Masks with more cells than a block may have threads are refused.",
     block_covers_input=True,

@@ -44,7 +44,16 @@ from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, taps_inside
 from engine.tasks.work import Work
+from engine.variants.contract import Growth, MaskClass
 from engine.variants.ladder.geometry import one_launch, refuse_launch
+
+RANK_1: dict[str, Any] = {
+    "remark": "Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+    "masks": MaskClass.PRODUCTS,
+    "rank": 1,
+    "grows_with": Growth.SIDES,
+}
+"""The traits of variants that take masks that are one column times one row."""
 
 
 def two_launches(

@@ -33,18 +33,13 @@ def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows() -> None
     mask = sum_of(3, 9, 9)
     found = low_rank(mask, 2)
     assert found.rank == 3
-    for row in range(9):
-        for column in range(9):
-            products = found.columns[row].astype(np.float64) * found.rows[:, column]
-            assert found.left_out[row, column] == pytest.approx(
-                float(mask.weights32[row, column]) - products.sum(), abs=1e-15
-            )
+    products = found.columns.astype(np.float64)[:, np.newaxis, :] * found.rows.T[np.newaxis, :, :]
+    np.testing.assert_allclose(found.left_out, mask.weights32 - products.sum(axis=2), rtol=0, atol=1e-15)
     assert np.abs(found.left_out).max() > 1e-3
 
 
-def test_that_a_row_adds_up_to_1_at_most_so_that_no_value_between_the_passes_is_larger_than_a_sample() -> (
-    None
-):
+def test_that_the_weights_of_a_row_add_up_to_1_at_most() -> None:
+    # So no value between the passes is larger than a sample.
     found = low_rank(sum_of(3, 15, 31, 1e20), 3)
     assert np.all(np.abs(found.rows).sum(axis=1, dtype=np.float64) <= 1.0)
 

@@ -11,11 +11,11 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
-from engine.variants.cpu import band_walk, parallel, separable, two_passes
+from engine.variants.cpu import parallel, separable, streamed_bands, two_passes
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
-COMPILED = ((band_walk, "walk_bands"), (two_passes, "two_passes_of_bands"))
+COMPILED = ((streamed_bands, "stream_bands"), (two_passes, "two_passes_of_bands"))
 NARROW_TILE_FLOATS = 1 << 13
 every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
 

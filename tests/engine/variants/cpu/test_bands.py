@@ -20,6 +20,8 @@ def test_that_bands_cover_each_row_and_tile_once_and_leave_few_workers_without(
     height: int, tiles: int, cost_rows: int, workers: int
 ) -> None:
     cut = bands.cut(height, tiles, workers, cost_rows)
+    # They begin at whole groups of rows.
+    assert (cut[:, 0] % bands.WHOLE_ROWS == 0).all()
     covered = np.zeros((height, tiles), int)
     for top, bottom, tile in cut:
         assert top < bottom
@@ -37,13 +39,8 @@ def test_that_a_slow_core_holds_up_a_launch_by_little(tiles: int, workers: int) 
     for top, bottom, _ in bands.cut(4096, tiles, workers, 2):
         taker = free_at.argmin()
         free_at[taker] += (bottom - top + 2) / speed[taker]
-    # Bands of equal size, four for each worker, take 1.2 to 1.3 times as long as the cores' mean speed allows.
+    # Bands of equal size, four per worker, take 1.2 to 1.3 times as long as the cores' mean speed allows.
     assert free_at.max() <= 1.08 * 4096 * tiles / speed.sum()
-
-
-def test_that_bands_begin_at_whole_groups_of_rows() -> None:
-    tops = bands.cut(1080, 3, 7, 2)[:, 0]
-    assert (tops % bands.WHOLE_ROWS == 0).all()
 
 
 def test_that_small_work_stays_on_one_thread() -> None:
@@ -53,19 +50,15 @@ def test_that_small_work_stays_on_one_thread() -> None:
 
 
 def test_that_only_what_samples_are_exactly_is_held() -> None:
-    assert holds("uint8", 255.0)
-    assert holds("uint16", 256.0)
-    assert holds("float32", -0.5)
+    assert all((holds("uint8", 255.0), holds("uint16", 256.0), holds("float32", -0.5)))
     assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))
 
 
 @pytest.mark.parametrize("before_vector", [0, 3])
 @pytest.mark.parametrize("samples", [1, 30, 64, 1000])
 def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples: int, before_vector: int) -> None:
-    problem = describe_problem(
-        np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2)), Border.ZERO, 0.0
-    )
-    halo = Halo.of(problem)
+    image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
+    halo = Halo.of(describe_problem(image, mask, Border.ZERO, 0.0))
     left_end, right_start = halo.columns(samples, before_vector)
     assert 0 <= left_end <= right_start <= samples
     assert (right_start - left_end) % VECTOR == 0

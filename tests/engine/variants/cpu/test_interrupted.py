@@ -1,4 +1,4 @@
-"""Ctrl+C in the middle of a long launch on the CPU: it is seen, and nobody writes to the result afterwards."""
+"""Ctrl+C in the middle of a long launch on the CPU: it is seen, and nothing is written afterwards."""
 
 import _thread
 import threading
@@ -22,7 +22,7 @@ RANDOM = np.random.default_rng(7)
 
 
 def then_interrupted(call: Callable[..., Any], after: int) -> Callable[..., Any]:
-    """Return a call that has Ctrl+C pressed once it was called so often, as the system does: Python sees it when it can."""
+    """Return a call that sends Ctrl+C once it was called so often, as the system does."""
     calls: list[int] = []
 
     def called(*arguments: Any, **named: Any) -> Any:

@@ -133,6 +133,6 @@ def test_that_numbers_are_on_the_right_and_durations_have_their_unit_in_the_head
     model.add(make_result())
     for at, column in enumerate(model.columns):
         right = bool(int(model.index(0, at).data(Qt.ItemDataRole.TextAlignmentRole)) & 2)
-        assert right == column.numeric
+        assert right == column.is_number
     for key in (KERNEL, "kernel_p20_ms", "end_to_end_median_ms"):
         assert model.headerData(model.position(key), Qt.Orientation.Horizontal).endswith(", ms")

@@ -1,0 +1,183 @@
+"""What `sum_rows` calls for a number of mask rows: the code that adds input rows to totals.
+
+Each mask row has a partial sum and a total in registers while a strip of one to four vectors streams down the
+input rows. Of a mask that is a column times a row, the sum along the row is formed once, and added to each
+total with one multiply-add: only totals stay in registers.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.variants.ir.cpu_results import store_results
+from engine.variants.ir.cpu_vectors import HAS_BROADCAST, VECTOR, Vectors, number
+from engine.variants.ir.value import F32, Value
+
+# A partial sum and a total per mask row, and a vector of samples: 31 of the 32 registers of AVX-512. Other
+# machines have 16; there totals are kept in memory along a mask's columns.
+MOST_ROWS = 15 if HAS_BROADCAST else 6
+# Vectors per strip, by mask rows; else 1. With AVX-512 one is enough where the multiply-adds of a sample
+# outnumber its loads and conversion (5 x 5: 50 G multiply-adds/s per core with one, 38 to 49 with two or
+# three; the peak is 58). With AVX each weight costs a load, and eight multiply-adds have to be under way at
+# once: 39 G with two, 27 with one.
+STRIP_VECTORS = {1: 4, 2: 2, 3: 4} if HAS_BROADCAST else {1: 4, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2}
+
+# The same for a column times a row, and the numbers of mask rows that there is code for. Each sample is
+# loaded for one multiply-add, each weight for the vectors of the strip: as many of these as there are
+# registers for.
+_PRODUCT_VECTORS = (
+    {1: 4, 2: 4, 3: 4, 4: 4, 5: 4, 7: 3, 9: 2, 11: 2, 13: 2}
+    if HAS_BROADCAST
+    else {1: 4, 2: 4, 3: 3, 4: 2, 5: 2}
+)
+# Integers are converted once per mask column, or pair of them: from 9 rows on that costs what is saved by not
+# keeping sums (cycles per vector of results: 7 x 7 24 instead of 26 in two passes, 9 x 9 32 instead of 29).
+_MOST_PRODUCT_ROWS_OF_INTEGERS = 7
+
+
+def product_rows(whole_numbers: bool) -> tuple[int, ...]:
+    """Return for how many rows of a mask that is a column times a row there is code, by the samples' type."""
+    return tuple(
+        rows for rows in _PRODUCT_VECTORS if not whole_numbers or rows <= _MOST_PRODUCT_ROWS_OF_INTEGERS
+    )
+
+
+Values = dict[Any, Value]
+
+
+class RowSums:
+    """Emits the sums for a number of mask rows; `a` are the arguments of `sum_rows`."""
+
+    strip_vectors = STRIP_VECTORS
+
+    def __init__(self, vectors: Vectors, a: dict[str, Value]) -> None:
+        self.vectors, self.a = vectors, a
+        self.bias = vectors.splat(a["offset"])
+        self.completes, self.past_cache = vectors.flag(a["completes"]), vectors.flag(a["past_cache"])
+
+    def emit(self, rows: int) -> None:
+        """Emit all strips of the width."""
+        self.vectors.strips(
+            self.a["width"],
+            self.strip_vectors.get(rows, 1),
+            lambda column, across: self._strip(rows, column, across),
+        )
+
+    def _strip(self, rows: int, column: Value, across: int) -> None:
+        """Emit a strip that streams down the input rows with its totals in registers."""
+        vectors, a = self.vectors, self.a
+        cells = [(row, vector) for row in range(rows) for vector in range(across)]
+
+        # Each row's address from that of the one before: products would be kept in registers, and spilled.
+        waiting = [a["totals"] + column]
+        for _ in range(rows):
+            waiting.append(waiting[-1] + a["totals_pitch"])
+
+        def input_row(values: Values) -> tuple[Values, Value]:
+            added = self._added(rows, across, values, waiting[rows])
+            following: Values = {
+                "source": values["source"] + a["source_pitch"],
+                "out": values["out"] + a["out_pitch"],
+                "left": values["left"] - 1,
+            }
+            for row, vector in cells:
+                following[row, vector] = added[row - 1, vector] if row else vectors.zero
+            return following, following["left"] > 0
+
+        start: Values = {"source": a["source"] + column, "out": a["out"] + column, "left": a["input_rows"]}
+        for row, vector in cells:
+            start[row, vector] = vectors.load(waiting[row], vector * VECTOR)
+        left = vectors.do_while(start, input_row)
+        for row, vector in cells:
+            if row:
+                vectors.store(left[row, vector], waiting[row], vector * VECTOR)
+
+    def _added(self, rows: int, across: int, values: Values, waiting: Value) -> Values:
+        """Add the input row at values["source"] to the totals, and store those of the last mask row."""
+        cells = [(row, vector) for row in range(rows) for vector in range(across)]
+        sums = self._partial_sums(rows, across, values["source"])
+        added = {cell: values[cell] + sums[cell] for cell in cells}
+        oldest = [added[rows - 1, vector] for vector in range(across)]
+
+        def keep() -> None:
+            for vector, total in enumerate(oldest):
+                self.vectors.store(total, waiting, vector * VECTOR)
+
+        self.vectors.when(self.completes, lambda: self._store_results(oldest, values["out"]), keep)
+        return added
+
+    def _partial_sums(self, rows: int, across: int, source: Value) -> Values:
+        """Emit the loop along the mask's columns; return a partial sum for each mask row and vector."""
+        vectors, a = self.vectors, self.a
+        cells = [(row, vector) for row in range(rows) for vector in range(across)]
+
+        def mask_column(values: Values) -> tuple[Values, Value]:
+            samples = [vectors.load(values["source"], v * VECTOR) for v in range(across)]
+            weights = [vectors.splat((values["weights"] + row).load()) for row in range(rows)]
+            following: Values = {
+                "source": values["source"] + a["step"],
+                "weights": values["weights"] + a["weights_pitch"],
+                "left": values["left"] - 1,
+            }
+            for row, vector in cells:
+                following[row, vector] = vectors.fma(samples[vector], weights[row], values[row, vector])
+            return following, following["left"] > 0
+
+        start: Values = {"source": source, "weights": a["weights"], "left": a["mask_columns"]}
+        return vectors.do_while(start | dict.fromkeys(cells, vectors.zero), mask_column)
+
+    def _store_results(self, totals: list[Value], out: Value) -> None:
+        results = [total + self.bias for total in totals]
+        store_results(self.vectors, results, out, self.vectors.value(number(0)), self.past_cache)
+
+
+class ProductSums(RowSums):
+    """Emits the sums for a mask that is a column times a row."""
+
+    strip_vectors = _PRODUCT_VECTORS
+
+    def _added(self, rows: int, across: int, values: Values, waiting: Value) -> Values:
+        vectors = self.vectors
+        sums = self._sums_along(across, values["source"])
+        added = {}
+        # The results first: else the compiler loads all weights before it stores them, and registers run out.
+        for row in reversed(range(rows)):
+            weight = vectors.splat((self.a["weights"] + row).load())
+            for v in range(across):
+                added[row, v] = vectors.fma(sums[v], weight, values[row, v])
+            if row == rows - 1:
+                self._store_results([added[row, v] for v in range(across)], values["out"])
+        return added
+
+    def _sums_along(self, across: int, source: Value) -> Values:
+        """Return the sums along the row factor; integer samples under equal weights are added first."""
+        vectors, a = self.vectors, self.a
+        last = (a["mask_columns"] - 1) * a["step"]
+        values: Values = dict.fromkeys(range(across), vectors.zero)
+        values |= {"source": source, "weight": a["row_factor"], "behind": source + last}
+        taps = a["mask_columns"]
+        if source.llvm.type.pointee != F32:
+            values = self._taps(
+                values,
+                a["pairs"],
+                lambda at, places: vectors.load_sum(places["source"], places["behind"], at),
+            )
+            taps = taps - (a["pairs"] + a["pairs"])
+        return self._taps(values, taps, lambda at, places: vectors.load(places["source"], at))
+
+    def _taps(self, start: Values, count: Value, samples: Callable[[int, Values], Value]) -> Values:
+        """Emit `count` taps, each one weight times `samples` of each vector; return the last values."""
+        vectors, step = self.vectors, self.a["step"]
+        across = len(start) - 3
+
+        def tap(values: Values) -> Values:
+            weight = vectors.splat(values["weight"].load())
+            added = {v: vectors.fma(samples(v * VECTOR, values), weight, values[v]) for v in range(across)}
+            return added | {
+                "source": values["source"] + step,
+                "behind": values["behind"] + (0 - step),
+                "weight": values["weight"] + 1,
+                "left": values["left"] - 1,
+            }
+
+        values = vectors.while_loop(start | {"left": count}, lambda values: values["left"] > 0, tap)
+        return {key: value for key, value in values.items() if key != "left"}

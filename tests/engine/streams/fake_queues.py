@@ -1,0 +1,152 @@
+"""A device for the pipeline that does everything as late, and in as bad an order, as its queues allow."""
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from engine.device.launches import Prepared
+from engine.streams.queues import ChunkJob
+from engine.streams.timeline import Queue
+
+
+class Operand:
+    """A place in a queue; it has a time once it was reached."""
+
+    def __init__(self) -> None:
+        self.ms: float | None = None
+
+
+class Mark:
+    """What stands for a place until it is taken back."""
+
+    def __init__(self) -> None:
+        self._place: Operand | None = Operand()
+
+    @property
+    def place(self) -> Operand:
+        assert self._place is not None, "used after it was taken back"
+        return self._place
+
+    def forget(self) -> None:
+        assert self.place.ms is not None, "taken back before it was reached"
+        self._place = None
+
+
+class FakeQueues:
+    """Queues that move only when somebody waits, one step of a randomly chosen queue at a time.
+
+    Parameters
+    ----------
+    seed : int
+        Of the choices.
+    heeds_marks : bool
+        False: a queue goes on without waiting for another's mark, as if `after` had been forgotten.
+    is_eager : bool
+        True: everything is done as soon as it may be, instead of as late.
+    """
+
+    def __init__(self, seed: int, *, heeds_marks: bool = True, is_eager: bool = False) -> None:
+        self._random = random.Random(seed)
+        self._heeds_marks = heeds_marks
+        self._is_eager = is_eager
+        self._queues: dict[Queue, deque[tuple[Operand | None, Callable[[], None]]]] = {
+            queue: deque() for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
+        }
+        self._lock = threading.RLock()
+        self._memory: dict[Any, np.ndarray] = {}
+        self._pinned: list[np.ndarray] = []
+        self._steps = 0
+
+    def image(self, slot: int, job: ChunkJob) -> np.ndarray:
+        return self._array((slot, "image"), job.shape, job.sources[0].dtype)
+
+    def result(self, slot: int, job: ChunkJob) -> np.ndarray:
+        return self._array((slot, "out"), job.shape, job.target.dtype)
+
+    def _array(self, name: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+        size = int(np.prod(shape)) * dtype.itemsize
+        memory = self._memory.setdefault(name, np.full(1 << 16, 255, np.uint8))
+        return memory[:size].view(dtype).reshape(shape)
+
+    def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
+        array = self._array((slot, "pinned " + which), *like)
+        self.pin(array)
+        return array
+
+    def pin(self, array: np.ndarray) -> np.ndarray:
+        """Make an array one that copies can reach."""
+        self._pinned.append(array)
+        return array
+
+    def is_pinned(self, array: np.ndarray) -> bool:
+        return any(np.shares_memory(array, pinned) for pinned in self._pinned)
+
+    def copy_in(self, host: np.ndarray, on_device: np.ndarray, row: int) -> None:
+        assert self.is_pinned(host)
+        self._put(Queue.COPY_IN, lambda: np.copyto(on_device[row : row + len(host)], host))
+
+    def launch(self, prepared: Prepared, image: np.ndarray, out: np.ndarray) -> None:
+        self._put(Queue.KERNEL, lambda: prepared.launch(image, out))
+
+    def copy_out(self, on_device: np.ndarray, row: int, host: np.ndarray) -> None:
+        assert self.is_pinned(host)
+        self._put(Queue.COPY_OUT, lambda: np.copyto(host, on_device[row : row + len(host)]))
+
+    def mark(self, queue: Queue) -> Mark:
+        mark = Mark()
+        place = mark.place
+
+        def reach() -> None:
+            place.ms = float(self._steps)
+
+        self._put(queue, reach)
+        return mark
+
+    def after(self, queue: Queue, mark: Mark) -> None:
+        with self._lock:
+            self._queues[queue].append((mark.place if self._heeds_marks else None, lambda: None))
+
+    def wait(self, mark: Mark) -> None:
+        with self._lock:
+            while mark.place.ms is None:
+                self._step()
+
+    def ms(self, mark: Mark) -> float:
+        if not self._heeds_marks:
+            self.wait(mark)
+        assert mark.place.ms is not None
+        return mark.place.ms
+
+    def forget(self, marks: Iterable[Mark]) -> None:
+        for mark in marks:
+            mark.forget()
+
+    def drain(self) -> None:
+        with self._lock:
+            while any(self._queues.values()):
+                self._step()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not any(self._queues.values())
+
+    def _put(self, queue: Queue, action: Callable[[], None]) -> None:
+        with self._lock:
+            self._queues[queue].append((None, action))
+            if self._is_eager:
+                self.drain()
+
+    def _step(self) -> None:
+        ready = [
+            queue
+            for queue in self._queues.values()
+            if queue and (queue[0][0] is None or queue[0][0].ms is not None)
+        ]
+        _, action = self._random.choice(ready).popleft()
+        self._steps += 1
+        action()

@@ -1,0 +1,149 @@
+"""What the CPU variants that compute in bands share: tiles, edges, buffers, threads that change no result."""
+
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from engine.geometry.border import Border
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.variants.cpu import bands, edges, parallel, streamed_bands, two_passes
+from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE
+from engine.variants.cpu.row_sums import MOST_ROWS
+from engine.variants.ir.cpu_vectors import VECTOR
+from engine.variants.registry import variant
+from tests.engine.variants.banded import (
+    BLOCK,
+    COMPILED,
+    KEYS,
+    NARROW_TILE_FLOATS,
+    every_banded_variant,
+    filtered,
+)
+from tests.engine.variants.cases import Case, check
+
+HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, two_passes.BLOCK_ROWS)
+HEIGHTS = sorted({*HEIGHTS, two_passes.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
+# In samples of a row: vectors, and the wide tiles with both edges.
+WIDE = streamed_bands.TILE_SAMPLES
+WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
+
+
+@pytest.mark.parametrize("mask_shape", [(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1)])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
+@every_banded_variant
+def test_that_nothing_is_written_beside_the_buffers(
+    module: ModuleType, shape: tuple[int, ...], mask_shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard, guarded = 1024, []
+
+    def guarding(function: Callable[..., None]) -> Callable[..., None]:
+        def call(*arguments: object) -> None:
+            inner = list(arguments)
+            for index, buffer in enumerate(arguments[-5:], len(arguments) - 5):
+                if isinstance(buffer, np.ndarray) and buffer.dtype == np.float32:
+                    copy = np.full(buffer.size + 2 * guard, 7.5, np.float32)
+                    copy[guard:-guard] = buffer.reshape(-1)
+                    guarded.append(copy)
+                    inner[index] = copy[guard:-guard].reshape(buffer.shape)
+            function(*inner)
+
+        return call
+
+    monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
+    monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
+    for holder, name in COMPILED:
+        monkeypatch.setattr(holder, name, guarding(getattr(holder, name)))
+    image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
+    problem = describe_problem(image, mask, "wrap", 0.0)
+    out = np.full(image.size + 2 * guard, 7.5, np.float32)
+    module.prepare(problem, mask, BLOCK).launch(image, out[guard:-guard].reshape(shape))
+    assert guarded
+    for buffer in (*guarded, out):
+        assert (buffer[:guard] == 7.5).all()
+        assert (buffer[-guard:] == 7.5).all()
+    assert (out[guard:-guard] == mask.taps).all()
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("width", sorted({-(-samples // 3) for samples in WIDTHS}))
+@pytest.mark.parametrize("height", HEIGHTS)
+def test_that_colour_tiles_meet_without_a_seam(
+    key: str, height: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    border = list(Border)[(height + width) % len(Border)]
+    check(
+        variant(key),
+        Case("tiles", height, width, 3, "uint8", (4, 5), border=border, cval=77, weights="rank 1 whole"),
+        "cpu",
+    )
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_that_grey_tiles_meet_without_a_seam(key: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    check(variant(key), Case(f"grey {width}", 5, width, mask_shape=(3, 3), weights="rank 1 even"), "cpu")
+
+
+@pytest.mark.parametrize("rows", [MOST_ROWS, MOST_ROWS + 1, 2 * MOST_ROWS + 1])
+def test_that_masks_are_taken_in_parts_of_the_rows_that_registers_hold(rows: int) -> None:
+    for height in (rows // 2, 3 * rows):
+        check(variant("cpu-parallel"), Case(f"{rows} rows", height, 40, mask_shape=(rows, 2)), "cpu")
+
+
+@pytest.mark.parametrize("threads", [2, 7])
+@pytest.mark.parametrize("side", [7, 17])
+@every_banded_variant
+def test_that_the_number_of_threads_does_not_change_the_result(
+    module: ModuleType, side: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = np.random.default_rng(3).standard_normal((437, 91, 3), np.float32)
+    mask = Mask(np.outer(*np.random.default_rng(4).standard_normal((2, side))))
+    for holder, _ in COMPILED:
+        monkeypatch.setattr(holder, "cores", lambda: 1)
+    alone = filtered(module, image, mask)
+    for holder, _ in COMPILED:
+        monkeypatch.setattr(holder, "cores", lambda: threads)
+    assert np.array_equal(alone, filtered(module, image, mask))
+
+
+@pytest.mark.parametrize("width", [64, 63, 33])
+@pytest.mark.parametrize("first", [0, 1, 5])
+@every_banded_variant
+def test_that_results_stored_past_the_cache_are_the_same(
+    module: ModuleType, width: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = np.random.default_rng(5).standard_normal((40, width, 1), np.float32)
+    mask = Mask(np.outer(*np.random.default_rng(6).standard_normal((2, 3))))
+    problem = describe_problem(image, mask, Border.REFLECT, 0.0)
+    wanted = filtered(module, image, mask, Border.REFLECT)
+    monkeypatch.setattr(streamed_bands, "PAST_CACHE_BYTES", 0)
+    # Wherever the result begins in memory: vectors past the cache have to be aligned.
+    out = np.zeros(image.size + first, np.float32)[first:].reshape(image.shape)
+    module.prepare(problem, mask, BLOCK).launch(image, out)
+    assert np.array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("cval", [300.0, -1.0, 0.5])
+@every_banded_variant
+def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(
+    module: ModuleType, cval: float
+) -> None:
+    image = np.random.default_rng(7).integers(0, 256, (9, 41, 2), np.uint8)
+    for mask in (Mask(np.ones((3, 5))), gaussian(7)):
+        filtered(module, image, mask, border=Border.CONSTANT, cval=cval)
+        filtered(module, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
+
+
+def test_that_a_picture_that_may_not_be_written_compiles_nothing_more() -> None:
+    image = np.ones((5, 9, 1), np.float32)
+    filtered(parallel, image, Mask(np.ones((3, 3))))
+    before = len(streamed_bands.stream_bands.signatures)
+    image.setflags(write=False)
+    filtered(parallel, image, Mask(np.ones((5, 5))))
+    assert len(streamed_bands.stream_bands.signatures) == before

@@ -1,0 +1,261 @@
+"""The threads that help a launch: their work, their waiting, and what is left when a launch is over."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+import pytest
+from numba import njit
+
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.variants.cpu import serial
+from engine.variants.cpu import thread_pool as threads
+from engine.variants.cpu.shared_call import STARTED, TAKEN, finish, row_of, share
+from engine.variants.fft import cpu_fft
+from engine.variants.ir.cpu_memory import count_one
+from tests.engine.variants.banded import BLOCK
+
+BEGUN, ENDED = 0, 8
+
+
+@njit(nogil=True, error_model="numpy")
+def take_bands(board, taken_by, rows, counts, bands, wait_for, spins):
+    """Take bands; count workers as they begin and end; the first waits until so many have begun."""
+    worker = share(board)
+    row = row_of(rows, worker)
+    count_one(counts, BEGUN)
+    while worker == 0 and count_one(counts, 16) < spins and counts[BEGUN] < wait_for:
+        pass
+    while True:
+        band = count_one(board, TAKEN)
+        if band >= bands:
+            break
+        taken_by[band] += 1 + worker
+        row[0] += 1
+        # As long as work on a band is.
+        for step in range(2000):
+            row[1 + step % 7] += step
+    if worker > 0:
+        count_one(counts, ENDED)
+    finish(board, worker)
+
+
+@pytest.fixture
+def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[np.ndarray]:
+    """Four threads that are held to no core, also where the machine has two."""
+    threads.compiled()
+    boxes = np.zeros((4, threads.MAILBOX_ELEMENTS), np.int64)
+    for box in boxes:
+        box[threads.WAKE], box[threads.CORE] = threads._locked(), -1
+        threading.Thread(target=threads._help, args=(box,), daemon=True).start()
+    monkeypatch.setattr(threads, "mailboxes", lambda: boxes)
+    yield boxes
+    assert (boxes[:, threads.STATE] == 0).all()
+
+
+def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0) -> tuple[np.ndarray, ...]:
+    board = boards.take(workers)
+    taken_by, rows = np.zeros(bands, np.int64), np.zeros((workers, 512), np.int64)
+    counts = np.zeros(24, np.int64)
+    take_bands(board, taken_by, rows, counts, bands, wait_for, 100_000_000)
+    begun, ended = int(counts[BEGUN]), int(counts[ENDED])
+    # The other workers are done when the first one returns: nobody is under way who has not been counted.
+    assert ended == begun - 1
+    assert begun == board[STARTED] <= workers
+    boards.give_back(board)
+    return taken_by, rows, counts
+
+
+def at_the_same_time(count: int, call: Callable[[], None]) -> None:
+    callers = [threading.Thread(target=call) for _ in range(count)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+
+
+def test_that_every_band_is_taken_once_by_as_many_workers_as_wanted(four_threads: np.ndarray) -> None:
+    boards = threads.Boards()
+    for workers in (1, 2, 3, 5):
+        taken_by, rows, counts = launched(boards, workers, 200, wait_for=workers)
+        assert counts[BEGUN] == workers
+        assert (taken_by >= 1).all()
+        assert (taken_by <= workers).all()
+        assert [int(n) for n in rows[:, 0]] == [int((taken_by == 1 + w).sum()) for w in range(workers)]
+
+
+def test_that_many_short_launches_leave_nobody_behind(four_threads: np.ndarray) -> None:
+    boards = threads.Boards()
+    begun = [int(launched(boards, 5, 3)[2][BEGUN]) for _ in range(3000)]
+    # Now and then somebody helps, and an order that came too late is never done.
+    assert set(begun) <= {1, 2, 3, 4, 5}
+
+
+def test_that_callers_at_the_same_time_share_the_threads(four_threads: np.ndarray) -> None:
+    boards, failures = threads.Boards(), []
+
+    def call() -> None:
+        try:
+            for _ in range(300):
+                taken_by, rows, _ = launched(boards, 4, 40)
+                assert (taken_by >= 1).all()
+                assert rows[:, 0].sum() == 40
+        except AssertionError as failure:
+            failures.append(failure)
+
+    at_the_same_time(4, call)
+    assert not failures
+
+
+def test_that_a_caller_sleeps_until_the_others_are_done(
+    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards = threads.Boards()
+    board = boards.take(2)
+    box = four_threads[0]
+    # An order under way, as the caller finds it: it is done only when this test says so.
+    box[threads.STATE] = (board.ctypes.data << threads.STAGE_BITS) + threads.BEGUN
+    over = threading.Event()
+
+    def wait() -> None:
+        finish_only(board)
+        over.set()
+
+    caller = threading.Thread(target=wait)
+    caller.start()
+    awaited = (board.ctypes.data << threads.STAGE_BITS) + threads.AWAITED
+    while box[threads.STATE] != awaited:
+        time.sleep(0.001)
+    assert not over.is_set()
+    box[threads.STATE] = 0
+    release(int(board[threads.LEFT]))
+    caller.join()
+    assert over.is_set()
+
+
+@njit(nogil=True)
+def finish_only(board):
+    finish(board, 0)
+
+
+def release(lock: int) -> None:
+    threads.ctypes.pythonapi.PyThread_release_lock(threads.ctypes.c_void_p(lock))
+
+
+def test_that_the_thread_of_the_callers_own_core_is_left_asleep(
+    four_threads: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    four_threads[:, threads.CORE] = range(4)
+    monkeypatch.setattr(threads, "_current_core", lambda: 2)
+    board = threads.Boards().take(5)
+    taken, rows, counts = np.zeros(1, np.int64), np.zeros((5, 512), np.int64), np.zeros(24, np.int64)
+    take_bands(board, taken, rows, counts, 1, 4, 100_000_000)
+    assert counts[BEGUN] == 4
+
+
+def test_that_a_launch_goes_on_alone_while_all_threads_work_for_another(four_threads: np.ndarray) -> None:
+    four_threads[:, threads.STATE] = 1 << 40
+    taken_by, _, counts = launched(threads.Boards(), 5, 20)
+    assert (taken_by == 1).all()
+    assert counts[BEGUN] == 1
+    four_threads[:, threads.STATE] = 0
+
+
+def test_that_threads_are_started_once_however_many_call_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
+    begun = threading.Barrier(8)
+    found = []
+
+    def call() -> None:
+        begun.wait()
+        found.append(threads.mailboxes())
+
+    at_the_same_time(8, call)
+    assert len(found) == 8
+    assert all(one is found[0] for one in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no fork on this system")
+def test_that_a_child_process_starts_threads_of_its_own_and_mailboxes_stay_while_threads_look_at_them() -> (
+    None
+):
+    before = weakref.ref(threads.mailboxes())
+    # As in a forked process; or as when the interpreter exits, the threads asleep.
+    threads._begin_anew()
+    assert threads.mailboxes() is not before()
+    gc.collect()
+    assert before() is not None
+
+
+def test_that_a_launch_needs_no_thread_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_started", cache(threads._started.__wrapped__))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    taken_by, _, counts = launched(threads.Boards(), 5, 20)
+    assert (taken_by == 1).all()
+    assert counts[BEGUN] == 1
+
+
+def test_that_a_lock_is_waited_for_through_interruptions() -> None:
+    interruptions = iter([KeyboardInterrupt, KeyboardInterrupt])
+
+    class Lock:
+        def acquire(self) -> None:
+            for kind in interruptions:
+                raise kind
+
+    cpu_fft.await_lock(Lock())  # type: ignore[arg-type]
+    assert next(interruptions, None) is None
+
+
+def test_that_the_plain_loops_let_other_threads_run() -> None:
+    image = np.ones((700, 700, 1), np.float32)
+    mask = Mask(np.ones((15, 15)))
+    prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, BLOCK)
+    running, over = threading.Event(), threading.Event()
+
+    def filter_picture() -> None:
+        running.set()
+        prepared.launch(image, np.empty_like(image))
+        over.set()
+
+    thread = threading.Thread(target=filter_picture)
+    thread.start()
+    running.wait()
+    steps = 0
+    # With the GIL held, this loop would get at most one turn before the loops are over.
+    while not over.is_set():
+        over.wait(0.002)
+        steps += 1
+    thread.join()
+    assert steps > 20
+
+
+@pytest.mark.slow
+def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core() -> None:
+    program = """
+import os, numpy, engine
+from engine.device import core_count
+from engine.variants.cpu import streamed_bands
+from engine.variants.cpu import thread_pool as threads
+os.sched_getaffinity = lambda process: range(8)
+core_count.time_quota = lambda: 3.0
+picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.float32)
+values = engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel", border="wrap")
+rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1) for j in (-1, 0, 1))
+assert numpy.array_equal(values, rolled)
+print(threads.mailboxes()[:, threads.CORE].tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("[-1, -1]\n", 0), done.stderr
