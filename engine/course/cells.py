@@ -14,13 +14,7 @@ from engine.course.paper import Cell, CourseTable, Figure, Paper
 class Quantity:
     """A number, or why there is none; what is computed from a missing one is missing for the same reason.
 
-    Parameters
-    ----------
-    number : int or float, optional
-    reason : str
-        Why there is no number, in words.
-    not_verified : bool
-        Whether the reason is a result that is wrong.
+    `not_verified` tells that the reason is a result that is wrong.
     """
 
     number: float | None = None

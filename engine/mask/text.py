@@ -14,7 +14,6 @@ begin comments.
 import re
 from collections.abc import Callable
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -181,15 +180,13 @@ def _c(mask: Mask) -> str:
 
 
 # Each keeps every weight exactly, in the shortest digits of its float64; only JSON keeps anchor and offset.
-STYLES: MappingProxyType[str, Callable[[Mask], str]] = MappingProxyType(
-    {
-        "rows": _rows,
-        "line": _line,
-        "csv": partial(_separated, separator=","),
-        "tabs": partial(_separated, separator="\t"),
-        "numpy": _numpy,
-        "c": _c,
-        "matlab": lambda mask: f"[{_line(mask)}]",
-        "json": mask_to_json,
-    }
-)
+STYLES: dict[str, Callable[[Mask], str]] = {
+    "rows": _rows,
+    "line": _line,
+    "csv": partial(_separated, separator=","),
+    "tabs": partial(_separated, separator="\t"),
+    "numpy": _numpy,
+    "c": _c,
+    "matlab": lambda mask: f"[{_line(mask)}]",
+    "json": mask_to_json,
+}
