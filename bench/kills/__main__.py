@@ -50,7 +50,7 @@ def main() -> int:
             if number % 10 == 0:
                 print(
                     f"{number} kills in {time.monotonic() - begin:.0f} s, {len(kills.failures)} failures, "
-                    f"{len(kills.window.blocks())} blocks, {open_files()} files, {threading.active_count()} threads",
+                    f"{len(kills.window.segments())} segments, {open_files()} files, {threading.active_count()} threads",
                     flush=True,
                 )
         more_files, more_threads = open_files() - files, threading.active_count() - threads
