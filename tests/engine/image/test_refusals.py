@@ -1,17 +1,15 @@
 """What people read of a file that is not opened: its cause in words, and nothing of Python's inside."""
 
-import io
 import re
 import struct
 
 import numpy as np
 import pytest
-import tifffile
 
 from engine.errors import ImageReadError
 from engine.image.faults import cause_of_damage, unsupported_kind
 from engine.image.formats import FORMATS
-from tests.engine.image.encoded import one_of_each, smooth_rgb, with_pillow, with_tifffile
+from tests.engine.image.encoded import one_of_each, retagged, smooth_rgb, with_pillow, with_tifffile
 
 RGB = smooth_rgb(8, 8)
 FILES = one_of_each()
@@ -28,11 +26,8 @@ def bmp(bits=24, compression=0, header_bytes=40):
     return bytes(data)
 
 
-def tiff(tag, value):
-    buffer = io.BytesIO(with_tifffile(RGB, photometric="rgb"))
-    with tifffile.TiffFile(buffer, mode="r+") as file:
-        file.pages[0].tags[tag].overwrite(value)
-    return buffer.getvalue()
+def tiff(**tags):
+    return retagged(with_tifffile(RGB, photometric="rgb"), **tags)
 
 
 @pytest.mark.parametrize(
@@ -42,9 +37,9 @@ def tiff(tag, value):
         (bmp(0, compression=4), "BMP is not supported: it holds a JPEG"),
         (bmp(2), "BMP is not supported: it has 2 bits per pixel"),
         (bmp(header_bytes=16), "BMP is not supported: it is one of OS/2"),
-        (tiff("Compression", 34676), "TIFF is not supported: its compression is SGILOG"),
-        (tiff("Compression", 24), "TIFF is not supported: its compression has number 24"),
-        (tiff("PhotometricInterpretation", 32845), "TIFF is not supported: its pixels are LogLuv"),
+        (tiff(Compression=34676), "TIFF is not supported: its compression is SGILOG"),
+        (tiff(Compression=24), "TIFF is not supported: its compression has number 24"),
+        (tiff(PhotometricInterpretation=32845), "TIFF is not supported: its pixels are LogLuv"),
         (with_tifffile(RGB.astype(np.float32), photometric="cielab"), "not supported: it is Lab of float32"),
         (
             with_pillow(RGB, "JPEG").replace(b"\x08\x00\x08\x00\x08\x03", b"\x0c\x00\x08\x00\x08\x03"),
