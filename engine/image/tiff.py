@@ -1,4 +1,4 @@
-"""TIFF: tifffile reads the tags, `tiff_rows` the samples (with imagecodecs), `tiff_pixels` makes them a picture.
+"""TIFF: tifffile reads the tags, `tiff_rows` the samples, `tiff_pixels` makes them a picture.
 
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
 """
@@ -45,7 +45,8 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     """Decode the first page of a TIFF or BigTIFF."""
     from tifffile import TiffFile, TiffPage
 
-    # tifffile logs what it repairs; without a handler that goes to stderr. What we need to know is checked here.
+    # tifffile logs what it repairs; without a handler that goes to stderr. What we need to know is checked
+    # here.
     for library in ("tifffile", "imagecodecs"):
         logging.getLogger(library).addHandler(logging.NullHandler())
 

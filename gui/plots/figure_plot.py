@@ -47,7 +47,7 @@ class FigurePlot(QWidget):
         theme_notifier().changed.connect(self._redraw)
 
     def show_figure(self, figure: Figure | None, dashed: str = "") -> None:
-        """Draw a figure, or none; `dashed` is what its dashed curves are, where that is not always the same."""
+        """Draw a figure, or none; `dashed` says what its dashed curves are, if not what the plot says."""
         dashed = dashed or self._dashed
         if (figure, dashed) != (self._figure, self._dashed):
             self._figure, self._dashed = figure, dashed
