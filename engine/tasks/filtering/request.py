@@ -20,7 +20,6 @@ class FilterOptions:
 
     Parameters
     ----------
-    border : Border
     cval : float
         Value of the cells outside for a constant border.
     variant : str
@@ -51,13 +50,6 @@ class FilterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRequest(FilterOptions):
-    """What to filter by, and how.
-
-    Parameters
-    ----------
-    mask : Mask
-        As it is to be applied, anchor included: flipped and normalised already where the person asked for
-        that.
-    """
+    """What to filter by, and how; the mask is as it is to be applied: flipped and normalised already, with its anchor."""
 
     mask: Mask

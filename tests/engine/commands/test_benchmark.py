@@ -8,8 +8,7 @@ import engine.commands
 from engine.errors import DeviceFault
 from engine.host.executor import SimulatorExecutor
 from engine.results.read import result_from_json
-from engine.run.sweep import GridMask
-from engine.tasks.filtering.task import random_picture
+from engine.tasks.filtering.task import random_mask, random_picture
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
 
@@ -274,10 +273,9 @@ def test_that_a_seed_names_picture_and_weights():
     floats = random_picture((64, 64, 1), "float32", 7)
     assert floats.dtype == np.float32
     assert (floats.min() >= 0, floats.max() < 1) == (True, True)
-    random = GridMask(2, 5)
-    assert random.weights(7) == random.weights(7)
-    assert random.weights(7) != random.weights(8)
-    assert random.weights(7).shape == (2, 5)
+    assert random_mask(2, 5, 7) == random_mask(2, 5, 7)
+    assert random_mask(2, 5, 7) != random_mask(2, 5, 8)
+    assert random_mask(2, 5, 7).shape == (2, 5)
 
 
 def test_that_a_benchmark_in_which_nothing_could_run_writes_the_reasons_and_says_so(tmp_path, capsys):
