@@ -66,7 +66,7 @@ class Cell:
 def compared(
     machine: Backend, sides: tuple[int, ...], borders: tuple[Border, ...], within: float
 ) -> list[Cell]:
-    """Measure what auto chose and every variant that may be faster, on the benchmark grid; as of `compare`."""
+    """Measure what auto chose and every variant that may be faster, on the grid; as of `compare`."""
     cells = []
     for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, sides):
         samples = picture_of(dtype, picture_side, channels)
@@ -81,7 +81,7 @@ def compared(
 def compare(
     problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend, within: float = math.inf
 ) -> Cell:
-    """Measure one cell, all variants in turn, as often as `ROUNDS` says; only what is near the best is measured again.
+    """Measure one cell, all variants in turn, `ROUNDS` times; only what is near the best is measured again.
 
     Of the variants those are left out that take more than `within` times as long as what auto chose, by the
     table of costs.

@@ -1,4 +1,4 @@
-"""A bank of masks in one launch beside the same masks one after another: time a filter, every result verified.
+"""A bank of masks in one launch beside the same masks one after another: time per filter, all verified.
 
 python -m bench.bank [--side 2048] [--mask 5] [--banks 1,2,4,8,16,32] [--blocks 64x8,128x4] [--json FILE]
 python -m bench.bank --write FILE     writes the table of such a file into the page of implicit-gemm
@@ -168,7 +168,8 @@ def main() -> int:
         blocks = [Block.parse(text) for text in arguments.blocks.split(",") if text]
         machine = backend(device_for(implicit_gemm.VARIANT, "auto").key)
         print(
-            f"{arguments.side} x {arguments.side} float32, {arguments.mask} x {arguments.mask} masks, zero border, "
+            f"{arguments.side} x {arguments.side} float32, {arguments.mask} x {arguments.mask} masks, zero "
+            "border, "
             f"{machine.info.title}"
         )
         print(

@@ -1,4 +1,4 @@
-"""Says whether we fell behind our peers: measures a few ratios anew and compares them with the last recorded run.
+"""Says whether we fell behind our peers: measures a few ratios anew and compares them with the last run.
 
 python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
 

@@ -71,10 +71,12 @@ def tables(found: dict[str, list[dict[str, Any]]]) -> list[DocumentTable]:
     problem = next(iter(found.values()))[0]["problem"]
     rows, columns = problem["mask_shape"]
     lines = [
-        f"{problem['width']} x {problem['height']}, {rows} x {columns} random mask, {problem['border']} border; "
+        f"{problem['width']} x {problem['height']}, {rows} x {columns} random mask, {problem['border']} "
+        "border; "
         "milliseconds (median):",
         "",
-        "| picture | variant | device | kernel | end to end | verified pixels | largest error | rounding bound |",
+        "| picture | variant | device | kernel | end to end | verified pixels | largest error | rounding "
+        "bound |",
         "|---|---|---|---:|---:|---:|---:|---:|",
     ]
     for name, results in found.items():
@@ -82,7 +84,8 @@ def tables(found: dict[str, list[dict[str, Any]]]) -> list[DocumentTable]:
             kernel, whole = (one["timing"][part]["median_ms"] for part in ("kernel", "end_to_end"))
             proof = one["verification"]
             lines.append(
-                f"| {name} | `{one['variant']}` | {one['environment']['device']} | {kernel:.4g} | {whole:.4g} "
+                f"| {name} | `{one['variant']}` | {one['environment']['device']} | {kernel:.4g} | "
+                f"{whole:.4g} "
                 f"| {proof['checked_pixels']:,} | {proof['max_error']:.2g} | {proof['bound']:.2g} |"
             )
     return [DocumentTable(PERFORMANCE, "large", lines)]

@@ -1,4 +1,4 @@
-"""Pitched beside packed rows: every 2-D CUDA variant on widths that are no multiple of anything, samples interleaved.
+"""Pitched beside packed rows: every 2-D CUDA variant on odd widths, samples interleaved.
 
 python -m bench.pitch [--sizes 1001,2001,3001,4001] [--mask 5] [--rounds 40] [--device cuda:0] [--json FILE]
 python -m bench.pitch --write FILE     writes the tables of such a file into docs/experiments/row-layout.md
@@ -164,7 +164,8 @@ def table(data: dict[str, Any], side: int) -> list[str]:
     types = dict.fromkeys(cell["type"] for cell in cells)
     headings = [f"{kind}: {name}" for kind in types for name in (*Layout, "packed / pitched")]
     return [
-        f"{side} x {side}, 5 x 5, {data['border']} border, default blocks, {data['device']}; microseconds (median):",
+        f"{side} x {side}, 5 x 5, {data['border']} border, default blocks, {data['device']}; microseconds "
+        "(median):",
         "",
         f"| | {' | '.join(headings)} |",
         f"|---|{'---|' * len(headings)}",

@@ -39,7 +39,7 @@ class Outcome:
 
 
 def versions(tested: str) -> list[tuple[str, str]]:
-    """Return device and versions of this machine; `tested` is the commit where this tree has no history of its own."""
+    """Return device and versions of this machine; `tested` is the commit where this tree has no history."""
     from engine.device.devices import backend
     from engine.device.versions import commit
     from engine.device.versions import versions as libraries

@@ -17,7 +17,7 @@ from engine.mask.presets import preset
 
 
 def kill_once() -> tuple[float, float]:
-    """Kill the engine in the middle of a run; return ms until it is noticed and until its successor has worked."""
+    """Kill the engine in the middle of a run; return ms until it is noticed, and replaced."""
     client = EngineClient()
     client.start()
     picture = client.submit(OpenPicture(sample="astronaut")).result(120)

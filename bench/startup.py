@@ -1,4 +1,4 @@
-"""First paint and first result of the window, from the start of the process: fresh and warm cache of compiled code.
+"""First paint and first result of the window, from the start of the process: fresh and warm code cache.
 
 python -m bench.startup [--repeats 5]
 """

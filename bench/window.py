@@ -178,7 +178,8 @@ def tables(found: dict[str, Any]) -> list[DocumentTable]:
     ]
     for phase, gap in found["timer_gap_ms"].items():
         lines.append(
-            f"| gaps of a {TICK_MS} ms timer during: {phase} | {gap['median']:.1f} ms | | {gap['max']:.1f} ms |"
+            f"| gaps of a {TICK_MS} ms timer during: {phase} | {gap['median']:.1f} ms | | {gap['max']:.1f} "
+            "ms |"
         )
     return [DocumentTable(PERFORMANCE, "window", lines)]
 

@@ -1,4 +1,4 @@
-"""SIGKILL for the engine at random moments within the start of a preview, run, run of all, save, course or opening.
+"""SIGKILL for the engine at random moments: in the start of a preview, run, save, course or opening.
 
 After every kill: each request answered, the window at rest, and a further preview equal to the oracle's
 result. At the end: no block of shared memory, no process and no `.part` file left. Linux only. The last line
@@ -50,7 +50,8 @@ def main() -> int:
             if number % 10 == 0:
                 print(
                     f"{number} kills in {time.monotonic() - begin:.0f} s, {len(kills.failures)} failures, "
-                    f"{len(kills.window.blocks())} blocks, {open_files()} files, {threading.active_count()} threads",
+                    f"{len(kills.window.blocks())} blocks, {open_files()} files, {threading.active_count()} "
+                    "threads",
                     flush=True,
                 )
         more_files, more_threads = open_files() - files, threading.active_count() - threads

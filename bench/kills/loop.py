@@ -26,7 +26,7 @@ PICTURES = {
 
 
 class Kills:
-    """The loop. Every step is chosen by one generator of random numbers, so that a seed repeats it, save for the times."""
+    """The loop. One random generator chooses every step, so that a seed repeats it, save for the times."""
 
     def __init__(self, window: BenchWindow, folder: Path, seed: int) -> None:
         self.window = window

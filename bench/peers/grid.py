@@ -1,5 +1,7 @@
-"""The cells that are measured: a main table and one axis at a time around it. Small cells first, so that a slow
-library's larger ones can be foreseen."""
+"""The cells that are measured: a main table and one axis at a time around it.
+
+Small cells come first, so that a slow library's larger ones can be foreseen.
+"""
 
 from dataclasses import dataclass, replace
 

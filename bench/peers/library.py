@@ -1,4 +1,4 @@
-"""What a library's file gives: facts about itself, and filters made ready. NumPy alone: peers' processes load this."""
+"""What a library's file gives: facts, and filters made ready. NumPy alone: peers' processes load this."""
 
 import time
 from collections.abc import Callable
@@ -203,6 +203,6 @@ def host_ready(
     empty: Callable[[np.ndarray], np.ndarray] = np.empty_like,
     **fields: Any,
 ) -> Ready:
-    """Return a filter on host arrays with a host clock; `empty` as for `HostFilter`, fields are those of `Ready`."""
+    """Return a filter on host arrays with a host clock; `empty` as for `HostFilter`, fields as of `Ready`."""
     made = HostFilter(job, one, empty)
     return Ready(made, lambda: HostClock(made.run, job.copies), **fields)

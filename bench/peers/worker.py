@@ -1,4 +1,4 @@
-"""The process of one library: reads a command a line (JSON), answers with a line. NumPy alone, beside the library itself.
+"""The process of one library: reads a JSON command per line, answers with a line. NumPy alone.
 
 python -m bench.peers.worker MODULE --threads N [--methods a,b]     started by `pipe.py`, not by people
 
