@@ -47,8 +47,7 @@ def gaussian(side: int) -> np.ndarray:
 
 
 def mask_of(kind: str, side: int) -> Mask:
-    """Return a mask of one kind: of rank 1 with whole and with broken weights, of ranks 2 and 3, of no structure,
-    of one row, and of equal weights."""
+    """Return a mask: of rank 1 with whole or broken weights, rank 2 or 3, no structure, one row, or even."""
     if kind == "gaussian":
         return Mask(gaussian(side), name=f"gaussian {side}")
     if kind == "sobel":

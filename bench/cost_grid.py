@@ -139,7 +139,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def as_text(tables: dict[str, Any]) -> str:
-    """Return the tables as JSON, one row of times a line."""
+    """Return the tables as JSON, one row of times per line."""
     marked = json.dumps(_rows_as_text(tables), indent=1)
     return re.sub(r'"(\[[0-9e.,+\- nul]*\])"', r"\1", marked) + "\n"
 

@@ -111,7 +111,7 @@ def pictures_for(arguments: argparse.Namespace, *, pinned: bool) -> tuple[list[n
 
 
 def poison(out: np.ndarray) -> None:
-    """Fill a place with what no result is made of, so that a sample that nobody writes is seen."""
+    """Fill a place with what no result is made of, so that unwritten samples are seen."""
     out.fill(np.nan if out.dtype.kind == "f" else 255)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.host.process import HostOptions, serve
 
-# Between the making of a block and its getting a size lie 20 us, which no kill from outside would meet.
+# Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.
 EMPTY_FOR_S = 0.004
 # The first weight of a mask whose filtering is to lose the device.
 FAULTY_WEIGHT = -777.0

@@ -112,7 +112,7 @@ def _label(axis: str, cell: Cell) -> str:
 
 
 def as_text(run: dict[str, Any]) -> str:
-    """Return a run as JSON with a line a cell: whoever compares two files sees the cells."""
+    """Return a run as JSON with a line per cell: whoever compares two files sees the cells."""
     head = json.dumps({key: value for key, value in run.items() if key != "cells"}, indent=1)
     cells = ",\n".join(f"  {json.dumps(key)}: {json.dumps(entry)}" for key, entry in run["cells"].items())
     return f'{head[:-2]},\n "cells": {{\n{cells}\n }}\n}}\n'

@@ -58,7 +58,7 @@ class Clock(Protocol):
     name: str
 
     def sample(self) -> tuple[float, int]:
-        """Return milliseconds a run and the number of runs behind it; what warms up is not in it."""
+        """Return milliseconds per run and the number of runs behind it; what warms up is not in it."""
 
 
 @dataclass(frozen=True)

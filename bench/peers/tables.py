@@ -28,7 +28,7 @@ def document_lines(run: dict[str, Any], picture: str) -> list[str]:
 
 
 def table_lines(run: dict[str, Any], table: dict[str, Any]) -> list[str]:
-    """Return the Markdown of one table: a row a cell, ours first, then the limit, then the peers."""
+    """Return the Markdown of one table: a row per cell, ours first, then the limit, then the peers."""
     _, scale = UNITS[run["device_kind"]]
     entries = [run["cells"][key] for key in table["cells"]]
     limits = limits_of(run)
