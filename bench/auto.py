@@ -10,7 +10,6 @@ down. A variant whose results are not sure to hold the bound of a direct sum is 
 verified here: tests do.
 """
 
-import argparse
 import json
 import math
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from bench.auto_grid import (
     picture_of,
 )
 from bench.cost_grid import write_table
+from bench.options import parser_of
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO
@@ -128,9 +128,7 @@ def report(cells: list[Cell]) -> None:
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--write", action="store_true", help="measure the table's grid and write it first")
     parser.add_argument(

@@ -5,7 +5,6 @@ python -m bench.figures --write bench/results/figures-DEVICE.json    writes them
 variant
 """
 
-import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench.document import PERFORMANCE, DocumentTable, page_of, put
+from bench.options import parser_of
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
@@ -212,9 +212,7 @@ def tables(data: dict[str, Any]) -> list[DocumentTable]:
 
 def main() -> None:
     """Measure or write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", choices=PARTS, help="measure this; what else the file has stays")
     parser.add_argument("--write", type=Path)

@@ -8,7 +8,6 @@ python -m bench.kills --count 1000
 python -m bench.kills --count 50 --device-faults 20     (with a CUDA device: faults of the device as well)
 """
 
-import argparse
 import json
 import os
 import sys
@@ -18,14 +17,13 @@ import time
 from pathlib import Path
 
 from bench.kills import hosts
+from bench.options import parser_of
 from engine.host import link
 
 
 def main() -> int:
     """Kill as often as asked; return 1 if anything was lost or left."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--count", type=int, default=100, help="kills (default %(default)s)")
     parser.add_argument("--device-faults", type=int, default=0, help="faults of the CUDA device besides")
     parser.add_argument("--seed", type=int, default=1)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.document import PERFORMANCE, DocumentTable, put
+from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import Table, tables_of
 from bench.peers.history import append, line_of
@@ -145,9 +146,7 @@ def remember(run: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     add_arguments(parser, device_required=False)
     parser.add_argument("--quick", action="store_true", help="a small grid, about two minutes")
     parser.add_argument(
