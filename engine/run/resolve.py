@@ -98,7 +98,8 @@ def describe_problem(
     Raises
     ------
     BadValue, UnknownName
-        The constant is not a finite float32, the result is neither float32 nor of the samples' type, no such border.
+        The constant is not a finite float32, or the result is neither float32 nor of the samples' type; no
+        such border.
     """
     if not abs(cval) <= float(np.finfo(np.float32).max):
         raise BadValue(

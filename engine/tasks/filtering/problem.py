@@ -1,4 +1,4 @@
-"""Problem: everything about a filtering that is known without looking at a pixel."""
+"""Problem: what is known of a filtering without the pixels."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace

@@ -1,7 +1,6 @@
-"""What is to be filtered by and how, as it was asked for: the one description that all others are or hold.
+"""A request to filter, as it was made: mask, border, variant, block, device; all other descriptions hold one.
 
-Nothing is looked up yet: "auto" stands for a variant or a device, and nobody knows whether the block is
-legal.
+Nothing is resolved yet: "auto" may stand for a variant or a device, and the block may be illegal.
 """
 
 from dataclasses import dataclass, fields
@@ -50,6 +49,6 @@ class FilterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRequest(FilterOptions):
-    """What to filter by, and how; the mask is as it is to be applied: flipped and normalised already, with its anchor."""
+    """What to filter by, and how; the mask is flipped and normalised already, and has its anchor."""
 
     mask: Mask
