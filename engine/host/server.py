@@ -3,16 +3,28 @@
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from engine.device.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
-from engine.host import run_jobs, shared
-from engine.host.handlers import HANDLERS
-from engine.host.messages import Cancel, Done, Failed, Noticed, Progress, Release, Stop, ToHost, Working
-from engine.host.request import QueuePolicy
+from engine.host import shared
+from engine.host.messages import (
+    Cancel,
+    Done,
+    Failed,
+    Noticed,
+    Progress,
+    Ready,
+    Release,
+    Report,
+    Stop,
+    ToHost,
+    Working,
+)
+from engine.host.request import QueuePolicy, Request
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
@@ -21,11 +33,16 @@ EXIT_AFTER_FAULT = 70
 _IDLE_SECONDS = 2.0
 
 
-class Worker:
-    """Answers what comes through the pipe."""
+Handler = Callable[[Any, Report], object]
+"""Answers a request; raises an `EngineError` where it cannot."""
 
-    def __init__(self, connection: Connection) -> None:
+
+class Worker:
+    """Answers what comes through the pipe, each kind of request by its handler."""
+
+    def __init__(self, connection: Connection, handlers: Mapping[type[Request], Handler]) -> None:
         self._connection = connection
+        self._handlers = handlers
         self._sending = threading.Lock()
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
@@ -33,9 +50,9 @@ class Worker:
         self._current: ToHost | None = None
         self._stopping = False
 
-    def run(self) -> None:
+    def run(self, ready: Ready) -> None:
         """Serve until `Stop` or until the other side is gone."""
-        self._send(run_jobs.ready())
+        self._send(ready)
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
         with report_code_not_kept(lambda warning: self._send(Noticed(warning))):
             while (message := self._next()) is not None:
@@ -129,7 +146,7 @@ class Worker:
         try:
             # The picture of a request that was stopped while it waited may be gone already.
             stop_if_cancelled()
-            handle = HANDLERS[type(message.request)]
+            handle = self._handlers[type(message.request)]
             self._send(Done(message.id, handle(message.request, report)))
         except DeviceFault as error:
             self._send(Failed(message.id, error, fatal=True))

@@ -14,7 +14,6 @@ begin comments.
 import re
 from collections.abc import Callable
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -126,7 +125,7 @@ def _refuse_semicolons_as_commas(lines: list[list[str]]) -> None:
     has_single_cells = all(not re.search(r"[\s,]", piece) for line in lines for piece in line)
     if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
         refuse(
-            "semicolons stand between single numbers, and a semicolon ends a row here",
+            "semicolons separate single numbers, but a semicolon ends a row here",
             "Separate cells with commas, tabs or spaces.",
         )
 
@@ -181,15 +180,13 @@ def _c(mask: Mask) -> str:
 
 
 # Each keeps every weight exactly, in the shortest digits of its float64; only JSON keeps anchor and offset.
-STYLES: MappingProxyType[str, Callable[[Mask], str]] = MappingProxyType(
-    {
-        "rows": _rows,
-        "line": _line,
-        "csv": partial(_separated, separator=","),
-        "tabs": partial(_separated, separator="\t"),
-        "numpy": _numpy,
-        "c": _c,
-        "matlab": lambda mask: f"[{_line(mask)}]",
-        "json": mask_to_json,
-    }
-)
+STYLES: dict[str, Callable[[Mask], str]] = {
+    "rows": _rows,
+    "line": _line,
+    "csv": partial(_separated, separator=","),
+    "tabs": partial(_separated, separator="\t"),
+    "numpy": _numpy,
+    "c": _c,
+    "matlab": lambda mask: f"[{_line(mask)}]",
+    "json": mask_to_json,
+}

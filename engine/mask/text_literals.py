@@ -38,13 +38,7 @@ _TOO_MANY_BRACKETS = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
 
 
 def read_literal(text: str) -> tuple[list[list[float]], Scale]:
-    """Return the rows of a mask in brackets, and the factor that stands around it.
-
-    Raises
-    ------
-    MaskError
-        Brackets that do not match, something unknown around them, a bad cell, or rows that are no rectangle.
-    """
+    """Return the rows of a mask in brackets, and the factor that stands around it, or refuse the text."""
     opening = "{" if "{" in text else "["
     start, end = text.find(opening), text.rfind(_CLOSING[opening]) + 1
     if end <= start:
