@@ -6,14 +6,10 @@ This file only chooses.
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line says and return the exit status."""
+    """Open the window or run a command; return the exit status."""
     from engine.files.standard_streams import flushed, open_closed_streams
 
     open_closed_streams()
@@ -25,44 +21,38 @@ def main(arguments: list[str]) -> int:
 
 def _answer(arguments: list[str]) -> int:
     from engine.commands import COMMANDS
+    from gui.shell.crash_log import open_crash_log
 
     # Answered by the engine alone, without Qt. To open a picture of such a name, write ./filter.
     if arguments and arguments[0] in COMMANDS:
-        from engine.commands import main as answer
-
-        _open_crash_log()
-        return _interruptible(answer, arguments)
+        open_crash_log()
+        return _command(arguments)
     from gui.shell.interrupt import Interrupts
 
     interrupts = Interrupts()
-    _open_crash_log()
+    open_crash_log()
     from gui.shell.launch import main as show
 
     return show(arguments, interrupts)
 
 
-def _open_crash_log() -> None:
-    from gui.shell.crash_log import open_crash_log
+def _command(arguments: list[str]) -> int:
+    """Run a command, where Ctrl+C raises Python's exception: the command reports what was done by then."""
+    from engine.commands import main as command
 
-    open_crash_log()
-
-
-def _interruptible(answer: "Callable[[list[str]], int]", arguments: list[str]) -> int:
-    """Answer a command, which is told of Ctrl+C by Python's exception: it says what was done by then."""
-    quiet = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGINT)
     try:
-        if quiet is not signal.SIG_IGN:
+        if before is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        return answer(arguments)
+        return command(arguments)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     finally:
-        signal.signal(signal.SIGINT, quiet)
+        signal.signal(signal.SIGINT, before)
 
 
 if __name__ == "__main__":
-    # Until the window or a command says what Ctrl+C does: an exception within an import is a traceback, or an
-    # abort.
+    # Until the window or a command handles Ctrl+C: within an import its exception is a traceback or an abort.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
     sys.exit(main(sys.argv[1:]))

@@ -1,11 +1,13 @@
 """`auto` beside every variant on a grid of pictures and masks, and the table that it chooses by.
 
-python -m bench.auto --device cpu                 what auto chooses in each cell, and how far it is from the best there
-python -m bench.auto --device cpu --write         measures the grid of engine/variants/auto/cost_table.json first, and writes it
-python -m bench.auto --device cpu --read FILE     compares anew with what --json FILE kept
+python -m bench.auto --device cpu                 what auto chooses in each cell, and how far it is from the
+best there python -m bench.auto --device cpu --write         measures the grid of
+engine/variants/auto/cost_table.json first, and writes it python -m bench.auto --device cpu --read FILE
+compares anew with what --json FILE kept
 
-Each cell's variants are measured in turn, `ROUNDS` times, so that a machine that slows down slows all of them down. A
-variant whose results are not sure to hold the bound of a direct sum is no rival. Results are not verified here: tests do.
+Each cell's variants are measured in turn, `ROUNDS` times, so that a machine that slows down slows all of them
+down. A variant whose results are not sure to hold the bound of a direct sum is no rival. Results are not
+verified here: tests do.
 """
 
 import argparse
@@ -81,7 +83,8 @@ def compare(
 ) -> Cell:
     """Measure one cell, all variants in turn, as often as `ROUNDS` says; only what is near the best is measured again.
 
-    Of the variants those are left out that take more than `within` times as long as what auto chose, by the table of costs.
+    Of the variants those are left out that take more than `within` times as long as what auto chose, by the
+    table of costs.
     """
     chosen = choose(AUTO, problem, mask, None, machine.info).variant
     table = cost_table(machine.info.kind)

@@ -3,9 +3,9 @@
 python -m bench.bank [--side 2048] [--mask 5] [--banks 1,2,4,8,16,32] [--blocks 64x8,128x4] [--json FILE]
 python -m bench.bank --write FILE     writes the table of such a file into the page of implicit-gemm
 
-`implicit-gemm` applies the whole bank in one launch; `naive` and `tiled` are launched once a mask, with their default
-blocks, in one captured graph. Every result is compared with the float64 oracle before anything is timed: those of
-`implicit-gemm` whole (up to 7 x 7 masks on 2048 x 2048), the others in part.
+`implicit-gemm` applies the whole bank in one launch; `naive` and `tiled` are launched once a mask, with their
+default blocks, in one captured graph. Every result is compared with the float64 oracle before anything is
+timed: those of `implicit-gemm` whole (up to 7 x 7 masks on 2048 x 2048), the others in part.
 """
 
 import argparse

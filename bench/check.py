@@ -2,9 +2,9 @@
 
 python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
 
-Only ratios within one run are compared, never times of another day. A ratio that is more than a tenth below the recorded one
-of the same device is measured once more, on its own; if it stays there the exit status is 1. It is 2 where nothing can be
-compared: no run of this device is recorded, or none of its peers is here.
+Only ratios within one run are compared, never times of another day. A ratio that is more than a tenth below
+the recorded one of the same device is measured once more, on its own; if it stays there the exit status is 1.
+It is 2 where nothing can be compared: no run of this device is recorded, or none of its peers is here.
 """
 
 import argparse

@@ -39,7 +39,8 @@ MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)
 def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False) -> None:
     """Measure the grid and put it into the table; rows of variants that were not asked for stay.
 
-    With `keep_shorter` a time that the table has stays where it is shorter: what else runs on a machine only ever adds.
+    With `keep_shorter` a time that the table has stays where it is shorter: what else runs on a machine only
+    ever adds.
     """
     kind = machine.info.kind
     tables = json.loads(TABLE_PATH.read_text(encoding="utf-8")) if TABLE_PATH.exists() else {}

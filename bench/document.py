@@ -1,6 +1,7 @@
 """The tables of the documents, each between two markers and made from a file in bench/results.
 
-python -m bench.document      writes all of them anew; nothing in a document between such markers is typed by hand
+python -m bench.document      writes all of them anew; nothing in a document between such markers is typed by
+hand
 """
 
 import json

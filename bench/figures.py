@@ -1,7 +1,8 @@
 """Figures of every CUDA variant and of every matrix product on one device, and their tables in the documents.
 
 python -m bench.figures --json bench/results/figures-DEVICE.json     measures (needs a CUDA device)
-python -m bench.figures --write bench/results/figures-DEVICE.json    writes them between the markers of each variant
+python -m bench.figures --write bench/results/figures-DEVICE.json    writes them between the markers of each
+variant
 """
 
 import argparse

@@ -2,10 +2,10 @@
 
     python -m bench.open_memory [--size 12000x9000] [--window] [FILE ...]
 
-Without files one of every kind is made. `--window` opens them as the window does, into shared memory; its levels
-for the screen stay, and are not counted. The peak is counted from after a small picture of that kind was opened,
-so that the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with nothing else
-counted out.
+Without files one of every kind is made. `--window` opens them as the window does, into shared memory; its
+levels for the screen stay, and are not counted. The peak is counted from after a small picture of that kind
+was opened, so that the libraries are loaded. Wanted: at most 1.5 times the decoded picture and 100 MB, with
+nothing else counted out.
 """
 
 import argparse

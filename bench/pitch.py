@@ -3,10 +3,11 @@
 python -m bench.pitch [--sizes 1001,2001,3001,4001] [--mask 5] [--rounds 40] [--device cuda:0] [--json FILE]
 python -m bench.pitch --write FILE     writes the tables of such a file into docs/experiments/row-layout.md
 
-For each variant, size and type the same filter is made ready twice, once on rows that begin on 128-byte boundaries and
-once on dense rows. The pitched result is compared with the float64 oracle (in part where it is large), the packed one
-must equal it bit for bit; only then both are timed, a sample of each in turn, the order changed every round, so that
-clocks and temperature favour neither. A ratio above 1 says that packed rows are slower.
+For each variant, size and type the same filter is made ready twice, once on rows that begin on 128-byte
+boundaries and once on dense rows. The pitched result is compared with the float64 oracle (in part where it is
+large), the packed one must equal it bit for bit; only then both are timed, a sample of each in turn, the
+order changed every round, so that clocks and temperature favour neither. A ratio above 1 says that packed
+rows are slower.
 """
 
 import argparse
@@ -62,7 +63,8 @@ def compare(
     results: list[np.ndarray] = []
     try:
         for layout in Layout:
-            # Each its own: a variant of two passes keeps scratch memory of the layout that it was launched with.
+            # Each its own: a variant of two passes keeps scratch memory of the layout that it was launched
+            # with.
             prepared = variant.prepare(problem, mask, variant.default_block)
             buffers = machine.allocate(samples, layout=layout)
             machine.upload(samples, buffers)

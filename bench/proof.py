@@ -1,6 +1,7 @@
 """The proof on a real device, written into docs/proof.md: the GPU tests, and compute-sanitizer's four tools.
 
-python -m bench.proof [--out docs/proof.md] [--skip-tests]      needs a CUDA device and compute-sanitizer on the PATH
+python -m bench.proof [--out docs/proof.md] [--skip-tests]      needs a CUDA device and compute-sanitizer on
+the PATH
 """
 
 import argparse

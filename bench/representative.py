@@ -1,6 +1,7 @@
 """What stands for a variant in `bench`: a mask that it takes, and every kernel launched once for the sanitizer.
 
-python -m bench.representative     launches every CUDA kernel once, checks the results, prints one line a kernel
+python -m bench.representative     launches every CUDA kernel once, checks the results, prints one line a
+kernel
 """
 
 import numpy as np
@@ -30,8 +31,8 @@ def binomial(side: int) -> np.ndarray:
 def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
     """Return a mask of about that size that the variant takes.
 
-    Binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums; a larger sum of two or three
-    products for the variants of these, a larger random one where few cells are refused.
+    Binomial (rank 1), of one row for the 1-D variants, of equal weights for running sums; a larger sum of two
+    or three products for the variants of these, a larger random one where few cells are refused.
     """
     name = f"binomial {rows} x {columns}"
     if variant.masks is MaskClass.EQUAL_WEIGHTS:

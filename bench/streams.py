@@ -1,12 +1,13 @@
 """Pictures in chunks: end to end against the copies alone, for chunk sizes, ring depths, pinned and ordinary memory.
 
-python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same] [--memory pinned]
+python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same]
+[--memory pinned]
     [--timeline FILE.json]
 python -m bench.streams --draw TIMELINE.json FILE.svg
 
-Every combination is compared bit for bit with the unchunked call first. The copies alone are those of the same chunks,
-between pinned memory and the device, timed by device events, in turns with the streams; "both at once" is what the bus
-allows when it is used in both directions.
+Every combination is compared bit for bit with the unchunked call first. The copies alone are those of the
+same chunks, between pinned memory and the device, timed by device events, in turns with the streams; "both at
+once" is what the bus allows when it is used in both directions.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from engine.results.strict_json import json_text
 from engine.streams.chunking import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
 from engine.streams.drawing import draw
 from engine.streams.filtering import DEFAULT_RING, Streamed
-from engine.streams.timeline import QueuePolicy, Timeline, timeline_from_json
+from engine.streams.timeline import Queue, Timeline, timeline_from_json
 from engine.tasks.filtering.problem import RESULT_TYPES
 
 REPEATS = 11
@@ -47,45 +48,45 @@ def copies_alone(
 
     All arrays are pinned.
     """
-    from engine.streams.cuda_lanes import CudaLanes
-    from engine.streams.lanes import Work
+    from engine.streams.cuda_queues import CudaQueues
     from engine.streams.pipeline import Pipeline
+    from engine.streams.queues import ChunkJob
     from engine.streams.timeline import Chunk
 
-    works = []
+    jobs = []
     for image, out in zip(images, outs, strict=True):
         rows = max(1, chunk_bytes // max(image[:1].nbytes, out[:1].nbytes))
         for top in range(0, len(image), rows):
             part, place = image[top : top + rows], out[top : top + rows]
-            chunk = Chunk(len(works), 0, top, top + len(part), part.nbytes, place.nbytes)
-            works.append(Work(chunk, (part,), place, 0, _NoKernel))
+            chunk = Chunk(len(jobs), 0, top, top + len(part), part.nbytes, place.nbytes)
+            jobs.append(ChunkJob(chunk, (part,), place, 0, _NoKernel))
 
-    def one_way(lane: QueuePolicy) -> float:
-        lanes = CudaLanes(Layout.PITCHED)
-        begin = lanes.mark(lane)
-        for number, work in enumerate(works):
-            if lane is QueuePolicy.COPY_IN:
-                lanes.copy_in(work.sources[0], lanes.image(number % DEFAULT_RING, work), 0)
+    def one_way(queue: Queue) -> float:
+        queues = CudaQueues(Layout.PITCHED)
+        begin = queues.mark(queue)
+        for number, job in enumerate(jobs):
+            if queue is Queue.COPY_IN:
+                queues.copy_in(job.sources[0], queues.image(number % DEFAULT_RING, job), 0)
             else:
-                lanes.copy_out(lanes.result(number % DEFAULT_RING, work), 0, work.target)
-        end = lanes.mark(lane)
-        lanes.drain()
-        taken = lanes.ms(end) - lanes.ms(begin)
-        lanes.close()
+                queues.copy_out(queues.result(number % DEFAULT_RING, job), 0, job.target)
+        end = queues.mark(queue)
+        queues.drain()
+        taken = queues.ms(end) - queues.ms(begin)
+        queues.close()
         return taken
 
     def both() -> float:
-        lanes = CudaLanes(Layout.PITCHED)
-        pipeline = Pipeline(lanes, DEFAULT_RING, time.perf_counter())
+        queues = CudaQueues(Layout.PITCHED)
+        pipeline = Pipeline(queues, DEFAULT_RING, time.perf_counter())
         begin_s = time.perf_counter()
-        pipeline.run(works, lambda work: None)
+        pipeline.run(jobs, lambda job: None)
         taken = (time.perf_counter() - begin_s) * 1e3
-        lanes.close()
+        queues.close()
         return taken
 
     return {
-        "copy in": lambda: one_way(QueuePolicy.COPY_IN),
-        "copy out": lambda: one_way(QueuePolicy.COPY_OUT),
+        "copy in": lambda: one_way(Queue.COPY_IN),
+        "copy out": lambda: one_way(Queue.COPY_OUT),
         "both at once": both,
     }
 
@@ -157,8 +158,8 @@ def compare(
 ) -> list[Timeline]:  # fmt: skip
     """Print a line for each way of copying and each ring, and return the median timelines.
 
-    They take turns, so that what else the machine does meets all of them. Nobody touches the host's memory in between:
-    what the host has just written, the copy engines find in its caches.
+    They take turns, so that what else the machine does meets all of them. Nobody touches the host's memory in
+    between: what the host has just written, the copy engines find in its caches.
     """
     is_same = {}
     for ring in rings:
@@ -187,7 +188,7 @@ def compare(
     for ring, kept in timelines.items():
         kept.sort(key=lambda timeline: timeline.end_to_end_ms)
         median = kept[len(kept) // 2]
-        busy = ", ".join(f"{lane} {median.busy_ms(lane):.1f}" for lane in median.lanes)
+        busy = ", ".join(f"{queue} {median.busy_ms(queue):.1f}" for queue in median.queues)
         print(
             f"  ring of {median.ring:2}    {_told([one.end_to_end_ms for one in kept], slower_ms)}  "
             f"{len(median.chunks):4} chunks, {'same bits' if is_same[ring] else 'DIFFERENT'}; busy: {busy}"

@@ -6,8 +6,8 @@
     edges = engine.correlate(picture, engine.preset("sobel-x"), border="mirror")
     engine.save_image(edges, "edges.tif")
 
-Everything named here is public. Importing the package costs little: Numba and the decoders are loaded by the first
-call that needs them.
+Everything named here is public. Importing the package costs little: Numba and the decoders are loaded by the
+first call that needs them.
 """
 
 import importlib
@@ -29,67 +29,34 @@ if TYPE_CHECKING:
     from engine.results.measurement import RunResult
     from engine.streams.filtering import Streamed, filter_stream, pinned_array
 
-_HOME = {
-    "Applied": "engine.api.filtering",
-    "Block": "engine.geometry.block",
-    "Border": "engine.geometry.border",
-    "DeviceUnavailable": "engine.errors",
-    "EngineError": "engine.errors",
-    "UnsupportedVariant": "engine.errors",
-    "VerificationFailed": "engine.errors",
-    "Mask": "engine.mask.mask",
-    "Picture": "engine.image.picture",
-    "RunResult": "engine.results.measurement",
-    "Streamed": "engine.streams.filtering",
-    "apply": "engine.api.filtering",
-    "apply_bank": "engine.api.bank",
-    "convolve": "engine.api.filtering",
-    "correlate": "engine.api.filtering",
-    "filter_stream": "engine.streams.filtering",
-    "format_mask": "engine.mask.text",
-    "list_devices": "engine.api.filtering",
-    "list_variants": "engine.api.filtering",
-    "matmul": "engine.api.product",
-    "open_image": "engine.image.open",
-    "parse_mask": "engine.mask.text",
-    "pinned_array": "engine.streams.filtering",
-    "preset": "engine.mask.presets",
-    "preset_names": "engine.mask.presets",
-    "save_image": "engine.image.save",
+_NAMES = {
+    "engine.api.bank": "apply_bank",
+    "engine.api.filtering": "Applied apply convolve correlate list_devices list_variants",
+    "engine.api.product": "matmul",
+    "engine.errors": "DeviceUnavailable EngineError UnsupportedVariant VerificationFailed",
+    "engine.geometry.block": "Block",
+    "engine.geometry.border": "Border",
+    "engine.image.open": "open_image",
+    "engine.image.picture": "Picture",
+    "engine.image.save": "save_image",
+    "engine.mask.mask": "Mask",
+    "engine.mask.presets": "preset preset_names",
+    "engine.mask.text": "format_mask parse_mask",
+    "engine.results.measurement": "RunResult",
+    "engine.streams.filtering": "Streamed filter_stream pinned_array",
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Applied",
-    "Block",
-    "Border",
-    "DeviceUnavailable",
-    "EngineError",
-    "Mask",
-    "Picture",
-    "RunResult",
-    "Streamed",
-    "UnsupportedVariant",
-    "VerificationFailed",
-    "apply",
-    "apply_bank",
-    "convolve",
-    "correlate",
-    "filter_stream",
-    "format_mask",
-    "list_devices",
-    "list_variants",
-    "matmul",
-    "open_image",
-    "parse_mask",
-    "pinned_array",
-    "preset",
-    "preset_names",
-    "save_image",
-]
+    "Applied", "Block", "Border", "DeviceUnavailable", "EngineError", "Mask", "Picture", "RunResult",
+    "Streamed", "UnsupportedVariant", "VerificationFailed", "apply", "apply_bank", "convolve", "correlate",
+    "filter_stream", "format_mask", "list_devices", "list_variants", "matmul", "open_image", "parse_mask",
+    "pinned_array", "preset", "preset_names", "save_image",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name where it lives, on first use (PEP 562)."""
+    """Load the module of a public name on first use (PEP 562)."""
     if name not in _HOME:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME[name]), name)

@@ -1,11 +1,11 @@
-"""What the rest of the program knows about a device. No Numba in here; `engine.device` finds these facts out."""
+"""What the rest of the program knows about a device; `engine.device` finds it out. No Numba in here."""
 
 from dataclasses import dataclass, field
 
 from engine.geometry.block import Limits
 
 AUTO = "auto"
-"""The key of no device: one that works is chosen."""
+"""In place of a key: any device that works."""
 SIMULATOR = "simulator"
 
 
@@ -28,38 +28,31 @@ class DeviceInfo:
     facts : dict of str to str
         For people: cores, memory, compute capability, driver, clocks.
     limits : Limits
-        What a block may be there.
+        Of a block on this device.
     bandwidth_gb_s : float, optional
-        Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None where it
-        is not known.
+        Theoretical bandwidth of global memory, GB/s: memory clock x bus width x 2 (double data rate); None if
+        unknown.
     """
 
     key: str
     kind: str
     title: str
-    available: bool
-    reason: str
-    times_mean_speed: bool
-    facts: dict[str, str] = field(default_factory=dict)
+    available: bool = True
+    reason: str = ""
+    times_mean_speed: bool = True
+    facts: dict[str, str] = field(default_factory=dict, hash=False)
     limits: Limits = field(default_factory=Limits)
     bandwidth_gb_s: float | None = None
 
     @property
     def is_usable_gpu(self) -> bool:
-        """Whether it is a real GPU that can be used; the simulator is none."""
+        """Whether it is a real GPU, not the simulator, that can be used."""
         return self.available and self.kind == "cuda" and self.times_mean_speed
-
-    # The facts have no hash of their own.
-    def __hash__(self) -> int:
-        return hash((self.key, self.title))
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine and the versions behind a result.
-
-    `bandwidth_gb_s` is the theoretical bandwidth of the device's global memory, GB/s; None where it is not known.
-    """
+    """The machine and the versions behind a result; `bandwidth_gb_s` as in `DeviceInfo`."""
 
     device: str
     driver: str = ""

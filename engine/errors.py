@@ -1,7 +1,7 @@
-"""The errors that people meet: what happened, why, and what would do.
+"""The errors that people meet: what happened, why, and what to do.
 
-Library exceptions are translated at the door (`raise ... from`), so that a caller of the engine needs to know
-only `EngineError`. Every error travels between processes unchanged (its arguments are its three sentences).
+Exceptions of libraries become these (`raise ... from`), so a caller of the engine needs to know only
+`EngineError`. Every error can be sent to another process (its arguments are its three sentences).
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class EngineError(Exception):
-    """A request that cannot be done, told in words.
+    """A request that cannot be done, in words for people.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class EngineError(Exception):
     """
 
     is_refusal = False
-    """Whether the request cannot be done here as it stands, so that nothing was tried; else something went wrong."""
+    """Whether the request was refused before anything was tried; otherwise something went wrong."""
 
     def __init__(self, what: str, why: str = "", remedy: str = "") -> None:
         super().__init__(what, why, remedy)
@@ -43,7 +43,7 @@ class ImageReadError(EngineError):
 
 
 class ImageWriteError(EngineError):
-    """A picture cannot be saved in that place or in that format."""
+    """A picture cannot be saved under that name or in that format."""
 
 
 class FileWriteError(EngineError):
@@ -51,11 +51,11 @@ class FileWriteError(EngineError):
 
 
 class MaskError(EngineError):
-    """A mask is not one: a word in it, ragged rows, no numbers, NaN, too large."""
+    """Not a mask: a word in it, ragged rows, no numbers, NaN, too large."""
 
 
 class UnknownName(EngineError):
-    """No variant, preset, border or other named thing is called that."""
+    """There is no variant, preset, border or other thing of that name."""
 
 
 class BadValue(EngineError):
@@ -65,14 +65,7 @@ class BadValue(EngineError):
 
 
 class UnsupportedVariant(EngineError):
-    """A variant cannot do this problem with this block; the remedy names the nearest legal one.
-
-    Parameters
-    ----------
-    what, why, remedy : str
-    nearest_block : Block, optional
-        The nearest legal block, where the block is the reason.
-    """
+    """A variant cannot compute this; where the block is the reason, `nearest_block` is a legal one."""
 
     is_refusal = True
 
@@ -91,13 +84,13 @@ class DeviceUnavailable(EngineError):
 
 
 class OutOfDeviceMemory(DeviceUnavailable):
-    """The device has less free memory than the request needs; the device itself is well."""
+    """The device has less free memory than the request needs; the device still works."""
 
     is_refusal = False
 
 
 class DeviceFault(DeviceUnavailable):
-    """The device failed in the middle of work; the process that used it is lost for CUDA."""
+    """The device failed during work; the process that used it cannot use CUDA any longer."""
 
     is_refusal = False
 
@@ -107,11 +100,11 @@ class VerificationFailed(EngineError):
 
 
 class HostLost(EngineError):
-    """The engine's process ended in the middle of a request (crash, kill, out of memory)."""
+    """The engine's process ended during a request (crash, kill, out of memory)."""
 
 
 class HostLostTwice(HostLost):
-    """Two processes ended, one after the other, with the same request: it is not tried again as it is."""
+    """Two processes ended, one after the other, during the same request: it is not tried again."""
 
 
 class Cancelled(EngineError):

@@ -1,7 +1,8 @@
 """SIGKILL for the engine at random moments within the start of a preview, run, run of all, save, course or opening.
 
-After every kill: each request answered, the window at rest, and a further preview equal to the oracle's result. At the
-end: no block of shared memory, no process and no `.part` file left. Linux only. The last line is the outcome as JSON.
+After every kill: each request answered, the window at rest, and a further preview equal to the oracle's
+result. At the end: no block of shared memory, no process and no `.part` file left. Linux only. The last line
+is the outcome as JSON.
 
 python -m bench.kills --count 1000
 python -m bench.kills --count 50 --device-faults 20     (with a CUDA device: faults of the device as well)
@@ -49,7 +50,7 @@ def main() -> int:
             if number % 10 == 0:
                 print(
                     f"{number} kills in {time.monotonic() - begin:.0f} s, {len(kills.failures)} failures, "
-                    f"{len(kills.window.blocks())} blocks, {open_files()} files, {threading.active_count()} threads",
+                    f"{len(kills.window.segments())} segments, {open_files()} files, {threading.active_count()} threads",
                     flush=True,
                 )
         more_files, more_threads = open_files() - files, threading.active_count() - threads

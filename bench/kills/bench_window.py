@@ -106,8 +106,8 @@ class BenchWindow:
             f"{len(self.client.unanswered())} unanswered, message {message}"
         )
 
-    def blocks(self) -> list[str]:
-        """Return the names of the blocks of shared memory that its hosts have made and that exist."""
+    def segments(self) -> list[str]:
+        """Return the names of the segments of shared memory that its hosts have made and that exist."""
         return left_by(self.client.segment_prefix, 0)
 
     def close(self) -> None:

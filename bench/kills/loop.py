@@ -84,7 +84,7 @@ class Kills:
 
     def kill_once(self) -> None:
         """Kill the host in the middle of something, and look."""
-        before = set(self.window.blocks())
+        before = set(self.window.segments())
         work = self.start_something()
         aims = self.random.random()
         if aims < 0.4:
@@ -111,7 +111,7 @@ class Kills:
             os.kill(pid, signal.SIGKILL)
 
     def _empty_block(self, before: set[str]) -> bool:
-        for name in self.window.blocks():
+        for name in self.window.segments():
             try:
                 if name not in before and not os.stat(f"/dev/shm/{name}").st_size:
                     return True
@@ -145,7 +145,8 @@ class Kills:
         lost = len(window.lost)
         window.show_mask(Mask([[hosts.FAULTY_WEIGHT, number]]))
         if number % 2:
-            # Its successor has it too: a preview ends two hosts, and is not tried again; or the third fault gave the GPU up.
+            # Its successor has it too: a preview ends two hosts, and is not tried again; or the third fault
+            # gave the GPU up.
             window.wait(lambda: len(window.lost) >= lost + 2 or window.shows_the_job, PATIENCE_S)
         else:
             haloscope.window.first_page.runs.run()
@@ -182,7 +183,7 @@ class Kills:
             window.wait(lambda: window.is_at_rest, PATIENCE_S)
         window.close()
         return {
-            "blocks_left": window.blocks(),
+            "blocks_left": window.segments(),
             "processes_left": children(),
             "parts_left": len(list(self.folder.rglob("*.part"))),
             "unanswered": len(window.client.unanswered()),

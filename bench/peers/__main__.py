@@ -2,10 +2,12 @@
 
 python -m bench.peers --device gpu [--quick] [--commit HASH] [--json FILE] [--history] [--document]
 python -m bench.peers --device cpu [--threads N] [--peer-python PYTHON] ...
-python -m bench.peers --write FILE [--history]     the document and the plots of a kept file, nothing is measured
+python -m bench.peers --write FILE [--history]     the document and the plots of a kept file, nothing is
+measured
 
-`--history` adds a line to bench/history.jsonl, `--document` writes the tables into docs/performance.md and the plots into
-docs/pictures. Peers are optional (bench/requirements-peers.txt): one that is not there is listed as not measured.
+`--history` adds a line to bench/history.jsonl, `--document` writes the tables into docs/performance.md and
+the plots into docs/pictures. Peers are optional (bench/requirements-peers.txt): one that is not there is
+listed as not measured.
 """
 
 import argparse

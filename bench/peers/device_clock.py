@@ -1,13 +1,13 @@
 """Device events around many runs that the device never waits for: a replayed graph, or a queue that was held until it was full.
 
-With one launch between two events the queue would starve and the events would measure the host. So as many runs as make
-2 ms are captured into a graph once, and each sample replays it: once unmeasured, so that clocks and caches are as they will
-be, and once between two events. Where a library's call cannot be captured, the stream waits for a flag in the host's memory
-until all runs stand in the queue. A call that waits for the device by itself would wait for ever then: it is found out once, and
-from then on timed without a flag.
+With one launch between two events the queue would starve and the events would measure the host. So as many
+runs as make 2 ms are captured into a graph once, and each sample replays it: once unmeasured, so that clocks
+and caches are as they will be, and once between two events. Where a library's call cannot be captured, the
+stream waits for a flag in the host's memory until all runs stand in the queue. A call that waits for the
+device by itself would wait for ever then: it is found out once, and from then on timed without a flag.
 
-A cold cache: there are so many copies of picture and result that they are several times as large as the cache, and they
-take turns.
+A cold cache: there are so many copies of picture and result that they are several times as large as the
+cache, and they take turns.
 """
 
 import contextlib
@@ -57,7 +57,8 @@ class DeviceClock:
     stream : int
         The stream's handle.
     capture : callable of (callable) -> callable, optional
-        Captures what the given function enqueues and returns what replays it; by default by the driver's own calls.
+        Captures what the given function enqueues and returns what replays it; by default by the driver's own
+        calls.
     guard : callable, optional
         A context to capture in.
     launches : int

@@ -71,13 +71,13 @@ class Ready:
     clock : callable of () -> Clock
         Called when the results are verified.
     border : str
-        "zero" as asked; "replicate" where the library has no other; "interior": the border's results do not count;
-        "copy": nothing is filtered, the result is the picture.
+        "zero" as asked; "replicate" where the library has no other; "interior": the border's results do not
+        count; "copy": nothing is filtered, the result is the picture.
     note : str
         For people: what was really called.
     added_error : float
-        What a result of our own may be off beyond the rounding of a direct sum, as a part of the largest sample
-        (`Variant.added_error`). Peers are granted nothing.
+        What a result of our own may be off beyond the rounding of a direct sum, as a part of the largest
+        sample (`Variant.added_error`). Peers are granted nothing.
     steps : int
         What an 8-bit result may be off; ours promise to round half to even.
     """

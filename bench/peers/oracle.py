@@ -3,15 +3,17 @@
 What is compared, and how closely:
 
 - float32 results lie within the rounding bound of `engine.tasks.filtering.agreement`, sample by sample;
-- 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or half to even; our
-  own have to be equal to it where the mask is such that no sum is rounded before, and within half a step and the float32 bound
-  elsewhere;
-- float32 results of 8-bit pictures have the float32 bound, and are exact where no order of summation may round;
+- 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or
+half to even; our
+  own have to be equal to it where the mask is such that no sum is rounded before, and within half a step and
+  the float32 bound elsewhere;
+- float32 results of 8-bit pictures have the float32 bound, and are exact where no order of summation may
+round;
 - "interior": where a library does not filter the border, the cells within half a mask of it do not count;
 - "replicate": where a library has no zero border, the oracle has the replicated one too.
 
-Where the oracle would take too long, the four edges and spread rectangles are compared; the first and the last picture of
-a batch stand for all.
+Where the oracle would take too long, the four edges and spread rectangles are compared; the first and the
+last picture of a batch stand for all.
 """
 
 from dataclasses import dataclass

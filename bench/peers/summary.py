@@ -14,8 +14,8 @@ def median_ms(entry: dict[str, Any], contender: str) -> float | None:
 def limits_of(run: dict[str, Any]) -> dict[str, Any]:
     """Return the notes of what measured the limits, with "copies": bytes of a picture and bytes a second of each copy.
 
-    Only of those that the L2 cache is known to have had no part in. A driver's copy of 1 GiB may be slower than one of a quarter of it (H200:
-    2.8 and 4.2 TB/s); that is no limit of a kernel.
+    Only of those that the L2 cache is known to have had no part in. A driver's copy of 1 GiB may be slower
+    than one of a quarter of it (H200: 2.8 and 4.2 TB/s); that is no limit of a kernel.
     """
     notes: dict[str, Any] = dict(run["libraries"].get(LIMIT, {}).get("notes", {}))
     copies = []
@@ -29,9 +29,10 @@ def limits_of(run: dict[str, Any]) -> dict[str, Any]:
 def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool = False) -> float | None:
     """Return what no direct filter of the cell can be faster than, ms; None where nothing was measured.
 
-    max(copy, multiply-adds / rate): the faster one of a copy of this very picture in this run and of its bytes at the
-    bandwidth of a smaller one's copy; the multiply-adds of one pass, or of two where the mask has rank 1, at the device's
-    theoretical rate. Where no rate is known (a CPU) it is the copy; of 8-bit pictures too, whose products tensor cores form.
+    max(copy, multiply-adds / rate): the faster one of a copy of this very picture in this run and of its
+    bytes at the bandwidth of a smaller one's copy; the multiply-adds of one pass, or of two where the mask
+    has rank 1, at the device's theoretical rate. Where no rate is known (a CPU) it is the copy; of 8-bit
+    pictures too, whose products tensor cores form.
 
     Parameters
     ----------
@@ -40,13 +41,15 @@ def limit_ms(entry: dict[str, Any], limits: dict[str, Any], *, as_measured: bool
     limits : dict
         As `limits_of` gives them.
     as_measured : bool
-        Whether multiply-adds go at the rate of a kernel that does nothing else, instead of the theoretical one.
+        Whether multiply-adds go at the rate of a kernel that does nothing else, instead of the theoretical
+        one.
     """
     cell = Cell.from_json(entry["cell"])
     copy = median_ms(entry, COPY)
     if copy is None:
         return None
-    # A larger picture need not be copied slower than a smaller one was; a smaller one has a launch to pay for, too.
+    # A larger picture need not be copied slower than a smaller one was; a smaller one has a launch to pay
+    # for, too.
     for copied_bytes, bytes_per_s in limits.get("copies", ()):
         if copied_bytes <= cell.picture_bytes:
             copy = min(copy, 2 * cell.picture_bytes / bytes_per_s * 1e3)

@@ -31,7 +31,7 @@ def apply_bank(
     budget_s: float = 0.5,
     layout: str | Layout = Layout.PITCHED,
 ) -> Applied:
-    """Apply several masks to one picture in one launch of `implicit-gemm`, verify every result and time the launch.
+    """Apply several masks to one picture in one launch of `implicit-gemm`, verified and timed.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def apply_bank(
     Returns
     -------
     Applied
-        `values` has the results one after another, shape (masks, H, W) or (masks, H, W, C). `result` tells of the
-        one launch for all masks: its `kernel_ms` is the time of all of them together.
+        `values` has one result per mask, shape (masks, H, W) or (masks, H, W, C). `result` describes the one
+        launch: its `kernel_ms` is the time of all masks together.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def apply_bank(
     VerificationFailed
         A result is further from the oracle than rounding explains; the message says of which mask.
     EngineError
-        Anything else, in words.
+        Anything else.
 
     Examples
     --------
@@ -72,47 +72,31 @@ def apply_bank(
            [3., 2., 1.],
            [0., 3., 2.]], dtype=float32)
     """
-    bank = Bank(tuple(as_mask(mask, anchor) for mask in _several(masks)))
-    if flip:
-        bank = bank.flipped()
-    first = _request(image, bank, border, cval, implicit_gemm.VARIANT.key, block, device, layout)
-    # The request's own choice is the variant for one mask, and its default block that for one mask.
-    chosen = None if block is None else first.choice.block
-    job = bank_job(bank, first.problem, first.samples, block=chosen, layout=first.asked.layout)
-    outcome = outcome_of(job, first.device, SamplingPlan(budget_s=budget_s), executor_for)
-    return as_applied(outcome, (len(bank), *first.shape))
-
-
-def _several(masks: Iterable[MaskLike]) -> tuple[MaskLike, ...]:
     if isinstance(masks, Mask | str) or not isinstance(masks, Iterable):
         raise BadValue(
             "The masks are no list",
             "this call applies several masks",
             "Pass a list of masks, or call engine.apply with one.",
         )
-    return tuple(masks)
-
-
-def _request(
-    image: Image,
-    bank: Bank,
-    border: str | Border,
-    cval: float,
-    key: str,
-    block: BlockLike | None,
-    device: str | None,
-    layout: str | Layout,
-) -> Request:
+    bank = Bank(tuple(as_mask(mask, anchor) for mask in masks))
+    if flip:
+        bank = bank.flipped()
     what = "Several masks in one launch need a CUDA device"
-    remedy = f"Apply one mask at a time, or choose the simulator (pictures up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE})."
+    limit = f"pictures up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}"
+    remedy = f"Apply one mask at a time, or choose the simulator ({limit})."
+    key = implicit_gemm.VARIANT.key
     try:
-        request = Request(
+        first = Request(
             image, bank.masks[0], border, cval, None, key, block, device, flip=False, layout=layout
         )
     except DeviceUnavailable as error:
         if device not in (None, AUTO):
             raise
         raise DeviceUnavailable(what, error.why, remedy) from error
-    if request.device.kind != implicit_gemm.VARIANT.device.value:
-        raise DeviceUnavailable(what, f"the device asked for is {request.device.title}", remedy)
-    return request
+    if first.device.kind != implicit_gemm.VARIANT.device.value:
+        raise DeviceUnavailable(what, f"the device asked for is {first.device.title}", remedy)
+    # The request's own choice is the variant for one mask, and its default block that for one mask.
+    chosen = None if block is None else first.choice.block
+    job = bank_job(bank, first.problem, first.samples, block=chosen, layout=first.asked.layout)
+    outcome = outcome_of(job, first.device, SamplingPlan(budget_s=budget_s), executor_for)
+    return as_applied(outcome, (len(bank), *first.shape))

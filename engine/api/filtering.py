@@ -1,4 +1,4 @@
-"""The Python calls that people use: filter an array or a picture, and ask what can run here."""
+"""The Python calls: filter an array or a picture, and list what can run here."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from engine.device.devices import backend, device_named, own_process_needed
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, UnsupportedVariant, VerificationFailed
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -33,12 +33,12 @@ BlockLike = Block | tuple[int, int] | str
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A filtered picture with its proof and its times.
+    """A filtered picture with its verification and its times.
 
     Parameters
     ----------
     values : ndarray of the picture's shape, float32 or of the picture's type, as it was asked for
-        Of several masks (`engine.apply_bank`) one such result after another, along a first axis.
+        With several masks (`engine.apply_bank`) one such result per mask, along a first axis.
     result : RunResult
         Variant, block, device, timing, verification.
     """
@@ -65,8 +65,8 @@ def correlate(
     Parameters
     ----------
     image : array of shape (H, W) or (H, W, C), or Picture
-        1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32. Of a
-        `Picture` the pixels are filtered, its alpha is not.
+        1 to 4 channels. uint8, uint16 and float32 are filtered as they are; other real types become float32.
+        The alpha of a `Picture` is not filtered.
     mask : Mask, array of shape (rows, columns), or str
         A text is a preset's name, a file, or weights such as "1 0 -1; 2 0 -2; 1 0 -1".
     border : {"zero", "constant", "replicate", "reflect", "mirror", "wrap"}
@@ -82,11 +82,11 @@ def correlate(
     device : str, optional
         "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
     layout : {"pitched", "packed"}
-        Of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends. The result is
-        the same. Rows on the CPU are always packed.
+        Of the rows on a CUDA device: each begins on a 128-byte boundary, or where the one before ends. The
+        result is the same. Rows on the CPU are always packed.
     result : {"float32", "same"}
-        Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and rounded
-        half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.
+        Sample type of the result. "same": that of the picture; in 8 and 16 bit results are then saturated and
+        rounded half to even; NaN becomes 0, infinity an end of the range. Not every variant writes these.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def correlate(
     Raises
     ------
     EngineError
-        Told in words; nothing is ever computed another way instead.
+        Says what, why and what helps; nothing is ever computed another way instead.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def apply(
     VerificationFailed
         The result is further from the oracle than rounding explains.
     EngineError
-        Anything else, in words.
+        Anything else.
     """
     request = Request(
         image, mask, border, cval, anchor, variant, block, device, flip=flip, layout=layout, result=result
@@ -190,9 +190,7 @@ def list_variants() -> tuple[Variant, ...]:
 
 
 class Request(ResolvedFilter):
-    """One call, looked up: its arguments may be whatever a person writes.
-
-    Parameters as for `apply`.
+    """One call, resolved; parameters as for `apply`, in every form that a person may write.
 
     Attributes
     ----------
@@ -234,17 +232,22 @@ class Request(ResolvedFilter):
             cval=as_number(cval),
             variant=key,
             block=_as_block(block),
-            device=_device(device),
+            device=as_device(device),
             layout=Layout.named(layout),
             result_type=result,
         )
         super().__init__(asked, samples, array)
         if key != AUTO and asked.device != AUTO:
-            # A CPU variant runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
+            # A CPU variant runs on the CPU whatever is chosen, but an unknown device is a mistake all the
+            # same.
             device_named(asked.device)
         if asked.block is not None and not self.choice.variant.uses_block:
-            # Such a variant does not look at the block; the request is the same mistake on every machine.
-            _refuse_illegal(asked.block, self.device.limits)
+            # Such a variant ignores the block; an illegal one is a mistake on every machine.
+            refusal = refuse_block(asked.block, self.device.limits)
+            if refusal is not None:
+                raise UnsupportedVariant(
+                    "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
+                )
 
     def filter(self) -> np.ndarray:
         """Return the filtered picture, unverified (in the simulator it is verified all the same)."""
@@ -253,23 +256,16 @@ class Request(ResolvedFilter):
         return compute(self.job(), backend(self.device.key)).reshape(self.shape)
 
     def measure(self, plan: SamplingPlan) -> Applied:
-        """Return the filtered picture with its proof and its times.
-
-        Raises
-        ------
-        VerificationFailed
-        EngineError
-            Anything else that failed.
-        """
+        """Return the filtered picture with its verification and its times; raise what `as_applied` raises."""
         return as_applied(self.outcome(plan), self.shape)
 
     def outcome(self, plan: SamplingPlan) -> Outcome:
-        """Return what came of the run, a failure too; in the simulator nothing is sampled."""
+        """Return the outcome of the run, a failure too; in the simulator nothing is sampled."""
         return outcome_of(self.job(), self.device, plan, executor_for)
 
 
 def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
-    """Return what came of a run, in the shape that the caller expects.
+    """Return the outcome of a run, in the shape that the caller expects.
 
     Raises
     ------
@@ -287,7 +283,8 @@ def as_applied(outcome: Outcome, shape: tuple[int, ...]) -> Applied:
     return Applied(outcome.values.reshape(shape), outcome.result)
 
 
-def _device(device: str | None) -> str:
+def as_device(device: str | None) -> str:
+    """Return the key of a device that a caller gives; a `BadValue` says why it is none."""
     wanted = AUTO if device is None else device
     if not isinstance(wanted, str):
         raise BadValue(
@@ -318,11 +315,3 @@ def _as_block(block: BlockLike | None) -> Block | None:
         return Block.parse(block)
     sides = block if isinstance(block, Iterable) else (block,)
     return Block.parse("x".join(str(side) for side in sides))
-
-
-def _refuse_illegal(block: Block, limits: Limits) -> None:
-    refusal = refuse_block(block, limits)
-    if refusal is not None:
-        raise UnsupportedVariant(
-            "The block cannot be used", refusal.reason, refusal.remedy, refusal.nearest_block
-        )

@@ -5,9 +5,10 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
+from engine.api.filtering import as_device
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device_info import AUTO
-from engine.errors import BadValue, EngineError, VerificationFailed
+from engine.errors import EngineError, VerificationFailed
 from engine.host.executor import executor_for
 from engine.run.device_choice import device_for
 from engine.run.executor import outcome_of
@@ -16,7 +17,6 @@ from engine.run.measure import compute
 from engine.run.sampling import NO_SAMPLES
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.tile import as_tile
-from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import matmul_variant
 
 
@@ -49,7 +49,7 @@ def matmul(
     Raises
     ------
     EngineError
-        Told in words; nothing is ever computed another way instead.
+        Says what, why and what helps; nothing is ever computed another way instead.
 
     Examples
     --------
@@ -60,12 +60,14 @@ def matmul(
     """
     left, right = as_matrix("A", a), as_matrix("B", b)
     side = None if tile is None else as_tile(tile)
-    wanted = AUTO if device is None else device
-    if not isinstance(wanted, str):
-        raise BadValue(
-            f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
-        )
-    chosen = _chosen(variant, wanted)
+    wanted = as_device(device)
+    if variant == AUTO:
+        chosen = matmul_variant("matmul-tiled" if device_named(wanted).kind == "cuda" else "numpy")
+    else:
+        chosen = matmul_variant(variant)
+        if wanted != AUTO:
+            # NumPy runs on the CPU whatever is chosen, but an unknown device is a mistake all the same.
+            device_named(wanted)
     machine = device_for(chosen, wanted)
     job = product_job(chosen, chosen.default_block.x if side is None else side, left, right)
     if not own_process_needed(machine):
@@ -78,13 +80,3 @@ def matmul(
             f"The result of '{chosen.key}'", outcome.result.status, "Choose another variant."
         )
     return outcome.values
-
-
-def _chosen(key: str, device: str) -> MatmulVariant:
-    if key != AUTO:
-        chosen = matmul_variant(key)
-        if device != AUTO:
-            # NumPy runs on the CPU whatever is chosen, but a device that is not there is a mistake all the same.
-            device_named(device)
-        return chosen
-    return matmul_variant("matmul-tiled" if device_named(device).kind == "cuda" else "numpy")

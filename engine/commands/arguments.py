@@ -37,15 +37,10 @@ class Parser(argparse.ArgumentParser):
         self.add_options("--json  print one JSON document on standard output and nothing else there")
 
     def add_options(self, text: str, **settings: dict[str, Any]) -> None:
-        """Add options from the text of their help.
+        """Add options from a text with a line for each: names, placeholder of the value, two spaces, help.
 
-        Parameters
-        ----------
-        text : str
-            A line for each option: its names, the placeholder of its value if it takes one, two spaces, its
-            help. A line that does not begin with -- continues the one before.
-        **settings : dict
-            For each option, what else `add_argument` is to know: type, default, required.
+        A line that does not begin with -- continues the one before; an option without a placeholder is a
+        flag. `settings` has what else `add_argument` needs for an option: type, default, required.
         """
         for line in re.split(r"\n(?=--)", inspect.cleandoc(text)):
             head, _, help_text = line.partition("  ")
@@ -172,17 +167,8 @@ def sides(
 ) -> Callable[[str], tuple[int, int]]:
     """Return the type of an option that is one side of a square, or two with an x between them.
 
-    Parameters
-    ----------
-    option : str
-    order : str
-        What the two are, for the error: "width x height".
-    most : int
-        Of each side.
-    is_allowed : callable of (int, int) -> bool, optional
-        Whether two sides go together, where `most` is not the whole rule.
-    limits : str
-        What `is_allowed` allows, for the error.
+    `order` names the two in the error ("width x height"); `most` is for each side, and `is_allowed` for both
+    together; `limits` says in the error what it allows.
     """
 
     def read(text: str) -> tuple[int, int]:

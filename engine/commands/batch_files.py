@@ -24,19 +24,10 @@ def tasks_for(
 ) -> list[Task]:
     """Return the pictures of a batch, in the order of the inputs.
 
-    Parameters
-    ----------
-    inputs : sequence of str
-        Files, folders, and patterns that no shell has expanded. Of a folder the files with a picture's
-        extension are taken, in order of their names, hidden ones left out.
-    out : str
-        The folder for the results. Where it lies within an input, it is not searched.
-    extension : str
-        Of the results, such as ".png"; empty: that of each picture.
-    recursive : bool
-        Whether folders are searched to their depth; their subfolders are made in `out` too.
-    overwrite : bool
-        Whether a result may replace a file.
+    `inputs` are files, folders, and patterns that no shell has expanded. Of a folder the files with a
+    picture's extension are taken, in order of their names, hidden ones left out; a `recursive` search makes
+    its subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such
+    as ".png"; empty: that of each picture.
     """
     found: list[Task] = []
     seen_targets: dict[str, str] = {}

@@ -60,19 +60,8 @@ class Job:
 class Batch:
     """The files of one command.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        Those of `add_filter_options`.
-    mask : Mask
-    tasks : sequence of Task
-    on_finished : callable of Finished
-        Called for each file once it is saved or has failed. Called on: the calling thread.
-
-    Attributes
-    ----------
-    variants, devices : list of str
-        Keys of the variants that ran, and titles of the devices that they ran on.
+    `on_finished` is called for each file once it is saved or has failed, on the calling thread. `variants`
+    and `devices` are the keys of the variants that ran, and the titles of their devices.
     """
 
     def __init__(
@@ -97,12 +86,7 @@ class Batch:
     def run(self) -> None:
         """Filter every file.
 
-        Raises
-        ------
-        DeviceFault
-            The device was lost: what was not saved before has not been filtered.
-        KeyboardInterrupt
-            What was filtered by then has been saved and reported.
+        A DeviceFault or KeyboardInterrupt passes when all that was filtered before is saved and reported.
         """
         try:
             jobs = self._jobs()

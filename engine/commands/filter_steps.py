@@ -37,12 +37,7 @@ def work_bytes(options: argparse.Namespace, output: str) -> Callable[[Form], int
     picture as float32 where a variant converts it; the result and the picture to be saved; that picture, a
     copy in one piece and the encoded file, which noise makes as large.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        Those of `add_filter_options`.
-    output : str
-        The file to write; its extension says how it is encoded.
+    `output` is the file to write: its extension says how it is encoded.
     """
     known = format_to_save(output)
     encoder_bytes = 0 if known is None else known.encoder_bytes
@@ -77,11 +72,8 @@ def open_for(options: argparse.Namespace, source: str, output: str) -> Opened:
 def depth_of_result(picture: Picture, options: argparse.Namespace) -> np.dtype[Any]:
     """Return the sample type that the result of a picture will be saved in.
 
-    Raises
-    ------
-    BadValue
-        A range is asked for where float32 values are kept as they are, or where the kernel has already
-        clipped them.
+    Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
+    them.
     """
     target = picture.dtype if options.depth == "keep" else np.dtype(DEPTH_DTYPES[options.depth])
     asked = f"--range {options.range}"

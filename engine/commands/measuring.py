@@ -14,7 +14,7 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, DeviceFault, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
-from engine.results.columns import KERNEL, Column, columns_of
+from engine.results.columns import KERNEL, Column, Fact, columns_of
 from engine.results.compare import Compared, compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import Measurement
@@ -76,32 +76,11 @@ def measure_cells(
 ) -> int:
     """Measure every cell, print and write the results; return the exit status.
 
-    Parameters
-    ----------
-    command : str
-    options : Namespace
-        With `out`, `csv`, `json` and `device`.
-    cells : int
-        How many there are.
-    measure : callable
-        Takes a function to call after each cell; returns the results, and the fault if a device was lost.
-    name : callable of Measurement
-        What the progress calls a run.
-    variants : sequence of Variant
-        Those that are measured.
-    baseline : str
-        Key of the variant that speed-ups are against.
-    asked : dict
-        What was asked for, for the JSON document.
-    without : sequence of str
-        Keys of columns that the printed table leaves out.
-
-    Raises
-    ------
-    DeviceFault
-        A device was lost; what was measured is written.
-    EngineError
-        Nothing could be measured: for want of a device where that is so, else with the first reason.
+    `measure` takes a function to call after each cell, and returns the results and the fault if a device was
+    lost: it is raised again when all that was measured is written. Where nothing could be measured, the
+    missing device of one of the `variants` is an error, else the first reason. `name` is what the progress
+    calls a run, `baseline` the key of the variant that speed-ups are against; `asked` goes into the JSON
+    document, and `without` has the keys of columns that the printed table leaves out.
     """
     done = 0
 
@@ -164,7 +143,7 @@ def results_table(runs: Sequence[Compared], baseline: str, without: Sequence[str
         note = "" if run.result.is_proven else f" ({reasons.index(run.result.status) + 1})"
         texts = {column.key: column.text(run) for column in columns} | {"proof": run.result.proof + note}
         rows.append(["-" if text == MISSING else text for text in texts.values()])
-    right = [number for number, column in enumerate(columns) if column.numeric]
+    right = [number for number, column in enumerate(columns) if column.is_number]
     lines = [table([_header(column, baseline) for column in columns], rows, right)]
     return "\n".join(lines + [f"({number}) {reason}" for number, reason in enumerate(reasons, start=1)])
 
@@ -178,7 +157,7 @@ def _order(key: str) -> int:
 def _header(column: Column, baseline: str) -> str:
     if column.key == "speed_up":
         return f"x {baseline}"
-    if column.metric is None:
+    if isinstance(column, Fact):
         return column.header.lower().replace(", px", "")
-    title, unit = column.metric.title, column.metric.unit
+    title, unit = column.title, column.unit
     return title if unit in title else f"{title} {unit}"

@@ -18,12 +18,7 @@ _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u20
 def print_answer(text: str) -> None:
     """Print an answer on standard output.
 
-    Raises
-    ------
-    BrokenPipeError
-        The reader closed it.
-    FileWriteError
-        It cannot be written there.
+    Raises BrokenPipeError if its reader closed it, FileWriteError if it cannot be written otherwise.
     """
     # A character that the terminal's encoding lacks is printed with backslashes.
     encoding = sys.stdout.encoding or "utf-8"
@@ -59,16 +54,7 @@ def log_notes(notes: Sequence[str]) -> None:
 def report_interrupt(files: Sequence[str], done: Callable[[], str] = lambda: "") -> Iterator[None]:
     """Give Ctrl+C the line that `engine.commands.main` prints: what was done, which files were written.
 
-    Parameters
-    ----------
-    files : sequence of str
-        What is written within, each whole or not at all.
-    done : callable of () -> str
-        Half a sentence on what was done by then: "3 of 18 cells done".
-
-    Raises
-    ------
-    KeyboardInterrupt
+    `files` are written within, each whole or not at all; `done` returns "3 of 18 cells done".
     """
     before = [_version(path) for path in files]
     try:

@@ -1,5 +1,6 @@
 """What a device does for a run, CPU and CUDA alike: buffers, copies, launches, and a clock for launches."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,18 +17,18 @@ NAN_BYTE = 0xFF
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Buffers:
-    """The picture and the result on a device: arrays of shape (H, W or more, C), the result of the wanted type.
+    """The picture and the result on a device: arrays of shape (H, W or more, C).
 
-    On a CUDA device the arrays serve the next run once nobody has the buffers any longer (`cuda_pool.py`).
+    On a CUDA device the arrays serve the next run once the buffers are dropped (`cuda_pool.py`).
 
     Parameters
     ----------
     image, out
-        On the device; on CUDA their rows may be padded. Of a product of matrices `image` is the pair (A, B), and no row
-        is padded.
+        On the device; on CUDA their rows may be padded. Of a product of matrices `image` is the pair (A, B),
+        and no row is padded.
     host_out : ndarray
-        Where the result is copied to; on the CPU `out` itself. Kept, because first touching 64 MB of fresh memory
-        takes four times as long as copying to it (H200 machine: 15 against 4 ms).
+        Where the result is copied to; on the CPU `out` itself. Kept, because first touching 64 MB of fresh
+        memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
     """
 
     image: Any
@@ -70,34 +71,26 @@ class Backend(Protocol):
         ----------
         image : ndarray of shape (H, W, C)
         host_out : ndarray of shape (H, W, C), of the result's type, optional
-            Where the result is wanted in the host's memory; made where nothing is given. Several results of one
-            picture (a bank of masks) stand one below the other: it then has H rows for each.
+            Where the result is wanted in the host's memory; allocated where none is given. Several results of
+            one picture (a bank of masks) are stacked: it then has H rows for each.
         layout : Layout
-            Of the rows on a CUDA device; the host's own are packed always.
+            Of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype
-            Of the result where `host_out` does not say it.
+            Of the result where there is no `host_out`.
 
         Raises
         ------
         OutOfDeviceMemory
         """
 
-    def upload(self, image: np.ndarray, buffers: Buffers) -> None:
-        """Copy the picture to the device and wait for it."""
+    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
+        """Copy the picture, or the two matrices of a product, to the device and wait for it."""
 
     def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
-        """Return buffers for a product of two matrices, float32; `image` is the pair, the contents are undefined.
-
-        Raises
-        ------
-        OutOfDeviceMemory
-        """
-
-    def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
-        """Copy both matrices to the device and wait for them."""
+        """Return buffers for a product of float32 matrices, undefined; raises OutOfDeviceMemory."""
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
-        """Fill the result with one byte, by default NaN, so that a sample that nobody writes is seen."""
+        """Fill the result with one byte, by default NaN, so that unwritten samples are found."""
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
         """Launch once and wait for the end."""

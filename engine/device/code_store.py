@@ -1,21 +1,29 @@
-"""Files of compiled code, for the CPU and for CUDA: written whole, checked when read, bounded in bytes. No Numba in here.
+"""Compiled code on disk: written whole, checked when read, bounded in bytes. No Numba in here.
 
-One file per entry, named after its key. A file begins with the SHA-256 of all that follows, so a damaged, cut or foreign
-one is noticed before anything of it is used, is removed and counts as absent. Writing goes to a temporary name first, so
-that two processes may write the same entry at once.
+One file per entry, named after its key. A file begins with the SHA-256 of all that follows, so a damaged, cut
+or foreign one is noticed before anything of it is used, is removed and counts as absent. Writing goes to a
+temporary name first, so that two processes may write the same entry at once. The code is executed, so the
+folder must be the person's own and nobody else may write in it. File errors raise nothing: where nothing can
+be kept, the code is used all the same, and one `CodeNotKept` says so.
 
-What is read here is run, so the folder must be the person's own and nobody else may write in it. Nothing in here raises
-for what the file system does: where nothing can be kept, the code is used all the same, and one `CodeNotKept` says so.
+What a function compiles to depends on all that it calls, in whatever file that is. A folder named after a
+digest of the sources makes a stale entry impossible; where a person chose a folder by `NUMBA_CACHE_DIR`, it
+lies in there.
 """
 
+import functools
 import hashlib
 import os
+import shutil
 import stat
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import platformdirs
 
 from engine.errors import CodeNotKept, FileWriteError
 from engine.files.atomic_write import atomic_write, write_error
@@ -25,16 +33,15 @@ _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
 _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
+_ENGINE = Path(__file__).parents[1]
+_COMPILED = ("geometry/border.py", "device/*.py", "variants/**/*.py")
+_UNUSED_AFTER_S = 30 * 24 * 3600.0
+
 
 class CodeStore:
-    """The compiled code kept in one folder.
+    """The compiled code in one folder, which is made, for its owner alone, when the first code is kept.
 
-    Parameters
-    ----------
-    folder : Path
-        Made, for its owner alone, when the first code is kept.
-    most_bytes : int
-        What all files together may take; the least recently used ones go first.
+    All files together take at most `most_bytes`; the least recently used ones go first.
     """
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
@@ -43,13 +50,9 @@ class CodeStore:
         self._has_warned = False
 
     def load(self, kind: str, key: str) -> bytes | None:
-        """Return the code of that key; None where there is none, or none that can be trusted.
+        """Return the code of that key; None where there is none that can be trusted.
 
-        Parameters
-        ----------
-        kind : str
-            "cpu" or "cuda": the extension of the file.
-        key : str
+        `kind` is "cpu" or "cuda", the extension of the file.
         """
         if not self._is_trusted():
             return None
@@ -59,7 +62,7 @@ class CodeStore:
         except OSError:
             return None
         code = _unpacked(content, key)
-        # Used now: what is used stays. A damaged entry would be read again at each start.
+        # The time of its last use decides which entry goes. A damaged one would be read again at each start.
         with suppress(OSError):
             if code is None:
                 path.unlink()
@@ -91,22 +94,20 @@ class CodeStore:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
 
     def _is_trusted(self) -> bool:
-        """Return whether the folder is there, is the person's own, and nobody else may write in it."""
+        """Return whether the folder exists, is the person's own, and nobody else may write in it."""
         try:
             facts = self._folder.stat()
         except OSError:
             return False
         if not self._folder.is_absolute():
             return False
-        # Windows has neither owners by number nor these permissions; a person's folders there are the person's.
+        # Windows has neither owners by number nor these permissions.
         is_own = not hasattr(os, "getuid") or (
             facts.st_uid == os.geteuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
         )
         if not is_own:
-            self._warn(
-                "it belongs to somebody else, or others may write in it",
-                "Remove it: it is made again, for you alone.",
-            )
+            why = "it belongs to somebody else, or others may write in it"
+            self._warn(why, "Remove it: it is made again, for you alone.")
         return is_own
 
     def _make_room(self, newest: Path) -> None:
@@ -132,14 +133,14 @@ class CodeStore:
 
 
 @contextmanager
-def report_code_not_kept(tell: Callable[[CodeNotKept], None]) -> Iterator[None]:
-    """Tell a `CodeNotKept` that comes meanwhile to a function, in place of the lines that Python prints of a warning."""
+def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None]:
+    """Give a `CodeNotKept` that is raised within to a function, instead of Python's lines for a warning."""
     with warnings.catch_warnings():
         print_warning = warnings.showwarning
 
         def show(message: Warning | str, *facts: Any, **named: Any) -> None:
             if isinstance(message, CodeNotKept):
-                tell(message)
+                report(message)
             else:
                 print_warning(message, *facts, **named)
 
@@ -160,3 +161,33 @@ def _unpacked(content: bytes, key: str) -> bytes | None:
     if hashlib.sha256(body).digest() != digest or not body.startswith(expected):
         return None
     return body[len(expected) :]
+
+
+def source_digest() -> str:
+    """Return a short digest of every source file that compiled code comes from."""
+    digest = hashlib.sha256()
+    for pattern in _COMPILED:
+        for path in sorted(_ENGINE.glob(pattern)):
+            digest.update(path.name.encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def code_store() -> CodeStore:
+    """Return the store of this process's compiled code; its folder may not exist, nor be possible to make."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    own = Path(platformdirs.user_cache_dir("haloscope", appauthor=False)) / "compiled"
+    folder = (Path(chosen).absolute() if chosen else own) / source_digest()
+    with suppress(OSError):
+        os.utime(folder)
+        if not chosen:
+            _remove_unused(own)
+    return CodeStore(folder)
+
+
+def _remove_unused(kept: Path) -> None:
+    """Remove the code of other versions of the sources that has not been used for a month."""
+    for folder in kept.iterdir():
+        if time.time() - folder.stat().st_mtime > _UNUSED_AFTER_S:
+            shutil.rmtree(folder, ignore_errors=True)

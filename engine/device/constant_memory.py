@@ -1,16 +1,16 @@
-"""Kernels with an array in constant memory that the host fills: each copy of the machine code has an array of its own.
+"""Kernels with an array in constant memory that the host fills: each copy of the code has its own array.
 
-The array is a variable of the compiled module, so two masks of one kernel would share it, and a graph that was captured
-with one would replay with the other. So each prepared kernel is the compiled code loaded once more (no compiling; 0.6 ms
-on an H200's host).
+The array is a variable of the compiled module, so two masks of one kernel would share it, and a graph that
+was captured with one would replay with the other. So each prepared kernel is the compiled code loaded once
+more (no compiling; 0.6 ms on an H200's host).
 
-Numba never unloads code (0.1 MB of a device's memory each time), and a person edits masks all day. So a copy that nobody
-has any longer is written anew for the next mask. The kernel may still be running with the old one then: a prepared
-variant is dropped when its last launch was enqueued, not when it is done. Before the new values are written the host
-waits for all that is under way in the device's context. An event after the last launch would wait for less, but each
-launch would have to record one, on whichever stream it went to, and none can be recorded for a graph that is replayed;
-the wait costs nothing where nothing is under way, as between two edits of a mask. While another thread captures a graph,
-nobody may wait so, nor write on the default stream: both are done when it has (`whole_device.py`).
+Numba never unloads code (0.1 MB of device memory each time), and a person edits masks all day. So a copy that
+is no longer used is written anew for the next mask. The kernel may still be running with the old one then: a
+prepared variant is dropped when its last launch is enqueued, not when it is done. So the host first waits for
+all work under way in the device's context. An event after the last launch would wait for less, but each
+launch would have to record one, on whichever stream it went to, and none can be recorded for a graph that is
+replayed; the wait costs nothing where nothing is under way, as between two edits of a mask. `CAPTURE_LOCK`
+guards both the wait and the write.
 """
 
 import weakref
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.kernel_cache import KeptKernel, rebuilt
 from engine.device.numba_cuda import SIMULATED, cuda
 
@@ -28,37 +28,28 @@ from engine.device.numba_cuda import SIMULATED, cuda
 def jit_with_constant(name: str, count: int) -> Callable[[Callable[..., None]], Any]:
     """Return the decorator of a kernel that reads `count` float32 in constant memory under a name.
 
-    The kernel only declares the array; a piece of PTX beside it defines it. Were it defined in the kernel's own module,
-    optimisation at link time would take an array that no kernel writes for one that nobody writes.
+    The kernel only declares the array; a piece of PTX beside it defines it. If the kernel's own module
+    defined it, optimisation at link time would treat an array that no kernel writes as constant.
     """
     if SIMULATED:
         return cuda.jit
-    lines = (
-        ".version 6.3",
-        ".target sm_75",
-        ".address_size 64",
-        f".visible .const .align 16 .b8 {name}[{4 * count}];",
-        "",
-    )
-    return cuda.jit(link=[cuda.PTXSource("\n".join(lines).encode())])
+    array = f".visible .const .align 16 .b8 {name}[{4 * count}];"
+    ptx = f".version 6.3\n.target sm_75\n.address_size 64\n{array}\n"
+    return cuda.jit(link=[cuda.PTXSource(ptx.encode())])
 
 
-# Bands of a picture, and masks that a person goes back to, ask for the same again.
+# Bands of a picture, and masks that a person returns to, need the same again.
 MOST_LOADED = 16
 _loaded: OrderedDict[tuple[int, Any, bytes, int], tuple[Any, "LoadedKernel"]] = OrderedDict()
-# Of each kernel, by signature and device: the copies that nobody has.
+# Of each kernel, by signature and device: the copies that are not used.
 _free: "weakref.WeakKeyDictionary[Any, dict[tuple[Any, int], deque[Any]]]" = weakref.WeakKeyDictionary()
 
 
 class LoadedKernel:
-    """A copy of a kernel, lent: when nobody has this any longer, the copy is written anew for other values.
+    """A copy of a kernel; when this is dropped, the copy is written anew for other values.
 
-    It launches as Numba's dispatcher does. The dispatcher itself is not handed out, because Numba remembers the last
-    launches, and the dispatchers with them (numba-cuda 0.30.4, `CUDADispatcher.configure`).
-
-    Parameters
-    ----------
-    copy : Numba dispatcher
+    It launches as Numba's dispatcher does. The dispatcher itself is not handed out, because Numba keeps the
+    last launches, and the dispatchers with them (numba-cuda 0.30.4, `CUDADispatcher.configure`).
     """
 
     def __init__(self, copy: Any) -> None:
@@ -74,21 +65,9 @@ class LoadedKernel:
 def with_constant(dispatcher: Any, signature: tuple[Any, ...], name: str, values: np.ndarray) -> LoadedKernel:
     """Return a kernel whose constant array holds these values.
 
-    Parameters
-    ----------
-    dispatcher : Numba dispatcher
-    signature : tuple
-        Numba types of the arguments.
-    name : str
-        Of the array in the compiled module.
-    values : ndarray, float32
-        As many as the array has, in C order.
-
-    Returns
-    -------
-    LoadedKernel
-        For arguments of that signature; whoever launches it, or replays a graph of its launches, keeps it as long. The
-        same one for the same values, if it was asked for lately.
+    The array is called `name` in the compiled module, and has as many float32 as `values`, in C order. The
+    kernel is for arguments of that signature (Numba types). Keep it as long as it is launched, or a graph of
+    its launches is replayed. The same values soon afterwards give the same object.
     """
     contents = np.ascontiguousarray(values, np.float32)
     device = cuda.get_current_device().id
@@ -105,19 +84,19 @@ def with_constant(dispatcher: Any, signature: tuple[Any, ...], name: str, values
 def _lent(
     dispatcher: Any, signature: tuple[Any, ...], device: int, name: str, contents: np.ndarray
 ) -> LoadedKernel:
-    """Return a copy that nobody else has, with these values."""
+    """Return a copy that is used nowhere else, with these values."""
     free = _free.setdefault(dispatcher, {}).setdefault((signature, device), deque())
     try:
         copy, is_new = free.pop(), False
     except IndexError:
         copy, is_new = _new_copy(dispatcher, signature), True
-    with WHOLE_DEVICE:
+    with CAPTURE_LOCK:
         if not is_new:
-            # Its last launches may still be under way: the module's docstring.
+            # Its last launches may still be under way.
             cuda.synchronize()
         _write(copy, signature, name, contents)
     lent = LoadedKernel(copy)
-    # Whoever is the last to have it may be dropped at any line of any thread: a deque takes that without a lock.
+    # Its last user may be dropped at any line of any thread: a deque takes that without a lock.
     weakref.finalize(lent, free.append, copy).atexit = False
     return lent
 
@@ -142,5 +121,6 @@ def _write(copy: Any, signature: tuple[Any, ...], name: str, contents: np.ndarra
     if contents.nbytes != size:
         raise ValueError(f"{name} has {size} bytes in the compiled kernel, not {contents.nbytes}")
     host_to_device(memory, contents, size)
-    # From memory that is not page-locked it returns before the values have arrived, and not every stream waits for them.
+    # From memory that is not page-locked it returns before the values have arrived, and not every stream
+    # waits.
     cuda.synchronize()

@@ -1,7 +1,8 @@
-"""How many cores this process may use: those that it may run on, and of these no more than its time is worth.
+"""How many cores this process may use: those that it may run on, and no more than its quota of CPU time.
 
-A container may run on all of a server's cores and yet be given the time of two (Docker's --cpus, a Kubernetes limit). With a
-thread for each core it would use its share up at once and then be stopped until the next period, 100 ms as a rule.
+A container may run on all of a server's cores and yet have the time of two (Docker's --cpus, a Kubernetes
+limit). With a thread per core it would use up its share at once and be stopped until the next period (100
+ms).
 """
 
 import math
@@ -23,25 +24,20 @@ def cores() -> int:
 
 @cache
 def time_quota() -> float | None:
-    """Return how many cores' time the process's control groups are given; None where nothing limits it.
+    """Return how many cores' time the process's control groups have; None where nothing limits it. Read once.
 
-    It is read once: what changes while the program runs is not seen. Source: the Linux kernel's cgroup-v2.rst, "cpu.max",
-    and scheduler/sched-bwc.rst, "cpu.cfs_quota_us".
+    Source: the Linux kernel's cgroup-v2.rst, "cpu.max", and scheduler/sched-bwc.rst, "cpu.cfs_quota_us".
     """
     return smallest_quota(PROCESS, GROUPS)
 
 
 def smallest_quota(process: Path, groups: Path) -> float | None:
-    """Return the smallest quota of the groups that a process is in, and of those around them.
+    """Return the smallest quota of the groups of a process, and of those around them.
 
-    Parameters
-    ----------
-    process : Path
-        What /proc/self/cgroup is: lines of "number:controllers:path", of version 2 "0::path".
-    groups : Path
-        What /sys/fs/cgroup is.
+    `process` is /proc/self/cgroup: lines of "number:controllers:path", of version 2 "0::path"; `groups` is
+    /sys/fs/cgroup.
     """
-    # Within a container the path may be the host's, which is not there: the root is the container's own.
+    # Within a container the path may be the host's, which does not exist there: the root is the container's.
     quotas = (
         _quota(root / str(inside).lstrip("/"))
         for controllers, path in _groups_of(process)
@@ -52,7 +48,7 @@ def smallest_quota(process: Path, groups: Path) -> float | None:
 
 
 def _groups_of(process: Path) -> Iterator[tuple[str, PurePosixPath]]:
-    """Give the controllers and the path of each group that may limit time."""
+    """Yield the controllers and the path of each group that may limit time."""
     try:
         lines = process.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -68,12 +64,10 @@ def _quota(group: Path) -> float | None:
         if (group / "cpu.max").exists():
             quota, period = (group / "cpu.max").read_text(encoding="ascii").split()
         else:
-            quota, period = (
-                (group / f"cpu.cfs_{part}_us").read_text(encoding="ascii").strip()
-                for part in ("quota", "period")
-            )
+            files = (group / "cpu.cfs_quota_us", group / "cpu.cfs_period_us")
+            quota, period = (file.read_text(encoding="ascii") for file in files)
         cores_worth = float(quota) / float(period)
     except (OSError, ValueError, ZeroDivisionError):
-        # Not there, not for us to read, or "max".
+        # Missing, unreadable, or "max".
         return None
     return cores_worth if cores_worth > 0.0 else None

@@ -2,6 +2,8 @@
 
 import platform
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,37 +18,29 @@ from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo, Environment
 from engine.geometry.layout import Layout
 
-# Below this the host's clock (about 0.1 us a reading) would show in the result: several launches make one sample.
+# Below this the host's clock (about 0.1 us a reading) would show in the result: several launches make one
+# sample.
 SHORTEST_SAMPLE_S = 200e-6
 
 
 def _model() -> str:
-    try:
+    with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine()
 
 
 def cpu_info() -> DeviceInfo:
     """Return the facts of the CPU."""
     count = cores()
-    return DeviceInfo(
-        key="cpu",
-        kind="cpu",
-        title=f"CPU, {count} core{'s' if count != 1 else ''}",
-        available=True,
-        reason="",
-        times_mean_speed=True,
-        facts={"model": _model(), "cores": str(count)},
-    )
+    title = f"CPU, {count} core{'s' if count != 1 else ''}"
+    return DeviceInfo("cpu", "cpu", title, facts={"model": _model(), "cores": str(count)})
 
 
 @dataclass
 class HostClock:
-    """Times launches with the host's monotonic clock."""
+    """Times launches with the host's monotonic clock; times of the simulator are never shown as speed."""
 
     prepared: Prepared
     buffers: Buffers
@@ -70,7 +64,7 @@ class HostClock:
 
 
 class CpuBackend:
-    """Runs CPU variants where the picture already lies."""
+    """Runs CPU variants; the picture is used where it is."""
 
     copies = False
 
@@ -87,20 +81,17 @@ class CpuBackend:
         layout: Layout = Layout.PACKED,
         result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
-        """Return the picture itself and an array for the result; its rows are packed whatever is asked."""
+        """Return the picture itself and an array for the result; rows are packed for every layout."""
         out = empty_result(image, image.shape, result_dtype) if host_out is None else host_out
         return Buffers(image, out, out)
 
-    def upload(self, image: np.ndarray, buffers: Buffers) -> None:
-        """Do nothing: the picture is there."""
+    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
+        """Do nothing: the picture is in the host's memory."""
 
     def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
         """Return the matrices themselves and an array for their product."""
         out = np.empty((a.shape[0], b.shape[1]), np.float32)
         return Buffers((a, b), out, out)
-
-    def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
-        """Do nothing: the matrices are there."""
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN."""

@@ -1,9 +1,9 @@
 """Compiled CPU functions are kept on disk: the next start loads machine code instead of compiling.
 
-Numba's own `cache=True` raises where the disk is full or a file is damaged, runs whatever the file holds, and follows
-changes of the function's own file only, not of what the function calls (numba 0.68, `core/caching.py`). Here one is
-found by its name, the types of its arguments, the processor and the versions of the compilers, in the store that CUDA
-kernels lie in too (`code_store.py`); everything else comes from the sources, whose digest names the folder.
+Numba's own `cache=True` raises where the disk is full or a file is damaged, runs whatever the file contains,
+and follows changes of the function's own file only, not of what it calls (numba 0.68, `core/caching.py`).
+Here one is found by its name, the types of its arguments, the processor and the versions of the compilers, in
+the store of CUDA kernels (`code_store.py`); all else comes from the sources, whose digest names the folder.
 """
 
 import functools
@@ -22,10 +22,10 @@ from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
-from engine.device.compiled_code import code_store
+from engine.device.code_store import code_store
 
 _KIND = "cpu"
-# What these say changes the code that Numba makes; the processor and its abilities are asked for themselves.
+# Settings that change the code that Numba generates; the processor is part of the key by itself.
 _COMPILING = ("NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_FASTMATH")
 
 
@@ -44,17 +44,9 @@ def kept_callback(signature: Any, function: Callable[..., Any]) -> Any:
 
 
 class CpuCodeCache(NullCache):
-    """What a Numba dispatcher asks before it compiles and tells after it has; stands where Numba's own would.
+    """The cache of one Numba dispatcher, in place of Numba's own.
 
-    Parameters
-    ----------
-    function : callable
-        Its name and the sources of the engine alone decide it.
-
-    Raises
-    ------
-    TypeError
-        It is a closure: what it closes over has no text that means the same in the next process.
+    A closure raises TypeError: what it closes over has no text that means the same in the next process.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -63,7 +55,7 @@ class CpuCodeCache(NullCache):
         self._name = [function.__module__, function.__qualname__]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the function compiled for that signature; None where it has to be compiled."""
+        """Return the function compiled for that signature; None if it has to be compiled."""
         target_context.refresh()
         key = self._key(sig, target_context)
         code = code_store().load(_KIND, key)
@@ -71,13 +63,13 @@ class CpuCodeCache(NullCache):
             return None
         try:
             return CompileResult._rebuild(target_context, *pickle.loads(code))
-        except Exception:  # noqa: BLE001 - whatever is wrong with it, the compiler makes it anew
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is compiled again
             code_store().remove(_KIND, key)
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a function that was compiled just now."""
-        # Addresses in the code mean something in this process only.
+        # Addresses in the code are valid in this process only.
         if not data.library.has_dynamic_globals:
             code_store().save(_KIND, self._key(sig, data.target_context), dumps(data._reduce()))
 

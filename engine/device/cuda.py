@@ -1,7 +1,7 @@
 """A CUDA device, real or simulated: buffers, copies, launches."""
 
 import math
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,20 +9,58 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Buffers
-from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.capture_lock import CAPTURE_LOCK
+from engine.device.cpu import HostClock
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.launches import Prepared
-from engine.device.memory_bus import MemoryBus
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo, Environment
+from engine.errors import DeviceUnavailable
 from engine.geometry.block import Limits
 from engine.geometry.layout import Layout
 
 SIMULATOR_SIDE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryBus:
+    """The bus between a device and its memory: the memory clock, with data twice a cycle, and the width."""
+
+    clock_mhz: float
+    width_bits: int
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Theoretical bandwidth: clock x width in bytes x 2 for double data rate.
+
+        Source: COSC 407, "Measuring Performance: Bandwidth (BW)".
+        """
+        return self.clock_mhz * 1e6 * (self.width_bits / 8) * 2
+
+
+def _bus_of(device: Any) -> MemoryBus:
+    """Return what the driver states; 0 where it does not know."""
+    return MemoryBus(device.MEMORY_CLOCK_RATE / 1e3, device.GLOBAL_MEMORY_BUS_WIDTH)
+
+
+def memory_bus(device: DeviceInfo) -> MemoryBus:
+    """Return the memory bus; raises DeviceUnavailable for the simulator, and if the driver states none."""
+    what = f"The memory of {device.title}"
+    if SIMULATED:
+        raise DeviceUnavailable(what, "a simulated device has none")
+    with cuda_errors_in_words("asking for the memory's clock and width"):
+        bus = _bus_of(cuda.gpus[_number(device)])
+    if bus.clock_mhz <= 0 or bus.width_bits <= 0:
+        raise DeviceUnavailable(what, "its driver states neither clock nor width of the bus")
+    return bus
+
+
+def _number(device: DeviceInfo) -> int:
+    return int(device.key.partition(":")[2])
 
 
 def simulator_info() -> DeviceInfo:
@@ -31,8 +69,6 @@ def simulator_info() -> DeviceInfo:
         key="simulator",
         kind="cuda",
         title="CUDA simulator",
-        available=True,
-        reason="",
         times_mean_speed=False,
         facts={
             "what it is": "the real kernels, run by Python threads",
@@ -53,14 +89,10 @@ def cuda_info(number: int) -> DeviceInfo:
         with device:
             _, total = cuda.current_context().get_memory_info()
         _, driver_version = driver.cuDriverGetVersion()
-        bus = MemoryBus(device.MEMORY_CLOCK_RATE / 1e3, device.GLOBAL_MEMORY_BUS_WIDTH)
         return DeviceInfo(
             key=f"cuda:{number}",
             kind="cuda",
             title=name,
-            available=True,
-            reason="",
-            times_mean_speed=True,
             facts={
                 "compute capability": f"{major}.{minor}",
                 "multiprocessors": str(device.MULTIPROCESSOR_COUNT),
@@ -68,11 +100,10 @@ def cuda_info(number: int) -> DeviceInfo:
                 "L2 cache": f"{device.L2_CACHE_SIZE / 1e6:.0f} MB",
                 "clock": f"{device.CLOCK_RATE / 1e3:.0f} MHz",
                 "memory clock": f"{device.MEMORY_CLOCK_RATE / 1e3:.0f} MHz",
-                "shared memory a block": f"{device.MAX_SHARED_MEMORY_PER_BLOCK:,} bytes",
+                "shared memory per block": f"{device.MAX_SHARED_MEMORY_PER_BLOCK:,} bytes",
                 "driver API": f"{driver_version // 1000}.{driver_version % 1000 // 10}",
             },
-            # 0 where the driver states neither.
-            bandwidth_gb_s=bus.bytes_per_second / 1e9 or None,
+            bandwidth_gb_s=_bus_of(device).bytes_per_second / 1e9 or None,
             limits=Limits(
                 max_threads=device.MAX_THREADS_PER_BLOCK,
                 max_block_x=device.MAX_BLOCK_DIM_X,
@@ -83,32 +114,8 @@ def cuda_info(number: int) -> DeviceInfo:
         )
 
 
-@dataclass
-class SimulatorClock:
-    """A clock that says nothing about speed; it exists so that the simulator runs the same code as a device."""
-
-    prepared: Prepared
-    buffers: Buffers
-    name: str = "none: simulated"
-
-    def sample_ms(self) -> float:
-        """Return the host's time of one simulated launch, ms; never shown as speed."""
-        begin = time.perf_counter()
-        self.prepared.launch(self.buffers.image, self.buffers.out)
-        return (time.perf_counter() - begin) * 1e3
-
-    def close(self) -> None:
-        """Do nothing: the clock holds nothing."""
-
-
 class CudaBackend:
-    """Runs CUDA variants on one device.
-
-    Parameters
-    ----------
-    info : DeviceInfo
-        Of a device that is available in this process.
-    """
+    """Runs CUDA variants on one device that is available in this process."""
 
     copies = True
 
@@ -121,7 +128,7 @@ class CudaBackend:
     def activate(self) -> None:
         """Select the device: Numba compiles, allocates and uploads on the one that was selected last."""
         if not SIMULATED:
-            cuda.select_device(int(self.info.key.partition(":")[2]))
+            cuda.select_device(_number(self.info))
 
     def allocate(
         self,
@@ -143,19 +150,23 @@ class CudaBackend:
             pool = device_pool()
             on_device, out = pool.take(image_shape, image.dtype), pool.take(out_shape, out_dtype)
             if image_shape != image.shape:
-                # 16 bytes at once may be read past a row's end; what is there is never used, but it is written.
+                # 16 bytes at once may be read past a row's end: never used, but defined.
                 fill_bytes(on_device, 0)
-            buffers = Buffers(
-                on_device, out, np.empty(image.shape, out_dtype) if host_out is None else host_out
-            )
+            host_out = np.empty(image.shape, out_dtype) if host_out is None else host_out
+            buffers = Buffers(on_device, out, host_out)
             pool.follow(buffers, on_device, out)
             return buffers
 
-    def upload(self, image: np.ndarray, buffers: Buffers) -> None:
-        """Copy the picture to the device."""
-        dense = np.ascontiguousarray(image)
-        with WHOLE_DEVICE, cuda_errors_in_words("copying the picture to the device"):
-            copy_in(dense, buffers.image, self._stream)
+    def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
+        """Copy the picture, or the two matrices, to the device."""
+        pairs = (
+            [(image, buffers.image)]
+            if isinstance(image, np.ndarray)
+            else zip(image, buffers.image, strict=True)
+        )
+        with CAPTURE_LOCK, cuda_errors_in_words("copying to the device"):
+            for host, device in pairs:
+                copy_in(np.ascontiguousarray(host), device, self._stream)
             self._stream.synchronize()
 
     def allocate_matrices(self, a: np.ndarray, b: np.ndarray) -> Buffers:
@@ -163,20 +174,11 @@ class CudaBackend:
         shape = (a.shape[0], b.shape[1])
         with cuda_errors_in_words(f"allocating {(a.size + b.size + math.prod(shape)) * 4 / 1e6:,.1f} MB"):
             pool = device_pool()
-            pair, out = (
-                (pool.take(a.shape, np.float32), pool.take(b.shape, np.float32)),
-                pool.take(shape, np.float32),
-            )
+            pair = pool.take(a.shape, np.float32), pool.take(b.shape, np.float32)
+            out = pool.take(shape, np.float32)
             buffers = Buffers(pair, out, np.empty(shape, np.float32))
             pool.follow(buffers, *pair, out)
             return buffers
-
-    def upload_matrices(self, a: np.ndarray, b: np.ndarray, buffers: Buffers) -> None:
-        """Copy both matrices to the device."""
-        with WHOLE_DEVICE, cuda_errors_in_words("copying the matrices to the device"):
-            for host, device in zip((a, b), buffers.image, strict=True):
-                device.copy_to_device(host, stream=self._stream)
-            self._stream.synchronize()
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN."""
@@ -186,7 +188,7 @@ class CudaBackend:
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
         """Launch once and wait."""
-        with WHOLE_DEVICE, cuda_errors_in_words("running the kernel"):
+        with CAPTURE_LOCK, cuda_errors_in_words("running the kernel"):
             prepared.launch(buffers.image, buffers.out, self._stream)
             self._stream.synchronize()
 
@@ -194,17 +196,17 @@ class CudaBackend:
         """Copy the result to the host."""
         wanted = buffers.host_out
         dense = wanted if wanted.flags.c_contiguous else np.empty(wanted.shape, wanted.dtype)
-        with WHOLE_DEVICE, cuda_errors_in_words("copying the result to the host"):
+        with CAPTURE_LOCK, cuda_errors_in_words("copying the result to the host"):
             copy_out(buffers.out, dense, self._stream)
             self._stream.synchronize()
         if dense is not wanted:
             wanted[...] = dense
         return wanted
 
-    def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | SimulatorClock:
-        """Return a clock of device events around a replayed graph."""
+    def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | HostClock:
+        """Return a clock of device events around a replayed graph; in the simulator the host's."""
         if SIMULATED:
-            return SimulatorClock(prepared, buffers)
+            return HostClock(prepared, buffers, name="none: simulated")
         with cuda_errors_in_words("capturing launches"):
             clock = GraphClock(prepared, buffers, self._stream)
             clock.calibrate()

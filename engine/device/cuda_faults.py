@@ -1,4 +1,4 @@
-"""CUDA's exceptions in our words: out of memory leaves the device well, most others lose the process for CUDA."""
+"""CUDA's exceptions as ours: after out of memory the device still works, after most others it does not."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,31 +11,18 @@ from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError,
 _INVALID_VALUE, _OUT_OF_MEMORY, _TOO_MANY_RESOURCES = 1, 2, 701
 
 
-def _free_text() -> str:
-    try:
-        free, total = cuda.current_context().get_memory_info()
-    except Exception:  # noqa: BLE001 - a device in distress may answer with anything; the text does without
-        return "the device's memory is full"
-    return f"the device has {free:,} of {total:,} bytes free"
-
-
 @contextmanager
 def cuda_errors_in_words(doing: str) -> Iterator[None]:
-    """Translate what CUDA raises inside.
-
-    Parameters
-    ----------
-    doing : str
-        What is being done, for the message: "allocating 512 MB".
+    """Translate what CUDA raises inside; `doing` is part of the message: "allocating 512 MB".
 
     Raises
     ------
     OutOfDeviceMemory
-        The device is well.
+        The device still works.
     BadValue
-        A launch that the device refuses; the device is well.
+        The device refuses the launch, and still works.
     DeviceFault
-        The process is lost for CUDA.
+        The process cannot use CUDA any longer.
     DeviceUnavailable
         No driver, or no device that answers.
     """
@@ -53,7 +40,7 @@ def cuda_errors_in_words(doing: str) -> Iterator[None]:
 
 @cache
 def _api_errors() -> tuple[type[Exception], ...]:
-    """Return what the driver's failures are raised as: Numba's own class, and for launches that of cuda.core."""
+    """Return the classes of the driver's failures: Numba's own, and for launches that of cuda.core."""
     if SIMULATED or missing:
         return ()
     from numba.cuda.cudadrv.driver import CudaAPIError
@@ -69,22 +56,22 @@ def _api_errors() -> tuple[type[Exception], ...]:
 def _in_words(error: Exception, doing: str) -> EngineError:
     code = _code_of(error)
     if code == _OUT_OF_MEMORY:
-        return OutOfDeviceMemory(
-            f"Not enough device memory while {doing}", _free_text(), "Use a smaller picture, or the CPU."
-        )
+        try:
+            free, total = cuda.current_context().get_memory_info()
+            why = f"the device has {free:,} of {total:,} bytes free"
+        except Exception:  # noqa: BLE001 - a failing device may answer with anything
+            why = "the device's memory is full"
+        what = f"Not enough device memory while {doing}"
+        return OutOfDeviceMemory(what, why, "Use a smaller picture, or the CPU.")
     if code in (_INVALID_VALUE, _TOO_MANY_RESOURCES):
-        return BadValue(
-            f"The device refused the launch while {doing}", _one_line(error), "Choose a smaller block."
-        )
-    return DeviceFault(
-        f"The GPU failed while {doing}",
-        _one_line(error),
-        "The engine starts anew; run again, or choose another kernel.",
-    )
+        what = f"The device refused the launch while {doing}"
+        return BadValue(what, _one_line(error), "Choose a smaller block.")
+    remedy = "The engine restarts; run again, or choose another kernel."
+    return DeviceFault(f"The GPU failed while {doing}", _one_line(error), remedy)
 
 
 def _code_of(error: Exception) -> int | None:
-    """Return CUDA's number for an error: Numba's has it, that of cuda.core (launches) begins with its name."""
+    """Return CUDA's number for an error: Numba's has it, cuda.core's (launches) begins with its name."""
     from cuda.bindings import driver
 
     if hasattr(error, "code"):

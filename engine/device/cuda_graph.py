@@ -1,6 +1,6 @@
 """Launches captured as a graph: many replayed as one to time them, or one again and again to spare the host.
 
-Where many are one the queue cannot starve, so events measure the kernels and not the host's haste.
+The queue cannot run empty between launches of one graph, so events measure the kernels and not the host.
 """
 
 from contextlib import suppress
@@ -9,21 +9,22 @@ from functools import cache
 from typing import Any
 
 from engine.device.backend import Buffers
-from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 
-# A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs time.
+# A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs
+# time.
 SHORTEST_SAMPLE_MS = 0.2
 MOST_LAUNCHES = 256
-# As long as that went on it may well go on as long again, which pays for the capture.
+# A launch that was repeated so often is likely to go on as long again, which pays for the capture.
 LAUNCHES_BEFORE_GRAPH = 8
 
 
 def check(answer: tuple[Any, ...]) -> Any:
     """Return what a driver call answers, raising what Numba raises if it failed."""
-    # Streams ask 25 times a chunk: looking at the modules first took 2 us each time.
+    # Streams call this 25 times per chunk: importing first took 2 us each time.
     if answer[0]:
         from numba.cuda.cudadrv.driver import CudaAPIError
 
@@ -32,18 +33,18 @@ def check(answer: tuple[Any, ...]) -> Any:
 
 
 class LaunchGraph:
-    """`launches` launches of one prepared variant, captured once and replayed as often as wanted."""
+    """`launches` launches of one prepared variant, captured once and replayed many times."""
 
     def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any, launches: int) -> None:
         from cuda.bindings import driver
 
         self._stream = stream
-        # What is replayed reads the weights and the constant memory that belong to it.
+        # Its weights and constant memory are read at each replay.
         self._prepared = prepared
         self._handle = driver.CUstream(int(stream.handle))
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-        # Freeing an array of somebody else's would end the capture: that waits.
-        with WHOLE_DEVICE, cuda.defer_cleanup():
+        # Freeing any array would end the capture: that waits.
+        with CAPTURE_LOCK, cuda.defer_cleanup():
             check(driver.cuStreamBeginCapture(self._handle, mode))
             try:
                 for _ in range(launches):
@@ -71,21 +72,15 @@ class LaunchGraph:
 
 @cache
 def _capturing_stream(device: int) -> Any:
-    """Return a stream of a device that nothing is sent to but what is captured, by one thread at a time."""
+    """Return a stream of a device that is used for capturing alone, by one thread at a time."""
     return cuda.stream()
 
 
 class RepeatedLaunch:
     """A prepared variant that allocates nothing when it is launched, on the same arrays again and again.
 
-    Numba takes 70 to 190 us of the host's time for a launch, a graph of it 5; capturing it once takes as long as five
+    Numba takes 70 to 190 us of the host's time for a launch, a graph of it 5; capturing takes as long as five
     launches.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    buffers : Buffers
-    stream : device stream
     """
 
     def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any) -> None:
@@ -96,9 +91,10 @@ class RepeatedLaunch:
     def enqueue(self) -> None:
         """Enqueue one filtering."""
         if self._launches == LAUNCHES_BEFORE_GRAPH:
-            # Not on the stream itself: what another thread sent there would be captured too, and not done.
+            # Not on the stream itself: another thread's work there would be captured too, and not run.
             stream = _capturing_stream(cuda.get_current_device().id)
-            # Where it cannot be captured it goes on as it was; a fault of the device comes back with the next launch.
+            # What cannot be captured is launched as before; a fault of the device returns with the next
+            # launch.
             with suppress(Exception):
                 self._graph = LaunchGraph(self._prepared, self._buffers, stream, 1)
         self._launches += 1
@@ -108,7 +104,7 @@ class RepeatedLaunch:
             self._graph.replay(self._stream)
 
     def close(self) -> None:
-        """Free the graph; one that is under way is freed when it is done."""
+        """Free the graph; one that is running is freed when it is done."""
         if self._graph is not None:
             self._graph.close()
             self._graph = None
@@ -147,7 +143,7 @@ class GraphClock:
     def sample_ms(self) -> float:
         """Return the time of one launch, ms."""
         assert self._graph is not None
-        with WHOLE_DEVICE, cuda_errors_in_words("timing the kernel"):
+        with CAPTURE_LOCK, cuda_errors_in_words("timing the kernel"):
             begin, end = cuda.event(timing=True), cuda.event(timing=True)
             begin.record(self.stream)
             self._graph.replay()

@@ -1,4 +1,4 @@
-"""What every CUDA variant does the same way: types of the arguments, compiling ahead, uploading the mask, launching."""
+"""What all CUDA variants share: types of arguments, compiling ahead, uploading the mask, launching."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from engine.device.constant_memory import with_constant
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_pool import device_pool
 from engine.device.cuda_rows import fill_bytes
-from engine.device.device_kernels import for_current_device
+from engine.device.kernel_cache import for_current_device
 from engine.device.launches import Operand, Pass
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.device.uploads import Upload, uploaded
@@ -22,7 +22,6 @@ from engine.tasks.filtering.problem import Problem
 
 float32 = types.float32
 int64 = types.int64
-
 
 SCRATCH = types.Array(types.float32, 3, "C")
 """The type of the values between two passes."""
@@ -46,10 +45,10 @@ def filter_signature(problem: Problem) -> tuple[Any, ...]:
 
 
 def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
-    """Return the arguments of a filter kernel: image, weights, width, anchor row and column, ghost value, offset, out.
+    """Return the arguments of a filter kernel: image, weights, width, anchor, ghost value, offset, out.
 
-    The width is an argument of its own, because rows on the device may be padded: one compiled kernel serves both
-    layouts.
+    The width is an argument of its own, because rows on the device may be padded: one compiled kernel serves
+    both layouts.
     """
     return (
         Operand.IMAGE,
@@ -62,17 +61,17 @@ def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
     )
 
 
-# Every device that Numba knows has 65,536 registers for a block. Blocks of up to this many threads have 128 a thread,
-# more than the compiler takes by itself (61 to 96 for `tiled`).
+# Every device that Numba knows has 65,536 registers per block. Blocks of up to this many threads have 128 per
+# thread, more than the compiler takes by itself (61 to 96 for `tiled`).
 UNLIMITED_THREADS = 512
 REGISTERS = 65_536
 
 
 def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel that wants many registers, for blocks of so many threads.
+    """Return the decorator of a kernel that needs many registers, for blocks of so many threads.
 
-    Without a limit `tiled` could not be launched with blocks of 1024 threads. With one the compiler plans otherwise
-    (4096 x 4096, 5 x 5, zero border, H200: 0.60 instead of 0.37 ms), so smaller blocks have none.
+    Without a limit `tiled` could not be launched with blocks of 1024 threads. With one the compiler schedules
+    differently (4096 x 4096, 5 x 5, zero border, H200: 0.60 instead of 0.37 ms), so smaller blocks have none.
     """
     if threads <= UNLIMITED_THREADS:
         return jit_within(None)
@@ -80,38 +79,32 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
 
 
 def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel whose threads have at most so many registers; None leaves it to the compiler."""
+    """Return the decorator of a kernel with at most so many registers per thread; None: no limit."""
     if SIMULATED or registers is None:
         return cuda.jit
     return cuda.jit(max_registers=registers)
 
 
 def jit_for_blocks(threads: int, blocks: int) -> Callable[[Callable[..., None]], Any]:
-    """Return the decorator of a kernel of which a multiprocessor is to hold so many blocks of at most so many threads at once.
+    """Return the decorator of a kernel with so many blocks of at most so many threads on a multiprocessor.
 
-    Told so, the compiler uses all registers that this leaves a thread. Left to itself it plans for more blocks: `split-float16` then
-    had tensor-core products wait for one another (7 x 7 on 4096 x 4096: 133 instead of 184 registers, 70 us; H200).
+    The compiler then uses all registers that this leaves a thread. By default it plans for more blocks, and
+    in `split-float16` tensor-core products then waited for one another (7 x 7 on 4096 x 4096: 133 instead of
+    184 registers, 70 us; H200).
     """
-    if SIMULATED:
-        return cuda.jit
-    return cuda.jit(launch_bounds=(threads, blocks))
+    return cuda.jit if SIMULATED else cuda.jit(launch_bounds=(threads, blocks))
 
 
 class PreparedPasses:
-    """The passes of a CUDA variant, compiled ahead, with their arrays on the device.
-
-    Parameters
-    ----------
-    passes : sequence of Pass
-        Compiled ahead, so that the first launch costs no more than the others.
-    """
+    """The passes of a CUDA variant, compiled ahead, with their arrays on the device."""
 
     def __init__(self, passes: Sequence[Pass]) -> None:
         self._uploads: list[Upload] = []
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
             self._steps = [(_loaded(step), self._on_device(step.arguments)) for step in passes]
         self._scratch: Any = None
-        self._needs_scratch = any(Operand.SCRATCH in _operands(step) for step in passes)
+        # By identity: an array among the arguments compares cell by cell.
+        self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
         """Enqueue one filtering of a device array into another."""
@@ -119,21 +112,15 @@ class PreparedPasses:
             with cuda_errors_in_words("allocating the values between two passes"):
                 self._scratch = device_pool().take(out.shape, np.float32)
                 device_pool().follow(self, self._scratch)
-                # NaN: a first pass that skips a cell must not pass with what an earlier run left there.
+                # NaN: a first pass that skips a cell must not seem right with an earlier run's value.
                 fill_bytes(self._scratch, 255)
         self._enqueue({Operand.IMAGE: image, Operand.SCRATCH: self._scratch, Operand.OUT: out}, stream)
 
     def _on_device(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return arguments as the kernel takes them: arrays (weights) lie on the device while this is there."""
-        uploads = {
-            place: uploaded(argument)
-            for place, argument in enumerate(arguments)
-            if isinstance(argument, np.ndarray)
-        }
-        self._uploads += uploads.values()
-        return tuple(
-            uploads[place].array if place in uploads else argument for place, argument in enumerate(arguments)
-        )
+        """Return arguments with arrays (weights) on the device, where they stay as long as this object."""
+        found = [uploaded(value) if isinstance(value, np.ndarray) else value for value in arguments]
+        self._uploads += [value for value in found if isinstance(value, Upload)]
+        return tuple(value.array if isinstance(value, Upload) else value for value in found)
 
     def _enqueue(self, arrays: dict[Operand, Any], stream: Any) -> None:
         for step, arguments in self._steps:
@@ -151,7 +138,7 @@ class PreparedProduct(PreparedPasses):
 
 
 def _loaded(step: Pass) -> Pass:
-    """Return a pass for the selected device: its kernel compiled, and the values that it asks for in constant memory."""
+    """Return a pass for the selected device: its kernel compiled, its values in constant memory."""
     if SIMULATED:
         return step
     kernel = for_current_device(step.kernel)
@@ -159,10 +146,6 @@ def _loaded(step: Pass) -> Pass:
         return replace(step, kernel=with_constant(kernel, step.signature, *step.constant))
     kernel.compile(step.signature)
     return replace(step, kernel=kernel)
-
-
-def _operands(step: Pass) -> set[Operand]:
-    return {argument for argument in step.arguments if isinstance(argument, Operand)}
 
 
 def prepare_passes(

@@ -1,8 +1,8 @@
 """Memory that is kept between runs: a preview or a repeated run allocates nothing on the device.
 
-An array belongs to an object (the buffers of a run, a prepared variant); when that is dropped, the array waits here for
-the next run of the same shape and type. The contents are undefined, as those of fresh memory. What is kept is bounded, goes first when memory runs out,
-and is given back to the device at the end of the program.
+An array belongs to an object (the buffers of a run, a prepared variant); when that is dropped, the array
+waits here for the next run of the same shape and type. The contents are undefined, as those of fresh memory.
+What is kept is bounded, goes first when memory runs out, and is freed at the end of the program.
 """
 
 import atexit
@@ -21,34 +21,29 @@ from engine.device.numba_cuda import SIMULATED, cuda
 MOST_ARRAYS = 24
 SIMULATED_BYTES = 1 << 20
 MOST_PINNED_BYTES = 1 << 30
-# Of a device's memory: what other programs, and a picture that is larger than the one before, can still have.
+# At most a quarter of a device's memory: the rest is for other programs, and for larger pictures.
 DEVICE_SHARE = 4
 
 Key = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class Pool:
-    """Arrays of one kind of memory, lent and kept.
+    """Arrays of one kind of memory; at most `most_bytes` of unused ones are kept.
 
-    Parameters
-    ----------
-    allocate : callable of (shape, dtype) -> array
-        Raises where there is no memory left.
-    most_bytes : int
-        What is kept at most while nobody uses it.
+    `allocate` makes an array of a shape and dtype, and raises where there is no memory left.
     """
 
     def __init__(self, allocate: Callable[[tuple[int, ...], np.dtype[Any]], Any], most_bytes: int) -> None:
         self._allocate = allocate
         self._most_bytes = most_bytes
-        # The oldest first.
+        # Unused, the oldest first.
         self._kept: list[tuple[Key, Any]] = []
-        # A borrower may be dropped at any line of any thread, also while the lock is held.
+        # An owner may be dropped at any line of any thread, also while the lock is held.
         self._returned: deque[tuple[Key, Any]] = deque()
         self._lock = threading.Lock()
 
     def take(self, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
-        """Return an array that was kept, or a fresh one; it is the caller's until `follow` says whose."""
+        """Return an array that was kept, or a fresh one; `follow` names its owner."""
         key = tuple(shape), np.dtype(dtype)
         with self._lock:
             self._tidy()
@@ -57,24 +52,21 @@ class Pool:
                 self._kept = [item for item in self._kept if item[1] is not array]
         return self._fresh(key) if array is None else array
 
-    def follow(self, borrower: object, *arrays: Any) -> None:
-        """Keep arrays for the next run as soon as nobody has `borrower` any longer.
-
-        Nothing that was enqueued for them may be under way then.
-        """
+    def follow(self, owner: object, *arrays: Any) -> None:
+        """Keep arrays for the next run once `owner` is dropped; no work on them may be under way then."""
         for array in arrays:
-            finalizer = weakref.finalize(borrower, self._give_back, (tuple(array.shape), array.dtype), array)
+            finalizer = weakref.finalize(owner, self._give_back, (tuple(array.shape), array.dtype), array)
             finalizer.atexit = False
 
     def release(self) -> None:
-        """Give what nobody uses back to the system."""
+        """Free the unused arrays."""
         with self._lock:
             self._returned.clear()
             self._kept.clear()
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that are kept while nobody uses them."""
+        """Bytes of the unused arrays."""
         with self._lock:
             self._tidy()
             return sum(_size(key) for key, _ in self._kept)
@@ -92,7 +84,7 @@ class Pool:
         if _size(key) > self._most_bytes:
             return
         self._returned.append((key, array))
-        # Otherwise whoever holds the lock tidies before it looks for an array the next time.
+        # Otherwise `take` tidies the next time.
         if self._lock.acquire(blocking=False):
             try:
                 self._tidy()
@@ -100,7 +92,7 @@ class Pool:
                 self._lock.release()
 
     def _tidy(self) -> None:
-        """Take in what came back, and let go of the oldest where it is too much."""
+        """Take in what was given back, and free the oldest beyond the limits."""
         while self._returned:
             self._kept.append(self._returned.popleft())
         total = sum(_size(key) for key, _ in self._kept)
@@ -119,10 +111,8 @@ def device_pool() -> Pool:
     """Return the pool of the device that is selected."""
     name = "simulator" if SIMULATED else f"cuda:{cuda.get_current_device().id}"
     if name not in _pools:
-        most_bytes = (
-            SIMULATED_BYTES if SIMULATED else cuda.current_context().get_memory_info()[1] // DEVICE_SHARE
-        )
-        _pools[name] = Pool(cuda.device_array, most_bytes)
+        total = 0 if SIMULATED else cuda.current_context().get_memory_info()[1]
+        _pools[name] = Pool(cuda.device_array, SIMULATED_BYTES if SIMULATED else total // DEVICE_SHARE)
     return _pools[name]
 
 
@@ -133,6 +123,6 @@ def pinned_pool() -> Pool:
 
 @atexit.register
 def release_kept_memory() -> None:
-    """Give back everything that is kept on the devices that were used, and page-locked on the host."""
+    """Free everything that is kept, on devices and page-locked on the host."""
     for pool in _pools.values():
         pool.release()

@@ -4,20 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_graph import check
 from engine.device.numba_cuda import SIMULATED
 
 
 def copy_in(host: np.ndarray, device: Any, stream: Any) -> None:
-    """Enqueue a copy of a picture to a device array.
-
-    Parameters
-    ----------
-    host : ndarray of shape (H, W, C), C-contiguous
-    device : device array of shape (H, W or more, C), of the same type
-    stream : device stream
-    """
+    """Enqueue a copy of a C-contiguous picture (H, W, C) to a device array (H, W or more, C) of its type."""
     if host.shape == device.shape:
         device.copy_to_device(host, stream=stream)
     elif SIMULATED:
@@ -44,11 +37,10 @@ def copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool, fi
 
     row_bytes = host.shape[1] * host.shape[2] * host.itemsize
     pitch_bytes = device.shape[1] * device.shape[2] * host.itemsize
-    on_host, on_device = driver.CUmemorytype.CU_MEMORYTYPE_HOST, driver.CUmemorytype.CU_MEMORYTYPE_DEVICE
     address = device.device_ctypes_pointer.value + first_row * pitch_bytes
     handle = driver.CUstream(int(stream.handle))
     if row_bytes == pitch_bytes:
-        # Described in 3 us instead of 14.
+        # Takes 3 us of the host's time instead of 14.
         if to_device:
             check(driver.cuMemcpyHtoDAsync(address, host.ctypes.data, host.nbytes, handle))
         else:
@@ -56,20 +48,17 @@ def copy_rows(host: np.ndarray, device: Any, stream: Any, *, to_device: bool, fi
         return
     copy = driver.CUDA_MEMCPY2D()
     copy.WidthInBytes, copy.Height = row_bytes, host.shape[0]
-    if to_device:
-        copy.srcMemoryType, copy.srcHost, copy.srcPitch = on_host, host.ctypes.data, row_bytes
-        copy.dstMemoryType, copy.dstDevice, copy.dstPitch = (
-            on_device,
-            driver.CUdeviceptr(address),
-            pitch_bytes,
-        )
-    else:
-        copy.srcMemoryType, copy.srcDevice, copy.srcPitch = (
-            on_device,
-            driver.CUdeviceptr(address),
-            pitch_bytes,
-        )
-        copy.dstMemoryType, copy.dstHost, copy.dstPitch = on_host, host.ctypes.data, row_bytes
+    source, target = ("src", "dst") if to_device else ("dst", "src")
+    facts = {
+        f"{source}MemoryType": driver.CUmemorytype.CU_MEMORYTYPE_HOST,
+        f"{source}Host": host.ctypes.data,
+        f"{source}Pitch": row_bytes,
+        f"{target}MemoryType": driver.CUmemorytype.CU_MEMORYTYPE_DEVICE,
+        f"{target}Device": driver.CUdeviceptr(address),
+        f"{target}Pitch": pitch_bytes,
+    }
+    for name, value in facts.items():
+        setattr(copy, name, value)
     check(driver.cuMemcpy2DAsync(copy, handle))
 
 
@@ -82,6 +71,6 @@ def fill_bytes(device: Any, byte: int) -> None:
     from cuda.bindings import driver
 
     address = driver.CUdeviceptr(device.__cuda_array_interface__["data"][0])
-    with WHOLE_DEVICE:
+    with CAPTURE_LOCK:
         check(driver.cuMemsetD8(address, byte, device.size * device.dtype.itemsize))
         check(driver.cuCtxSynchronize())

@@ -16,15 +16,15 @@ __all__ = ["SIMULATOR_SIDE", "backend", "device_named", "devices", "own_process_
 
 Made = TypeVar("Made")
 
-# One maker asks for another: a backend for its device.
+# Reentrant: making a backend asks for its device.
 _MAKING = threading.RLock()
 
 
 def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
-    """Return a function that keeps what `make` gave, and lets no second thread begin to make it meanwhile.
+    """Return `make` with its results cached, in one thread at a time.
 
-    Numba takes the driver for ready as soon as one thread begins to start it: another one that asked just then was told
-    that it cannot be used (CUDA_ERROR_NOT_INITIALIZED), and that would be kept.
+    Numba takes the driver for ready as soon as one thread begins to start it: a second thread would get
+    CUDA_ERROR_NOT_INITIALIZED, and that would be cached.
     """
     kept = cache(make)
 
@@ -49,10 +49,10 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
         return (_no_cuda(f"{missing}. Install it with the other requirements (there is none for macOS)."),)
     try:
         count = len(cuda.gpus)
-    except Exception as error:  # noqa: BLE001 - whatever a broken driver answers, the CPU must go on working
+    except Exception as error:  # noqa: BLE001 - whatever a broken driver raises, the CPU must work
         return (_no_cuda(_why_no_driver(error)),)
     if count == 0:
-        return (_no_cuda("The NVIDIA driver is there, but it shows no GPU."),)
+        return (_no_cuda("The NVIDIA driver is installed, but it finds no GPU."),)
     found = []
     for number in range(count):
         try:
@@ -63,16 +63,14 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
 
 
 def _why_no_driver(error: Exception) -> str:
-    said = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :.")
-    if "driver library cannot be found" in said:
+    why = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :.")
+    if "driver library cannot be found" in why:
         return "No NVIDIA driver was found."
-    return f"The NVIDIA driver cannot be used: {said}."
+    return f"The NVIDIA driver cannot be used: {why}."
 
 
 def _no_cuda(reason: str, key: str = "cuda:0") -> DeviceInfo:
-    return DeviceInfo(
-        key=key, kind="cuda", title="CUDA device", available=False, reason=reason, times_mean_speed=True
-    )
+    return DeviceInfo(key, "cuda", "CUDA device", available=False, reason=reason)
 
 
 def device_named(key: str) -> DeviceInfo:
@@ -81,7 +79,7 @@ def device_named(key: str) -> DeviceInfo:
     Raises
     ------
     DeviceUnavailable
-        No device is called so, or it cannot be used; the reason says which.
+        There is no such device, or it cannot be used; the reason says which.
     """
     known = devices()
     if key == "auto":
@@ -90,38 +88,25 @@ def device_named(key: str) -> DeviceInfo:
     for device in known:
         if device.key == wanted:
             if not device.available:
-                raise DeviceUnavailable(
-                    f"device '{key}'",
-                    device.reason,
-                    "Use the CPU (device cpu or auto), or install the driver of an NVIDIA GPU.",
-                )
+                remedy = "Use the CPU (device cpu or auto), or install the driver of an NVIDIA GPU."
+                raise DeviceUnavailable(f"device '{key}'", device.reason, remedy)
             return device
-    usable = ", ".join(device.key for device in known if device.available)
-    raise DeviceUnavailable(
-        f"device '{key}'", "there is no such device here", f"Choose one of auto, {usable}."
-    )
+    remedy = f"Choose one of {', '.join(['auto', *(device.key for device in known if device.available)])}."
+    raise DeviceUnavailable(f"device '{key}'", "there is no such device here", remedy)
 
 
 def own_process_needed(device: DeviceInfo) -> bool:
-    """Return whether the device needs another process: Numba simulates for a whole process or not at all."""
+    """Return whether the device needs another process: Numba simulates in a whole process or not at all."""
     return device.key == "simulator" and not SIMULATED
 
 
 @made_once
 def backend(key: str) -> Backend:
-    """Return the backend of a device of this process, made once.
-
-    Raises
-    ------
-    DeviceUnavailable
-    """
+    """Return the backend of a device of this process, made once; raises DeviceUnavailable."""
     device = device_named(key)
     if device.key == "cpu":
         return CpuBackend()
     if own_process_needed(device):
-        raise DeviceUnavailable(
-            "The CUDA simulator",
-            "this process was not started for it",
-            "Set NUMBA_ENABLE_CUDASIM=1 before the start.",
-        )
+        why = "this process was not started for it"
+        raise DeviceUnavailable("The CUDA simulator", why, "Set NUMBA_ENABLE_CUDASIM=1 before the start.")
     return CudaBackend(device)

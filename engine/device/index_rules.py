@@ -1,4 +1,4 @@
-"""The border's index rules, compiled for the CPU and for CUDA from the very functions of `engine.geometry.border`."""
+"""The index rules of borders: the functions of `engine.geometry.border`, compiled for CPU and CUDA."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -11,7 +11,7 @@ from numba import njit  # isort: skip  (numba_cuda says first where compiled cod
 
 
 def cpu_rules() -> tuple[IndexRule, ...]:
-    """Return the rules of all borders, each one once, in the order of their codes."""
+    """Return the rules of all borders, each once, in the order of their codes."""
     return tuple(dict.fromkeys(border.rule for border in Border))
 
 
@@ -21,10 +21,7 @@ def cpu_code(border: Border) -> int:
 
 
 def chosen_by_code(rules: tuple[IndexRule, ...]) -> Callable[[int, int, int], int]:
-    """Return the compiled choice among rules by a code.
-
-    A run-time choice, so that one compilation serves every border and can be kept on disk.
-    """
+    """Return the compiled choice among rules by a code: one compilation serves every border."""
     # A chain of comparisons, the last rule first: each one is compiled with what comes after it.
     after: Any = None
     for code, rule in reversed(list(enumerate(rules))):
@@ -54,7 +51,7 @@ def _link(own_code: int, rule: Any, after: Any) -> Any:
 
 
 source_index = chosen_by_code(cpu_rules())
-"""Of (index, length, code): the index inside whose value stands at `index`, or -1 for a ghost cell."""
+"""Of (index, length, code): the index inside whose value is at `index`, or -1 for a ghost cell."""
 
 
 @lru_cache

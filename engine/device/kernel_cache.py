@@ -1,26 +1,33 @@
-"""Compiled CUDA kernels are kept on disk: the next start loads machine code instead of compiling.
+"""Compiled CUDA kernels: kept on disk for the next start, and one dispatcher for each kind of device.
 
-Numba's own `cuda.jit(cache=True)` cannot keep these kernels. It finds an entry by the pickled contents of the kernel's
-closure, and a closure over a compiled function or an intrinsic (the border's rule, the emitted multiply-adds) pickles
-differently in each process, so nothing would ever be found; its index notices a change of the kernel's own file only,
-not of what the kernel calls; and it grows without bound (numba-cuda 0.30.4, `core/caching.py`, `_index_key`).
+Numba's own `cuda.jit(cache=True)` cannot keep these kernels. It finds an entry by the pickled contents of the
+kernel's closure, and a closure over a compiled function or an intrinsic (the border's rule, the emitted
+multiply-adds) pickles differently in each process, so nothing would ever be found; its index notices a change
+of the kernel's own file only, not of what the kernel calls; and it grows without bound (numba-cuda 0.30.4,
+`core/caching.py`, `_index_key`).
 
-What decides the code here is known better: a factory makes a kernel from its arguments, and everything else comes from
-the sources. So entries lie in the folder of the sources' digest (`compiled_code.py`), and one is found by the factory,
-its arguments, the types of the kernel's arguments, the compiler's options, the kind of device and the versions of what
-compiles. Loading runs no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0` in the environment switches it off.
+Here a factory makes a kernel from its arguments, and all else comes from the sources. So entries are in the
+folder of the sources' digest (`code_store.py`), and one is found by the factory, its arguments, the types of
+the kernel's arguments, the compiler's options, the kind of device and the versions of the compilers. Loading
+runs no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0` in the environment switches it off.
+
+A dispatcher of Numba's remembers its kernels by the types of their arguments alone. One that was loaded from
+disk has machine code of one compute capability and nothing to make another from, so a process with two kinds
+of GPU would fail on the second (numba-cuda 0.30.4, `CUDACodeLibrary.get_cubin`). Devices of one kind share a
+dispatcher: the code is loaded into each of them.
 """
 
 import dataclasses
 import functools
 import json
 import os
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from engine.device.compiled_code import code_store
+from engine.device.code_store import code_store
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.device.versions import versions
 
@@ -28,13 +35,13 @@ Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 _KIND = "cuda"
 SWITCH = "HALOSCOPE_KEEP_KERNELS"
-# What these say changes the code that Numba makes.
+# Settings that change the code that Numba generates.
 _COMPILING = ("NUMBA_CUDA", "NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_FULL", "CUDA_HOME", "CUDA_PATH")
 
 
 @dataclass(frozen=True, slots=True)
 class KeptKernel:
-    """A compiled kernel: machine code for one kind of device, and the name that the kernel has in it."""
+    """A compiled kernel: machine code for one kind of device, and the kernel's name in it."""
 
     cubin: bytes
     entry_name: str
@@ -47,19 +54,16 @@ class KeptKernel:
 
     @classmethod
     def unpacked(cls, content: bytes) -> "KeptKernel":
-        """Return what `packed` made bytes of."""
+        """Return the kernel of the bytes that `packed` made."""
         facts, _, cubin = content.partition(b"\n")
         return cls(cubin, *json.loads(facts))
 
 
 def kept_on_disk(factory: Factory) -> Factory:
-    """Decorate a kernel factory so that what it makes is kept on disk once it is compiled.
+    """Decorate a kernel factory so that its kernels are kept on disk once they are compiled.
 
-    Parameters
-    ----------
-    factory : callable
-        Its arguments and the sources of the engine alone decide the kernel. They are numbers, texts, members of an
-        enumeration, and tuples and data classes of such.
+    The factory's arguments and the sources of the engine alone must decide the kernel. The arguments are
+    numbers, texts, members of an enumeration, and tuples and data classes of such.
     """
 
     @functools.wraps(factory)
@@ -74,12 +78,9 @@ def kept_on_disk(factory: Factory) -> Factory:
 
 
 def _plain(value: Any) -> Any:
-    """Return an argument as JSON can tell it from every other one.
+    """Return an argument as plain data, different for different arguments.
 
-    Raises
-    ------
-    TypeError
-        It is nothing that means the same in the next process.
+    Raises TypeError for a value that does not mean the same in the next process.
     """
     if value is None or type(value) in (bool, int, float, str):
         return value
@@ -96,14 +97,10 @@ def _plain(value: Any) -> Any:
 
 
 class KernelCache:
-    """What a Numba dispatcher asks before it compiles and tells after it has; stands where Numba's own would.
+    """The cache of one Numba dispatcher, in place of Numba's own.
 
-    Parameters
-    ----------
-    identity : list
-        The factory and its arguments, as plain values.
-    options : dict
-        The dispatcher's options for the compiler.
+    `identity` is the factory and its arguments, as plain values; `options` are the dispatcher's, for the
+    compiler.
     """
 
     cache_path = None
@@ -113,7 +110,7 @@ class KernelCache:
         self._options = options
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return the kernel of that signature, loaded into the device; None where it has to be compiled."""
+        """Return the kernel of that signature, loaded into the device; None if it has to be compiled."""
         if not self._is_kept():
             return None
         store, key = code_store(), self._key(signature)
@@ -123,7 +120,7 @@ class KernelCache:
         try:
             kernel = rebuilt(KeptKernel.unpacked(content), signature, self._options)
             kernel.bind()
-        except Exception:  # noqa: BLE001 - whatever the driver has against the code, the compiler makes it anew
+        except Exception:  # noqa: BLE001 - whatever the driver has against the code, it is compiled again
             store.remove(_KIND, key)
             return None
         return kernel
@@ -150,7 +147,7 @@ class KernelCache:
         return os.environ.get(SWITCH) != "0" and not self._options.get("debug")
 
     def _key(self, signature: Any) -> str:
-        # What is linked to a kernel comes from its factory too, and has no text that means the same in the next process.
+        # What is linked to a kernel comes from its factory too, and its text differs in each process.
         options = {name: str(value) for name, value in self._options.items() if name != "link"}
         device = tuple(cuda.get_current_device().compute_capability)
         return json.dumps(
@@ -165,15 +162,9 @@ def _compilers() -> tuple[Any, ...]:
 
 
 def rebuilt(kept: KeptKernel, signature: Any, options: dict[str, Any]) -> Any:
-    """Return a Numba kernel around kept machine code, as Numba makes one from its own cache; nothing is loaded yet.
+    """Return a Numba kernel around kept machine code, as Numba's own cache does; nothing is loaded yet.
 
-    Parameters
-    ----------
-    kept : KeptKernel
-    signature : tuple
-        Numba types of the arguments.
-    options : dict
-        The dispatcher's options for the compiler.
+    `signature` has the Numba types of the arguments; `options` are the dispatcher's, for the compiler.
     """
     from cuda.core import ObjectCode
     from numba.cuda import types
@@ -199,3 +190,26 @@ def rebuilt(kept: KeptKernel, signature: Any, options: dict[str, Any]) -> Any:
     if options.get("shared_memory_carveout") is not None:
         kernel.shared_memory_carveout = kernel._parse_carveout(options["shared_memory_carveout"])
     return kernel
+
+
+# Of each kernel, by compute capability: the dispatcher itself for the first device, others for the others.
+_by_capability: "weakref.WeakKeyDictionary[Any, dict[tuple[int, int], Any]]" = weakref.WeakKeyDictionary()
+
+
+def for_current_device(dispatcher: Any) -> Any:
+    """Return the dispatcher of a kernel for the kind of device that is selected: one for each kind.
+
+    `dispatcher` is the one that the kernel's factory made.
+    """
+    major, minor = cuda.get_current_device().compute_capability
+    known = _by_capability.setdefault(dispatcher, {})
+    if not known:
+        # Weakly: what a dictionary holds by a key must not hold the key.
+        known[major, minor] = weakref.ref(dispatcher)
+    if (major, minor) not in known:
+        other = type(dispatcher)(dispatcher.py_func, targetoptions=dict(dispatcher.targetoptions))
+        if isinstance(dispatcher._cache, KernelCache):
+            other._cache = dispatcher._cache
+        known[major, minor] = other
+    found = known[major, minor]
+    return found() if isinstance(found, weakref.ref) else found

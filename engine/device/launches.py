@@ -16,7 +16,7 @@ class DeviceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One kernel launch: its grid and block in (x, y, z), its static shared and its constant memory in bytes."""
+    """One kernel launch: grid and block in (x, y, z), static shared and constant memory in bytes."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -38,8 +38,8 @@ class Prepared(Protocol):
         Parameters
         ----------
         image : array of shape (H, W or more, C)
-            On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: what lies past the
-            problem's width means nothing and must not change a result.
+            On the variant's own device, of the problem's dtype. On CUDA its rows may be padded: samples past
+            the problem's width are undefined and must not change a result.
         out : array of shape (H, W or more, C), of the problem's `result_dtype`
             On the same device; every sample of the result is written.
         stream : device stream, optional
@@ -48,7 +48,7 @@ class Prepared(Protocol):
 
 
 class Operand(Enum):
-    """An array that a pass gets when it is launched."""
+    """An array that a pass is given when it is launched."""
 
     IMAGE = "the picture"
     SCRATCH = "float32 values between two passes, of the result's shape"
@@ -72,7 +72,8 @@ class Pass:
     arguments : tuple
         In the kernel's order: an `Operand`, an array (uploaded once), or a number.
     constant : tuple of (str, ndarray), optional
-        The name of an array in the kernel's constant memory, and the float32 values that it holds at each launch.
+        The name of an array in the kernel's constant memory, and the float32 values that it holds at each
+        launch.
     """
 
     name: str

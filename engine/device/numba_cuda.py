@@ -1,14 +1,15 @@
 """The one import of Numba's CUDA target.
 
-numba-cuda is in maintenance mode; whatever replaces it has to be changed here, in the other `cuda*.py` of this
-folder and in the kernels, nowhere else. Where the package is missing (macOS) `missing` says so: what Numba itself
-brings then still simulates, but drives no GPU that this program supports.
+numba-cuda is in maintenance mode; its replacement concerns this file, the other `cuda*.py` of this folder and
+the kernels, nothing else. Where the package is missing (macOS) `missing` says so: Numba alone then still
+simulates, but drives no GPU that this program supports.
 """
 
 import importlib.util
 import os
 
-# Numba warns of each launch of fewer than 128 blocks; small pictures and large blocks are what people come here to see.
+# Numba warns of each launch of fewer than 128 blocks; people come here to see small pictures and large
+# blocks.
 os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
 
 from numba import cuda

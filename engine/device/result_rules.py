@@ -1,7 +1,7 @@
 """How a float32 sum becomes a result of 8 or 16 bit: one plain function, compiled for the CPU and for CUDA.
 
-The CPU chooses at run time (`cpu_largest`), so that one compilation serves every type and can be kept on disk; CUDA
-when it compiles (`cuda_result`), so that a kernel for float32 has nothing of this in it.
+The CPU chooses at run time (`cpu_largest`), so that one compilation serves every type and can be kept on
+disk; CUDA when it compiles (`cuda_result`), so that a kernel for float32 contains none of this.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from engine.device.numba_cuda import cuda
 from numba import njit  # isort: skip  (numba_cuda says first where compiled code is kept)
 
 ZERO = np.float32(0.0)
-# From 2^23 to 2^24 float32 has whole numbers only, so adding this rounds what is below 2^22, half to even.
+# From 2^23 to 2^24 float32 has whole numbers only, so adding this rounds values below 2^22, half to even.
 WHOLE_NUMBERS_ONLY = np.float32(2**23 + 2**22)
 
 
@@ -42,7 +42,7 @@ def largest_of(result_dtype: str) -> np.float32:
 
 
 def cpu_largest(result_dtype: str) -> np.float32:
-    """Return what `cpu_result` takes for a type of result: its largest whole number; 0 for float32."""
+    """Return the second argument of `cpu_result` for a type of result: its largest number; 0 for float32."""
     return ZERO if result_dtype == "float32" else largest_of(result_dtype)
 
 
@@ -53,7 +53,7 @@ _to_16_bit = njit(nogil=True, inline="always")(rounding_to(largest_of("uint16"))
 
 @njit(nogil=True)
 def cpu_result(value, largest):
-    """Return a sum as it is stored: whole where `largest` says so, otherwise as it is."""
+    """Return a sum as it is stored: a whole number up to `largest`, or unchanged where that is 0."""
     if largest == ZERO:
         return value
     return _to_8_bit(value) if largest == LARGEST_8_BIT else _to_16_bit(value)
@@ -65,6 +65,6 @@ def _as_it_is(value: Any) -> Any:
 
 @lru_cache
 def cuda_result(result_dtype: str) -> Callable[..., Any]:
-    """Return the CUDA device function that makes of a sum what is stored: a compile-time choice."""
+    """Return the CUDA device function from a sum to what is stored: a compile-time choice."""
     rule = _as_it_is if result_dtype == "float32" else rounding_to(largest_of(result_dtype))
     return cuda.jit(device=True, inline="always")(rule)

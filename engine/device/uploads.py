@@ -1,7 +1,7 @@
 """Small arrays on the device that kernels read: uploaded once, the same one for the same contents.
 
-Bands of a picture, runs again with one mask, and edits that a person takes back ask for the same weights. An upload goes
-through the default stream, so it waits for all that is under way on the device, and everything else waits for it.
+Bands of a picture, repeated runs with one mask, and undone edits need the same weights. An upload goes
+through the default stream, so it waits for all work under way on the device, and all other work waits for it.
 """
 
 import atexit
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_pool import Pool, device_pool
 
 MOST_KEPT = 16
@@ -20,50 +20,35 @@ Contents = tuple[tuple[int, ...], str, bytes]
 
 
 class Upload:
-    """An array on the device with its contents, lent: its memory is used again when nobody has this any longer.
-
-    Attributes
-    ----------
-    array : device array
-        Nobody writes into it.
-    """
+    """A read-only array on the device; its memory is used again when this is dropped."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
 
 
-# Of each device, the latest last.
+# For each device, the latest last.
 _kept: "weakref.WeakKeyDictionary[Pool, OrderedDict[Contents, Upload]]" = weakref.WeakKeyDictionary()
 
 
 def uploaded(values: np.ndarray) -> Upload:
-    """Return an array of the selected device with these values; whoever launches kernels with it keeps it as long.
-
-    Parameters
-    ----------
-    values : ndarray
-        Of any shape and type; a copy of it is what is remembered.
-    """
+    """Return an array of the selected device with a copy of these values; keep it while kernels read it."""
     # A copy: simulated arrays of one element share the host's memory.
     host = np.array(values, order="C")
     pool = device_pool()
     kept = _kept.setdefault(pool, OrderedDict())
     contents = host.shape, host.dtype.str, host.tobytes()
-    found = kept.pop(contents, None) or _upload(pool, host)
+    found = kept.pop(contents, None)
+    if found is None:
+        array = pool.take(host.shape, host.dtype)
+        with CAPTURE_LOCK:
+            array.copy_to_device(host)
+        found = Upload(array)
+        pool.follow(found, array)
     kept[contents] = found
     if len(kept) > MOST_KEPT:
         kept.popitem(last=False)
     return found
 
 
-def _upload(pool: Pool, host: np.ndarray) -> Upload:
-    array = pool.take(host.shape, host.dtype)
-    with WHOLE_DEVICE:
-        array.copy_to_device(host)
-    upload = Upload(array)
-    pool.follow(upload, array)
-    return upload
-
-
-# Before the pools give their memory back at the end of the program: registered later, called earlier.
+# Before the pools free their memory at the end of the program: registered later, called earlier.
 atexit.register(_kept.clear)

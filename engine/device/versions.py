@@ -2,11 +2,12 @@
 
 import platform
 import subprocess
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-_PACKAGES = (
+_PACKAGES = [
     "numpy",
     "numba",
     "numba-cuda",
@@ -15,7 +16,7 @@ _PACKAGES = (
     "cuda-core",
     "nvidia-nvvm",
     "nvidia-nvjitlink",
-)
+]
 
 
 @cache
@@ -23,27 +24,25 @@ def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that take part, by name."""
     found = {"python": platform.python_version()}
     for package in _PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return found
 
 
 @cache
 def commit() -> str:
-    """Return what `commit_of` says of this checkout."""
+    """Return the commit of this checkout, as `commit_of`."""
     return commit_of(Path(__file__).parents[2])
 
 
 def commit_of(root: Path) -> str:
-    """Return the short hash of a checkout's commit, "abc123def456 + changes" where tracked files differ from it.
+    """Return the short hash of a checkout's commit: "abc123def456 + changes" if tracked files differ.
 
     Empty outside a checkout, without git, and where git does not answer in time.
     """
     if not (root / ".git").exists():
         return ""
-    # Without optional locks: a look must not get into the way of a git command of the person's own.
+    # Without optional locks: reading must not disturb a git command of the person's own.
     git = ["git", "--no-optional-locks", "-C", str(root)]
     try:
         found = _output([*git, "rev-parse", "--short=12", "HEAD"])

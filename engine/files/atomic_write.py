@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all: the one way in which pictures, sessions, settings and results are saved."""
+"""Writing a file whole or not at all: how pictures, sessions, settings and results are saved."""
 
 import errno
 import os
@@ -26,7 +26,7 @@ _REASONS: dict[int, tuple[str, str]] = {
     errno.EDQUOT: ("your share of the disk is used up", "Free some space or choose another disk."),
     errno.EFBIG: ("it is larger than this disk allows a file to be", "Choose another disk."),
     errno.ELOOP: ("it is a loop of symbolic links", _CHOOSE_ANOTHER),
-    errno.EISDIR: ("there is a folder of that name", "Add a file name."),
+    errno.EISDIR: ("it is a folder", "Add a file name."),
     errno.ENAMETOOLONG: ("its name is too long", "Choose a shorter name."),
 }
 
@@ -54,8 +54,8 @@ _writing = threading.RLock()
 def undivided() -> Iterator[None]:
     """Hold off the end of the process while files are written that belong together.
 
-    Each file is whole by itself (`atomic_write`). Whoever is to end the process from another thread enters first, so
-    that neither a temporary file nor one half of a set stays behind.
+    Each file is whole by itself (`atomic_write`). Whoever is to end the process from another thread enters first,
+    so that neither a temporary file nor one half of a set stays behind.
     """
     with _writing:
         yield
@@ -68,32 +68,44 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
     A failure or a kill at any moment leaves the old file as it was. A symbolic link stays a link: the file
     that it points to is replaced. The permissions of a replaced file are kept.
 
-    Parameters
-    ----------
-    path : str or path-like
-        File to create or to replace. Its folder must exist.
-    data : bytes
-        The whole content.
-
     Raises
     ------
     FileWriteError
         The folder does not exist or cannot be written, the disk is full, `path` is a folder, and the like.
     """
-    try:
-        # A link is followed, as every other program does that saves over it.
-        target = Path(os.path.realpath(path))
-        if not os.path.basename(os.fspath(path)) or target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "is a folder")
-        if target.is_symlink():  # still a link after all were followed: they lead in a circle
-            raise OSError(errno.ELOOP, "is a loop")
-        if target.exists() and not target.is_file():
-            raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
-        if target.exists() and not os.access(target, os.W_OK):
-            # Replacing asks only the folder; a file that somebody protected stays.
-            raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
+    with write_errors(path):
+        target = writable_target(path)
         with undivided():
             _write_beside_and_replace(target, data)
+
+
+def writable_target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path leads to, if a file may be written there.
+
+    Raises
+    ------
+    FileWriteError, OSError, ValueError
+        It is a folder, a loop of links, a device or a protected file; no possible path.
+    """
+    # A link is followed, as every other program does that saves over it.
+    target = Path(os.path.realpath(path))
+    if not os.path.basename(os.fspath(path)) or target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder")
+    if target.is_symlink():  # still a link after all were followed: they lead in a circle
+        raise OSError(errno.ELOOP, "is a loop")
+    if target.exists() and not target.is_file():
+        raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
+    if target.exists() and not os.access(target, os.W_OK):
+        # Replacing asks only the folder; a file that somebody protected stays.
+        raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
+    return target
+
+
+@contextmanager
+def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Translate errors of the operating system into `FileWriteError`."""
+    try:
+        yield
     except OSError as error:
         raise write_error(os.fspath(path), error) from error
     except ValueError as error:  # a NUL in the path

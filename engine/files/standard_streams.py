@@ -1,4 +1,4 @@
-"""Standard output and standard error where somebody closed them, or stopped reading: no traceback, an exit status that tells."""
+"""Standard streams that are closed, or that nobody reads: an exit status says so, and no traceback."""
 
 import os
 import sys
@@ -12,10 +12,10 @@ PIPE_CLOSED = 141
 
 
 def open_closed_streams() -> None:
-    """Put something in the place of a closed standard stream, or the next file that is opened gets its number.
+    """Open closed standard streams, or the next file that is opened gets their number.
 
-    Writing to a closed standard output fails all the same, because an answer that nobody gets is an error. What is
-    said on a closed standard error is lost.
+    Writing to a closed standard output still fails, because an answer that nobody gets is an error. What is
+    written to a closed standard error is lost.
     """
     for number, name, flags in (
         (0, "stdin", os.O_RDONLY),
@@ -34,7 +34,7 @@ def open_closed_streams() -> None:
 
 
 def tell(line: str) -> None:
-    """Say a line on standard error; where nobody can hear it, that changes nothing."""
+    """Write a line to standard error, if it is open."""
     try:
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
@@ -43,12 +43,12 @@ def tell(line: str) -> None:
 
 
 def say(text: str) -> int:
-    """Print an answer on standard output and return the exit status; where it cannot be printed, a line says why."""
+    """Print an answer and return the exit status; where it cannot be printed, a line says why."""
     return _sent(lambda: sys.stdout.write(f"{text}\n"), 0)
 
 
 def flushed(status: int) -> int:
-    """Return the exit status after what was printed is on its way; Python would complain of it at the very end."""
+    """Flush standard output and return the exit status; Python would complain at the very end."""
     return _sent(lambda: None, status)
 
 
@@ -78,7 +78,7 @@ def _is_open(number: int) -> bool:
 
 
 def silence(stream: TextIO) -> None:
-    """Let what a stream still holds go nowhere, so that its failure is reported once."""
+    """Discard what a stream still holds, so that its failure is reported once."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

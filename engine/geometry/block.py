@@ -1,11 +1,11 @@
-"""Blocks of threads, and what a device allows them to be. No Numba in here."""
+"""Blocks of threads, and the limits of a device on them. No Numba in here."""
 
 import re
 from dataclasses import dataclass
 
 from engine.errors import BadValue
 
-# Characters; no device comes near such numbers, and Python refuses to read those of thousands of digits.
+# Characters; no device allows such numbers, and Python refuses to read thousands of digits.
 _LONGEST_SIDE = 9
 
 
@@ -26,42 +26,37 @@ class Block:
 
     @classmethod
     def parse(cls, text: str) -> "Block":
-        """Read a block such as "16x16" or "32 x 8".
+        """Read a block such as "16x16" or "32 x 8"; whether a device allows it is not checked here.
 
         Raises
         ------
         BadValue
-            The text is not two whole numbers with an x between them, or these have more than nine digits. Whether a
-            device allows the block is not decided here.
+            The text is not two whole numbers with an x between them, or these have more than nine digits.
         """
         match = re.fullmatch(r"\s*(-?\d+)\s*[xX×*,]\s*(-?\d+)\s*", text)
         if not match:
-            raise BadValue(
-                f"block '{text}'", "it is not two whole numbers with an x between them", "Write it as 16x16."
-            )
+            why = "it is not two whole numbers with an x between them"
+            raise BadValue(f"block '{text}'", why, "Write it as 16x16.")
         if max(map(len, match.groups())) > _LONGEST_SIDE:
-            raise BadValue(
-                f"block '{text}'",
-                f"it is too large; CUDA allows at most {Limits().max_threads:,} threads per block",
-                "Write it as 16x16.",
-            )
+            why = f"it is too large; CUDA allows at most {Limits().max_threads:,} threads per block"
+            raise BadValue(f"block '{text}'", why, "Write it as 16x16.")
         return cls(int(match[1]), int(match[2]))
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device allows a block to be.
+    """The limits of a device on a block.
 
     Parameters
     ----------
     max_threads : int
-        Threads a block may have.
+        Threads per block.
     max_block_x, max_block_y : int
         Threads along each side.
     shared_bytes : int
-        Static shared memory that a block may use, bytes.
+        Static shared memory per block, bytes.
     compute_capability : (int, int), optional
-        The device's, (8, 0) for 8.0; None of what has none: the CPU, the simulator.
+        (8, 0) for 8.0; None for the CPU and the simulator.
     """
 
     max_threads: int = 1024

@@ -1,4 +1,4 @@
-"""Rules about blocks that every CUDA variant shares: what a device allows, and the nearest block that it allows.
+"""The rules on blocks that all CUDA variants share: what a device allows, and the nearest legal block.
 
 Pure arithmetic: the window applies the same rules before it asks the engine's process.
 """
@@ -16,27 +16,19 @@ MAX_GRID_Y = 65_535
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why something cannot be done, and the nearest block that can be used instead.
-
-    Parameters
-    ----------
-    reason : str
-        A sentence for people.
-    nearest_block : Block, optional
-        The legal block nearest to the one asked for, where the block is the reason.
-    """
+    """Why something cannot be done, for people, and the nearest legal block if the block is the reason."""
 
     reason: str
     nearest_block: Block | None = None
 
     @property
     def remedy(self) -> str:
-        """What would do, in words; empty where nothing is near."""
+        """What to do, in words; empty if nothing is near."""
         return f"The nearest legal block is {self.nearest_block}." if self.nearest_block else ""
 
 
 def blocks_along(length: int, block_side: int) -> int:
-    """Return the blocks, or tiles of that side, that cover `length` results, rounded up."""
+    """Return how many blocks, or tiles of that side, cover `length` results."""
     return -(-length // block_side)
 
 
@@ -57,8 +49,8 @@ def refuse_block(
     shared_bytes : callable of Block -> int
         Static shared memory that the variant uses with a block, bytes.
     least : Block
-        Threads that a block must at least have along each side: for its tile, or so that the grid is no higher than
-        CUDA allows.
+        Threads that a block must at least have along each side: for its tile, or so that the grid is no
+        higher than CUDA allows.
     too_small : callable of () -> str
         The reason to give for a block with fewer.
     """
@@ -70,11 +62,13 @@ def refuse_block(
 def nearest_legal(
     block: Block, limits: Limits, shared_bytes: SharedBytes, least: Block = ONE_THREAD
 ) -> Block | None:
-    """Return the legal block whose sides differ least in ratio from those asked for; None if none is legal."""
+    """Return the legal block whose sides differ least in ratio from those wanted; None if none is legal."""
     wanted_x, wanted_y = max(block.x, 1), max(block.y, 1)
     best: tuple[float, Block] | None = None
     for y in range(least.y, min(limits.max_block_y, limits.max_threads) + 1):
-        for x in _candidates(wanted_x, least.x, min(limits.max_block_x, limits.max_threads // y)):
+        longest = min(limits.max_block_x, limits.max_threads // y)
+        # From the wanted width downwards: the first that fits is the nearest.
+        for x in range(min(max(wanted_x, least.x), longest), least.x - 1, -1):
             candidate = Block(x, y)
             distance = _ratio(x, wanted_x) * _ratio(y, wanted_y)
             if best is not None and distance >= best[0]:
@@ -82,11 +76,6 @@ def nearest_legal(
             if shared_bytes(candidate) <= limits.shared_bytes:
                 best = (distance, candidate)
     return best[1] if best else None
-
-
-def _candidates(wanted: int, least: int, longest: int) -> range:
-    """Widths from the wanted one downwards, or the nearest to it that is allowed: the first that fits is the nearest."""
-    return range(min(max(wanted, least), longest), least - 1, -1)
 
 
 def _ratio(a: int, b: int) -> float:
@@ -101,7 +90,8 @@ def _reason(block: Block, limits: Limits, shared_bytes: SharedBytes) -> str:
     if block.y > limits.max_block_y:
         return f"A block of {block} is too high; the limit is {limits.max_block_y} threads down."
     if block.threads > limits.max_threads:
-        return f"A block of {block} has {block.threads:,} threads; the limit is {limits.max_threads:,} threads per block."
+        limit = f"the limit is {limits.max_threads:,} threads per block"
+        return f"A block of {block} has {block.threads:,} threads; {limit}."
     if (needed := shared_bytes(block)) > limits.shared_bytes:
         return (
             f"A block of {block} needs {needed:,} bytes of shared memory for its tile; "

@@ -1,14 +1,14 @@
-"""Borders: what a mask sees where it hangs over the edge of a picture.
+"""Borders: the values of the cells that a mask reads outside a picture.
 
-Each border is one index rule: a plain function `rule(index, length)` that maps a row or column outside
-0 .. length - 1 to the one inside whose value stands there, or to -1 for a ghost cell, whose value is a constant.
-The oracle calls the rules as they are; CPU and CUDA variants compile these very functions, so a border means the
-same everywhere, also where the mask is larger than the picture. A new border is one entry of `Border` and one
-such function: all else asks the entry. No Numba in here.
+Each border is one index rule: a plain function `rule(index, length)` that maps a row or column outside 0 ..
+length - 1 to the one inside whose value stands there, or to -1 for a ghost cell, whose value is a constant.
+The oracle calls the rules as they are; CPU and CUDA variants compile these very functions, so a border means
+the same everywhere, also where the mask is larger than the picture. A new border is one entry of `Border` and
+one such function: all else asks the entry. No Numba in here.
 
-Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is long is rare, and
-a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of two loops, one a direction, a
-compiler makes the division again.
+Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is
+long is rare, and a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of
+two loops, one a direction, a compiler makes the division again.
 
 Where others use other words:
 
@@ -80,16 +80,16 @@ class BorderEntry:
     Parameters
     ----------
     name : str
-        By which files and the command line know it.
+        In files and on the command line.
     rule : callable of (index, length) -> int
         Its index rule.
     sentence : str
-        What it does, in words for people.
+        What it does, for people.
     takes_value : bool
         Whether the person chooses the value of its ghost cells; else that is 0.
     elsewhere : mapping of str to tuple of str
-        What other libraries call it, in lower case: those names that none of ours is spelt like. (NumPy's
-        reflect is mirror here, and nobody can see that it is meant.)
+        Its names in other libraries, in lower case, except those that are names of ours. (NumPy's reflect is
+        mirror here, and which one is meant cannot be known.)
     """
 
     name: str
@@ -100,13 +100,7 @@ class BorderEntry:
 
 
 class Border(StrEnum):
-    """The policies for ghost cells, by the names that files and the command line use.
-
-    Attributes
-    ----------
-    rule, sentence, takes_value, elsewhere
-        As of `BorderEntry`.
-    """
+    """The policies for ghost cells, by their names; the attributes are those of `BorderEntry`."""
 
     _value_: str
     rule: IndexRule
@@ -163,7 +157,7 @@ class Border(StrEnum):
 
     @property
     def has_ghost_cells(self) -> bool:
-        """Whether cells outside have a value of their own instead of one of the picture's."""
+        """Whether cells outside have a value that is not one of the picture's."""
         return self.rule(-1, 1) < 0
 
     @classmethod
@@ -173,20 +167,18 @@ class Border(StrEnum):
         Raises
         ------
         UnknownName
-            No border is called so; the remedy lists those that exist, and says which of them another
-            library's name means.
+            There is no such border; the remedy lists those that exist, and which one another library's name
+            means.
         """
         try:
             return cls(name)
         except ValueError:
-            known = ", ".join(border.value for border in cls)
-            raise UnknownName(
-                f"border '{name}'", "no border is called that", f"{_hint(name)}Choose one of {known}."
-            ) from None
+            remedy = f"{_hint(name)}Choose one of {', '.join(cls)}."
+            raise UnknownName(f"border '{name}'", "there is no such border", remedy) from None
 
 
 def _hint(name: object) -> str:
-    """Return a sentence on what another library's name for a border is here; empty where none is called so."""
+    """Return what another library's name for a border is here; empty where it is no such name."""
     if not isinstance(name, str):
         return "A border is given by its name. "
     word = name.strip().lower().removeprefix("cv2.")

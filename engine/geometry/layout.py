@@ -1,4 +1,4 @@
-"""Layout: how the rows of a picture lie in a device's memory."""
+"""Layouts: how the rows of a picture are arranged in a device's memory."""
 
 import math
 from enum import StrEnum
@@ -20,34 +20,18 @@ class Layout(StrEnum):
 
     @classmethod
     def named(cls, name: "Layout | str") -> "Layout":
-        """Return the layout of that name.
-
-        Raises
-        ------
-        UnknownName
-        """
+        """Return the layout of that name; raises UnknownName."""
         try:
             return cls(name)
         except ValueError:
-            raise UnknownName(
-                f"layout '{name}'", "no layout is called that", f"Choose one of {', '.join(cls)}."
-            ) from None
+            remedy = f"Choose one of {', '.join(cls)}."
+            raise UnknownName(f"layout '{name}'", "there is no such layout", remedy) from None
 
     def row_pixels(self, width: int, channels: int, itemsize: int) -> int:
-        """Return the pixels from the begin of one row to the begin of the next.
+        """Return the pixels from the beginning of one row to the beginning of the next.
 
-        Parameters
-        ----------
-        width, channels : int
-            Of the picture.
-        itemsize : int
-            Bytes of one sample.
-
-        Returns
-        -------
-        int
-            `width` when packed; when pitched, the least number of whole pixels from there on that fills whole
-            stretches of 128 bytes.
+        If packed, `width`; if pitched, the least number of pixels from there on that fills whole units of 128
+        bytes, with samples of `itemsize` bytes.
         """
         if self is Layout.PACKED:
             return width

@@ -1,1 +1,1 @@
-"""The engine's own process: what travels (`protocol`), what it does (`process`), and who talks to it (`client`)."""
+"""The engine's own process: requests (`protocol`), what answers them (`handlers`), and the `client`."""

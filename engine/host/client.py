@@ -1,9 +1,9 @@
 """The engine's client: what the window talks to. No Qt and no Numba in here.
 
-Its interface is four calls: `submit` gives a `concurrent.futures.Future`, `cancel` takes one, `release` gives
-shared memory back, `shutdown` ends everything. A host that ends is replaced at once; the request that it worked
-on fails with `HostLost`, the waiting ones go to its successor. Called on: any thread. Callbacks and futures'
-callbacks run on a thread of the client.
+`submit` gives a `concurrent.futures.Future`, `cancel` takes one, `release` gives shared memory back,
+`shutdown` ends everything. A host that ends is replaced at once; the request that it worked on fails with
+`HostLost`, the waiting ones go to its successor. Called on: any thread. Callbacks, those of futures too, run
+on a thread of the client.
 """
 
 import itertools
@@ -38,8 +38,8 @@ class EngineClient:
     on_ready : callable of Ready, optional
         The real host is up (the first one, or a successor).
     on_lost : callable of HostLost, optional
-        The real host has ended by itself; the remedy says whether a successor is being started. The end of the
-        simulator's host is reported to its requests only.
+        The real host has ended by itself; the remedy says whether a successor is being started. The end of
+        the simulator's host is reported to its requests only.
     on_notice : callable of CodeNotKept, optional
         The real host noticed something that the person should know.
     """
@@ -86,18 +86,10 @@ class EngineClient:
                 self._host(simulator=False)
 
     def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[Any]:
-        """Ask for something.
+        """Return the future of a request.
 
-        Parameters
-        ----------
-        request : Request
-        on_progress : callable of Progress, optional
-
-        Returns
-        -------
-        Future
-            Its result is the reply that the request's docstring names; its exception an `EngineError`. A preview
-            that a newer one replaced before it was begun is cancelled.
+        Its result is the reply that the request's docstring names; its exception an `EngineError`. A preview
+        that a newer one replaced before it was begun is cancelled.
         """
         pending = Pending(next(self._ids), request, Future(), on_progress)
         with self._lock:
@@ -108,11 +100,8 @@ class EngineClient:
                 try:
                     host = self._host(request.wants_simulator)
                 except (OSError, RuntimeError) as error:  # no pipe, or no thread
-                    what, remedy = (
-                        "The engine's process cannot be started",
-                        "Close other programs and ask again.",
-                    )
-                    refusal = HostLost(what, str(error), remedy)
+                    what = "The engine's process cannot be started"
+                    refusal = HostLost(what, str(error), "Close other programs and ask again.")
                 else:
                     replaced = host.add(pending)
                     if replaced is not None:
@@ -122,7 +111,7 @@ class EngineClient:
         return pending.future
 
     def cancel(self, future: Future[Any]) -> None:
-        """Stop a request: one that waits at once; else between two launches, or by replacing the host after a while.
+        """Stop a request: at once while it waits, then between launches or by replacing the host.
 
         Its future fails with `Cancelled`, unless it is answered first.
         """
@@ -253,7 +242,7 @@ class EngineClient:
             self._answer(pending, value, error)
 
     def _ended(self, link: HostLink, reason: str) -> None:
-        """Answer every request of a host that ended, or hand it to a successor; only then clean up behind it."""
+        """Answer the requests of a host that ended, or hand them to a successor; then clean up behind it."""
         simulator = link.options.simulator
         with self._lock:
             host = self._hosts.pop(simulator)
@@ -271,11 +260,11 @@ class EngineClient:
             self._answer(pending, None, answer)
         try:
             self._segments.maker_ended(link)
-        except Exception:  # noqa: BLE001 - all is answered; what could not be removed stays until the system restarts
+        except Exception:  # noqa: BLE001 - all is answered; the rest stays until the system restarts
             _log.exception("The shared memory of a process that ended could not be removed")
 
     def _begin_again(self, host: Host, left: list[Pending]) -> tuple[bool, list[Pending]]:
-        """Start a successor if there is to be one; return whether there is one, and the requests that it has."""
+        """Start a successor if there is to be one; return whether there is, and the requests that it has."""
         simulator = host.link.options.simulator
         # One that never comes up is not replaced for ever.
         is_wanted = host.ready is not None or self._faults.may_start_again(simulator)
@@ -288,7 +277,7 @@ class EngineClient:
             _log.exception("A new engine's process could not be started")
             return False, []
         for pending in again:
-            # A host that never came up did not see the request; one that was ended on purpose did not end by it.
+            # A host that never came up did not see the request; one ended on purpose did not end by it.
             pending.sent_again += host.ready is not None and not host.end_wanted and pending.link is not None
             successor.add(pending)
         return True, again
@@ -302,7 +291,8 @@ class EngineClient:
 
     def _answer_of_end(self, pending: Pending, error: EngineError, reason: str) -> EngineError:
         is_second = pending.sent_again and pending.link is not None
-        # What a person asked for may be asked for again; what the window asks for by itself would be, for ever.
+        # What a person asked for may be asked for again; what the window asks for by itself would be, for
+        # ever.
         if not isinstance(error, HostLost) or not is_second or pending.request.queue is QueuePolicy.IN_ORDER:
             return error
         return self._faults.note_lost_twice(pending.request, reason)
@@ -332,5 +322,5 @@ def _call(callback: Callable[[_Event], None], event: _Event) -> None:
     """Call back; what goes wrong there is logged and ends neither the thread nor any request."""
     try:
         callback(event)
-    except Exception:  # noqa: BLE001 - code that is not the client's: whatever it was must not stop the others
+    except Exception:  # noqa: BLE001 - code that is not the client's must not stop the others
         _log.exception("A callback of the engine's client failed")

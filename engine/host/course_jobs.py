@@ -1,4 +1,4 @@
-"""What the host does for the course material. Called on: its main thread; counting on the thread that reads the pipe."""
+"""What the host does for the course. Called on: its main thread; counting on the pipe's thread."""
 
 from engine.course.paper import CourseTable
 from engine.host.messages import Progress, Report

@@ -109,7 +109,8 @@ def _in_bands(rows: int, action) -> None:
 def _as_float32(values: np.ndarray, top: int, bottom: int) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield rows as float32, band by band: all at once would take four times an 8-bit picture.
 
-    One compilation serves every type: a second one would cost the first start 0.4 s, the copy costs 3 ms at 1080p.
+    So one compilation serves every type: a second one would cost the first start 0.4 s, the copy 3 ms at
+    1080p.
     """
     for band in bands(bottom - top, FLOAT_BYTES * values[0].size):
         rows = slice(top + band.start, top + band.stop)
@@ -117,17 +118,7 @@ def _as_float32(values: np.ndarray, top: int, bottom: int) -> Iterator[tuple[sli
 
 
 def scale_and_shift(values: np.ndarray, white: float, range_mode: str) -> tuple[float, float, bool]:
-    """Return (scale, shift, absolute) that map results to 0 .. 255 as `engine.image.convert` maps them to a file.
-
-    Parameters
-    ----------
-    values : ndarray
-        Float results in the picture's own units.
-    white : float
-        The picture's full scale.
-    range_mode : str
-        "clip", "absolute", "offset" or "rescale".
-    """
+    """Return (scale, shift, absolute) that map results to 0 .. 255, as `engine.image.convert` does."""
     if range_mode == "offset":
         middle = (white + 1) // 2 if white > 1 else 0.5
         return 255.0 / white, middle * 255.0 / white, False
@@ -159,7 +150,7 @@ def render(
     white : float
         Sample value shown as white.
     range_mode : str
-        How values outside 0 .. white are shown.
+        How values outside 0 .. white are shown: "clip", "absolute", "offset" or "rescale".
     alpha : ndarray of shape (H, W), optional
         Straight alpha in the picture's own units.
     """

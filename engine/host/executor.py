@@ -25,12 +25,8 @@ from engine.run.sampling import Checkpoint
 class Call(Request):
     """Call a function in the simulator's process. Reply: what it returns.
 
-    Parameters
-    ----------
-    function : callable
-        Of a module: it is sent by its name. Called with the arguments and with `checkpoint`, which it calls
-        with a `Step` before each step.
-    arguments : tuple
+    The function is one of a module: it is sent by its name. It is called with the arguments and with
+    `checkpoint`, which it calls with a `Step` before each step.
     """
 
     function: Callable[..., Any]

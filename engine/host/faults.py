@@ -1,4 +1,4 @@
-"""How often hosts ended by themselves: whether CUDA is still used, whether one is started again, and the errors."""
+"""How often hosts ended by themselves: whether CUDA is used, whether one is started again, and the errors."""
 
 import time
 from collections import deque
@@ -8,18 +8,15 @@ from engine.host.request import Request
 
 FAULTS_ALLOWED = 3
 FAULT_WINDOW_S = 600.0
-# Hosts of a kind in a row that may end before they are up; then the next request starts one, and nothing else does.
+# Hosts of a kind in a row that may end before they are up; after that only a request starts one.
 FAILED_STARTS_ALLOWED = 3
 
 
 class Faults:
     """The client's count of faults. Called on: any thread, one at a time (under the client's lock).
 
-    Attributes
-    ----------
-    use_cuda : bool
-        False after three faults of the real host in ten minutes. The simulator's are not the device's, and
-        without a GPU there is nothing to give up.
+    `use_cuda` is False after three faults of the real host in ten minutes. The simulator's are not the
+    device's, and without a GPU there is nothing to give up.
     """
 
     def __init__(self) -> None:
@@ -49,7 +46,8 @@ class Faults:
             self._times.popleft()
         if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
             self.use_cuda = False
-            # A driver that ends the process while it starts is avoided on the CPU: that deserves tries of its own.
+            # A driver that ends the process while it starts is avoided on the CPU: that gets tries of its
+            # own.
             self._failed_starts[False] = 0
 
     def may_start_again(self, simulator: bool) -> bool:
@@ -64,7 +62,7 @@ class Faults:
         self._lost_twice.clear()
 
     def note_lost_twice(self, request: Request, reason: str) -> HostLostTwice:
-        """Note that two hosts ended with a request; return its error, now and whenever it is asked for again."""
+        """Note that two hosts ended with a request; return its error, now and each time it is asked for."""
         error = HostLostTwice(
             f"{_process_name(request.wants_simulator)} ended twice in the same work",
             reason,
@@ -74,7 +72,7 @@ class Faults:
         return error
 
     def why_not_tried(self, request: Request) -> HostLostTwice | None:
-        """Return why a request is not to be tried: two hosts ended with it, and no other of its kind came since."""
+        """Return why not to try a request: two hosts ended with it, and no other of its kind came since."""
         last, error = self._lost_twice.get(type(request), (None, None))
         if last != request:
             self._lost_twice.pop(type(request), None)

@@ -73,7 +73,7 @@ class HostLink:
         return self._process.pid if self._process else None
 
     def send(self, message: Message) -> None:
-        """Send as soon as the process has been started and reads. The end of a host is reported by `on_end`."""
+        """Send as soon as the process reads; the end of a host is reported by `on_end`."""
         self._outbox.put(message)
 
     def look_again(self) -> None:

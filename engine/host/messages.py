@@ -44,8 +44,8 @@ class Progress:
     fraction : float
         Done so far, 0 to 1.
     expected_s : float
-        Estimated duration of this step; the client gives up on the host after ten times that, and never before
-        5 s.
+        Estimated duration of this step; the client gives up on the host after ten times that, and never
+        before 5 s.
     """
 
     stage: str

@@ -22,18 +22,8 @@ ProgressCallback = Callable[[Progress], None]
 class Pending:
     """A request that the client has not answered yet.
 
-    Parameters
-    ----------
-    link : HostLink, optional
-        The host that has it; None while it waits here.
-    begun : bool
-        The host has reported that it works on it.
-    cancelled : bool
-        The person stopped it.
-    answered : bool
-        Its future has its result, or its error.
-    sent_again : int
-        Hosts that were up and ended while it waited with them.
+    `link` is that of the host that has it, None while it waits here; `begun` is set when that host reports
+    that it works on it; `sent_again` counts the hosts that were up and ended while they had it.
     """
 
     id: int
@@ -53,7 +43,7 @@ class Pending:
 
     @property
     def may_be_sent_again(self) -> bool:
-        """Whether a successor may have it: once, if it was not begun, or is a preview, which nobody asks for anew."""
+        """Whether a successor may have it, once: not begun, or a preview, which nobody asks for anew."""
         return (self.is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
 
 
@@ -63,7 +53,6 @@ class Host:
 
     Parameters
     ----------
-    link : HostLink
     ready : Ready, optional
         What it reported when it was up.
     requests : dict of int to Pending
@@ -71,7 +60,7 @@ class Host:
     waiting_preview : Pending, optional
         The newest preview while another one is sent.
     deadline : float, optional
-        When the host has to report something next (`time.monotonic`), seconds; None while it has nothing to do.
+        When it has to report something next (`time.monotonic`), seconds; None while it has nothing to do.
     end_wanted : bool
         It is being ended on purpose: no fault of the device's.
     """
@@ -97,7 +86,7 @@ class Host:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     def add(self, pending: Pending) -> Pending | None:
-        """Send a request; a preview waits while another one is sent. Return the waiting one that it replaces."""
+        """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""
         pending.begun = False
         if pending.is_preview and any(sent.is_preview for sent in self.requests.values()):
             pending.link = None

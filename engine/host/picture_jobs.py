@@ -1,4 +1,4 @@
-"""What the host does for pictures: open, prepare for the screen, save. Called on: its main thread, one at a time."""
+"""What the host does for pictures: open, prepare for the screen, save. Called on: its main thread."""
 
 import math
 from pathlib import Path

@@ -38,9 +38,9 @@ def serve(connection: Connection, options: HostOptions) -> None:
         os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
     if not options.use_cuda:
         os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    from engine.host import shared
+    from engine.host import handlers, run_jobs, shared
     from engine.host.server import Worker
 
     if options.segment_prefix:
         shared.use_prefix(options.segment_prefix)
-    Worker(connection).run()
+    Worker(connection, handlers.HANDLERS).run(run_jobs.ready())

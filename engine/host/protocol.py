@@ -147,9 +147,9 @@ class SaveResult(Request):
 
 @dataclass(frozen=True, slots=True)
 class CountMatmul(Request):
-    """Ask for the memory accesses of every matrix kernel, and whether it can run. Reply: tuple of ProductResult.
+    """Ask for the memory accesses of every matrix kernel, and whether it can run.
 
-    There is one result per variant, and per tile where the variant has one.
+    Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
     """
 
     product: MatrixProduct
@@ -194,8 +194,8 @@ class MeasureCourse(Request):
 class SaveCourse(Request):
     """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
 
-    The folder is made if it is not there; the folder around it must be. `device` is the one that was measured,
-    for the lines about the machine.
+    The folder is made if it is not there; the folder around it must be. `device` is the one that was
+    measured, for the lines about the machine.
     """
 
     paper: str
@@ -234,7 +234,7 @@ class Filtered:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file that was written, with a sentence for each thing that its format cannot keep and that was left out."""
+    """A file that was written, with a sentence for each thing that its format could not keep."""
 
     path: str
     notes: tuple[str, ...] = ()
@@ -242,7 +242,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether one variant can do a job: why not (empty if it can), and the nearest legal block if that would do."""
+    """Why one variant cannot do a job (empty if it can), and the nearest legal block if that helps."""
 
     variant: str
     reason: str = ""

@@ -57,7 +57,7 @@ def preview(request: Preview, report: Report) -> Filtered:
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
     refuse_unsuitable(job.variant, job.problem, request.job.mask, job.block, device)
-    expected_s = job.task.expected_launch_s(job.variant, job.problem, job.block, device)
+    expected_s = job.task.expected_launch_s(job, device)
     report(Progress("filtering", 0.0, 2.0 + expected_s))
     with resolved as values:
         compute(job, resolved.backend, values)

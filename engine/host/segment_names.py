@@ -1,7 +1,7 @@
-"""Names of segments of shared memory: a random part per client, then the number of its host, then of the segment.
+"""Names of segments of shared memory: a random part per client, the number of its host, that of the segment.
 
-So no two programs meet, whatever they share, and all that a killed host has left can be found. macOS takes names
-of 31 characters with the leading slash: that leaves six digits for segments, and four for hosts.
+So no two programs use the same ones, and all that a killed host has left can be found. macOS takes names of
+31 characters with the leading slash: that leaves six digits for segments, and four for hosts.
 """
 
 import secrets

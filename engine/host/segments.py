@@ -1,4 +1,4 @@
-"""Segments of shared memory that hosts have handed over, and those that a host left behind. Called on: any thread."""
+"""Segments of shared memory that hosts handed over, or left behind. Called on: any thread."""
 
 import itertools
 import threading
@@ -7,21 +7,17 @@ from engine.host import shared
 from engine.host.link import HostLink
 from engine.host.segment_names import host_prefix, new_prefix, number_of
 
-# Where segments cannot be listed they are counted: a host has at most two that it has not handed over yet, and
-# three spare ones; the rest is a reserve.
+# Where segments cannot be listed they are counted: a host has at most two that it has not handed over yet,
+# and three spare ones; the rest is a reserve.
 _NOT_HANDED_OVER = 8
 
 
 class HandedSegments:
     """The segments that the client uses, each with the host that made it.
 
-    A segment that is given back belongs to its maker again, which uses it for another result. What a host owned
-    when it ended is removed: the names of its segments have a prefix, so even those of a killed one are found.
-
-    Attributes
-    ----------
-    prefix : str
-        How the names of all segments of this client's hosts begin.
+    A segment that is given back belongs to its maker again, which uses it for another result. What a host
+    owned when it ended is removed: the names of all segments of this client's hosts begin with `prefix`, so
+    even those of a killed host are found.
     """
 
     def __init__(self) -> None:
@@ -45,8 +41,8 @@ class HandedSegments:
     def give_back(self, names: tuple[str, ...], living: list[HostLink]) -> tuple[str, ...]:
         """Note that segments are used no longer; remove those whose maker has ended.
 
-        Return those that were handed over. A name that was not, or that was given back before, may be one that
-        its maker uses again: it is only detached here.
+        Return those that were handed over. A name that was not, or that was given back before, may be one
+        that its maker uses again: it is only detached here.
         """
         shared.forget(*names)
         with self._lock:

@@ -1,18 +1,30 @@
-"""The host's loop: one thread reads the pipe, the main thread does one job at a time, the newest preview first."""
+"""The host's loop: a thread reads the pipe, the main thread does one job at a time, newest preview first."""
 
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from engine.device.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
-from engine.host import run_jobs, shared
-from engine.host.handlers import HANDLERS
-from engine.host.messages import Cancel, Done, Failed, Noticed, Progress, Release, Stop, ToHost, Working
-from engine.host.request import QueuePolicy
+from engine.host import shared
+from engine.host.messages import (
+    Cancel,
+    Done,
+    Failed,
+    Noticed,
+    Progress,
+    Ready,
+    Release,
+    Report,
+    Stop,
+    ToHost,
+    Working,
+)
+from engine.host.request import QueuePolicy, Request
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
@@ -21,16 +33,16 @@ EXIT_AFTER_FAULT = 70
 _IDLE_SECONDS = 2.0
 
 
+Handler = Callable[[Any, Report], object]
+"""Answers a request; raises an `EngineError` where it cannot."""
+
+
 class Worker:
-    """Answers what comes through the pipe.
+    """Answers what comes through the pipe, each kind of request by its handler."""
 
-    Parameters
-    ----------
-    connection : Connection
-    """
-
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, handlers: Mapping[type[Request], Handler]) -> None:
         self._connection = connection
+        self._handlers = handlers
         self._sending = threading.Lock()
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
@@ -38,9 +50,9 @@ class Worker:
         self._current: ToHost | None = None
         self._stopping = False
 
-    def run(self) -> None:
+    def run(self, ready: Ready) -> None:
         """Serve until `Stop` or until the other side is gone."""
-        self._send(run_jobs.ready())
+        self._send(ready)
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
         with report_code_not_kept(lambda warning: self._send(Noticed(warning))):
             while (message := self._next()) is not None:
@@ -81,7 +93,7 @@ class Worker:
             return False
 
     def _leave_save(self) -> None:
-        """End the process while it encodes a file that nobody waits for; one that is being written becomes whole."""
+        """End the process while it encodes a file that nobody waits for; one being written becomes whole."""
         with self._changed:
             is_saving = self._current is not None and bool(self._current.request.written_path)
         if is_saving:
@@ -134,7 +146,7 @@ class Worker:
         try:
             # The picture of a request that was stopped while it waited may be gone already.
             stop_if_cancelled()
-            handle = HANDLERS[type(message.request)]
+            handle = self._handlers[type(message.request)]
             self._send(Done(message.id, handle(message.request, report)))
         except DeviceFault as error:
             self._send(Failed(message.id, error, fatal=True))

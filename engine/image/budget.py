@@ -17,14 +17,8 @@ _REMEDY = "Open a smaller picture or a part of it, or raise the limit (max_bytes
 class Budget:
     """How much memory a picture may take, and what will be done with it.
 
-    Parameters
-    ----------
-    max_bytes : int
-        The limit.
-    work_bytes : callable of (Form) -> int, optional
-        The most memory that what follows takes at any time, bytes, the decoded picture counted.
-    work : str
-        What follows, in words before the picture's size ("filtering and saving").
+    `work_bytes` returns the most memory that what follows takes at any time, the decoded picture counted, bytes;
+    `work` says what follows, in words before the picture's size ("filtering and saving").
     """
 
     max_bytes: int
@@ -32,52 +26,28 @@ class Budget:
     work: str = ""
 
     def check(self, form: Form, decoder_bytes: int = 0) -> None:
-        """Refuse a picture that has no pixels, or that takes more than the limit.
+        """Raise `Refused`, with both sizes, for a picture that has no pixels or takes more than the limit.
 
-        Parameters
-        ----------
-        form : Form
-        decoder_bytes : int, default 0
-            The most that its decoder holds beside the decoded picture. What stays below some ten MB, or is
-            given back as fast as the picture grows, is not counted.
-
-        Raises
-        ------
-        Refused
-            With both sizes.
+        `decoder_bytes` is the most that its decoder holds beside the decoded picture. What stays below some 10 MB,
+        or is given back as fast as the picture grows, is not counted.
         """
         if form.width < 1 or form.height < 1:
             raise Refused(f"its header says {form.width} x {form.height} pixels")
         pixels = f"{form.width:,} x {form.height:,} pixels"
-        self._check(form.decoded_bytes, f"its {pixels} take")
-        self._check(form.decoded_bytes + decoder_bytes, f"decoding its {pixels} takes")
+        needs = [
+            (form.decoded_bytes, f"its {pixels} take"),
+            (form.decoded_bytes + decoder_bytes, f"decoding its {pixels} takes"),
+        ]
         if self.work_bytes is not None:
-            self._check(self.work_bytes(form), f"{self.work} its {pixels} takes")
-
-    def _check(self, needed_bytes: int, words: str) -> None:
-        if needed_bytes > self.max_bytes:
-            raise Refused(
-                f"{words} {bytes_text(needed_bytes)}, the limit is {bytes_text(self.max_bytes)}", _REMEDY
-            )
+            needs.append((self.work_bytes(form), f"{self.work} its {pixels} takes"))
+        for needed_bytes, words in needs:
+            if needed_bytes > self.max_bytes:
+                sizes = f"{bytes_text(needed_bytes)}, the limit is {bytes_text(self.max_bytes)}"
+                raise Refused(f"{words} {sizes}", _REMEDY)
 
 
 def check_long_enough(form: Form, byte_count: int, least_bytes: int, what: str = "it has") -> None:
-    """Refuse a file that cannot hold its pixels, however well they are compressed.
-
-    Parameters
-    ----------
-    form : Form
-    byte_count : int
-        Bytes of the file, or of its compressed pixels.
-    least_bytes : int
-        The fewest that a legal file of that size has.
-    what : str
-        What has them, in words.
-
-    Raises
-    ------
-    Refused
-    """
+    """Raise `Refused` for a file, or compressed pixels, too short to hold the picture however well compressed."""
     if byte_count < least_bytes:
         raise Refused(
             f"{what} {byte_count:,} bytes, its {form.width:,} x {form.height:,} pixels take "

@@ -1,4 +1,4 @@
-"""From other colour models to RGB, from premultiplied to straight alpha; which colour profile fits."""
+"""Other colour models to RGB, premultiplied to straight alpha (uint8, uint16, float32); which profile fits."""
 
 from typing import Any
 
@@ -20,38 +20,19 @@ _YCBCR_TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 
 
 
 def full_scale_of(dtype: np.dtype[Any]) -> float:
-    """Return the value of white: 255, 65535, or 1 for float."""
+    """Return the value of white, and of opaque: 255, 65535, or 1 for float."""
     return 1.0 if dtype.kind == "f" else float(np.iinfo(dtype).max)
 
 
 def cmyk_to_rgb(inks: NDArray[Any]) -> NDArray[Any]:
-    """RGB of ink amounts by the plain rule (1 - ink)(1 - black), without a colour profile.
-
-    Parameters
-    ----------
-    inks : ndarray of shape (H, W, 4), uint8, uint16 or float32
-        Cyan, magenta, yellow, black; full scale is full ink.
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), dtype of `inks`
-    """
+    """Return RGB of cyan, magenta, yellow and black, (H, W, 4), by (1 - ink)(1 - black), without a profile."""
     full = full_scale_of(inks.dtype)
     paper = full - inks.astype(np.float64)
     return _rounded(paper[..., :3] * paper[..., 3:] / full, inks.dtype)
 
 
 def ycbcr_to_rgb(values: NDArray[Any]) -> NDArray[Any]:
-    """RGB of luma and colour differences (ITU-R BT.601, full range).
-
-    Parameters
-    ----------
-    values : ndarray of shape (H, W, 3), uint8, uint16 or float32
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), dtype of `values`
-    """
+    """Return RGB of luma and colour differences, (H, W, 3) (ITU-R BT.601, full range)."""
     full = full_scale_of(values.dtype)
     middle = 0.5 if full == 1.0 else (full + 1) / 2
     centred = values.astype(np.float64)
@@ -60,18 +41,10 @@ def ycbcr_to_rgb(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def lab_to_rgb(values: NDArray[Any], *, signed: bool) -> NDArray[Any]:
-    """Convert to sRGB from CIE L*a*b* (white D50) as TIFF stores it.
+    """Convert CIE L*a*b* (white D50), (H, W, 3), as TIFF stores it, to sRGB of the same size without sign.
 
-    Parameters
-    ----------
-    values : ndarray of shape (H, W, 3), uint8 or uint16
-        L over the full scale for 0 to 100; a and b with 1 (8 bit) or 256 (16 bit) steps a unit.
-    signed : bool
-        Whether a and b are two's complement (CIELab) or offset by half (ICCLab).
-
-    Returns
-    -------
-    ndarray of shape (H, W, 3), dtype of `values` without its sign
+    L goes over the full scale for 0 to 100; a and b have 1 (8 bit) or 256 (16 bit) steps per unit, in two's
+    complement (`signed`, CIELab) or offset by half (ICCLab).
     """
     dtype: np.dtype[Any] = np.dtype(f"u{values.dtype.itemsize}")
     stored = values.view(dtype)
@@ -90,17 +63,7 @@ def lab_to_rgb(values: NDArray[Any], *, signed: bool) -> NDArray[Any]:
 
 
 def unpremultiplied(pixels: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
-    """Colours divided by their alpha; a clear pixel (alpha 0) keeps what it has.
-
-    Parameters
-    ----------
-    pixels : ndarray of shape (H, W, C), uint8, uint16 or float32
-    alpha : ndarray of shape (H, W), dtype of `pixels`
-
-    Returns
-    -------
-    ndarray of the shape and dtype of `pixels`
-    """
+    """Return colours, (H, W, C), divided by their alpha, (H, W); a clear pixel (alpha 0) keeps what it has."""
     opacity = alpha.astype(np.float64)[..., np.newaxis] / full_scale_of(pixels.dtype)
     straight = pixels.astype(np.float64)
     np.divide(straight, opacity, out=straight, where=opacity > 0)
@@ -114,16 +77,10 @@ def _rounded(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def profile_fits(profile: bytes | None, channels: int) -> bool:
-    """Whether a profile describes grey (1 channel) or RGB (3 channels).
+    """Return whether an ICC profile describes grey (1 channel) or RGB (3 channels).
 
     The profile of a CMYK file no longer fits once its pixels are RGB, and readers reject it.
-
-    Parameters
-    ----------
-    profile : bytes or None
-        ICC profile; bytes 16 to 19 name its colour space.
-    channels : int
-        1 or 3.
     """
+    # Bytes 16 to 19 name the colour space.
     space = b"GRAY" if channels == 1 else b"RGB "
     return profile is not None and len(profile) >= 128 and profile[16:20] == space

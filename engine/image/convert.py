@@ -1,4 +1,4 @@
-"""From one depth to another: how a float result becomes 8 or 16 bit, and back. Nothing is ever wrapped."""
+"""From one depth (uint8, uint16, float32) to another: values outside are clipped or mapped, never wrapped."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from engine.errors import BadValue, UnknownName
-from engine.image.scratch import bands
+from engine.image.scratch import bands_of
 
 RangeMode = Literal["clip", "absolute", "offset", "rescale"]
 
@@ -26,9 +26,7 @@ RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
 def to_depth(
     image: NDArray[np.floating[Any]], dtype: DTypeLike, *, range_mode: RangeMode = "clip", scale: float = 1.0
 ) -> NDArray[Any]:
-    """Round a float image to 8 or 16 bit; saturate, never wrap.
-
-    Rounding is half to even. NaN becomes 0, infinity the end of the range on its side.
+    """Round a float image to 8 or 16 bit, half to even; NaN becomes 0, infinity the end of the range on its side.
 
     Parameters
     ----------
@@ -47,10 +45,8 @@ def to_depth(
 
     Raises
     ------
-    BadValue
-        Another dtype.
-    UnknownName
-        No such range mode.
+    BadValue, UnknownName
+        Another dtype; no such range mode.
     """
     target = np.dtype(dtype)
     if target not in (np.dtype(np.uint8), np.dtype(np.uint16)):
@@ -63,7 +59,7 @@ def to_depth(
     result = np.empty(image.shape, target)
     source, filled = np.atleast_1d(image), np.atleast_1d(result)
     # In bands, so that no second float picture is made; 1920 x 1080 RGB takes 6 ms on one core.
-    for rows in bands(len(source), source.nbytes // max(1, len(source))):
+    for rows in bands_of(source):
         values = into_range(source[rows])
         # fmax and fmin prefer the number to NaN, so that NaN becomes 0.
         values = np.fmax(values, 0, dtype=values.dtype)
@@ -99,7 +95,7 @@ def _finite_range(
 ) -> tuple[float, float]:
     """Return the smallest and the largest finite value; infinity and its negative where there is none."""
     low, high = np.inf, -np.inf
-    for rows in bands(len(image), image.nbytes // max(1, len(image))):
+    for rows in bands_of(image):
         values = scaled(image[rows])
         finite = values[np.isfinite(values)]
         if finite.size:
@@ -108,21 +104,10 @@ def _finite_range(
 
 
 def change_depth(image: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    """Colour values of a picture in another depth.
+    """Return the colour values of a picture in another depth; `image` itself where nothing changes.
 
-    Between 8 and 16 bit the full scales correspond (255 and 65535). Float values keep their numbers: to
-    float nothing is scaled, and from float they are taken in the scale of the target and clipped.
-
-    Parameters
-    ----------
-    image : ndarray of any shape, uint8, uint16 or float32
-    dtype : numpy dtype
-        uint8, uint16 or float32.
-
-    Returns
-    -------
-    ndarray of the shape of `image`, `dtype`
-        `image` itself where nothing changes.
+    Between 8 and 16 bit the full scales correspond (255 and 65535). Float values keep their numbers: to float
+    nothing is scaled, and from float they are taken in the scale of the target and clipped.
     """
     target = np.dtype(dtype)
     if image.dtype == target:
@@ -138,19 +123,7 @@ def change_depth(image: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def change_alpha_depth(alpha: NDArray[Any], dtype: DTypeLike) -> NDArray[Any]:
-    """Alpha in another depth; opaque stays opaque (255, 65535 and 1.0).
-
-    Parameters
-    ----------
-    alpha : ndarray of shape (H, W), uint8, uint16 or float32
-    dtype : numpy dtype
-        uint8, uint16 or float32.
-
-    Returns
-    -------
-    ndarray of shape (H, W), `dtype`
-        `alpha` itself where nothing changes.
-    """
+    """Return alpha in another depth; opaque stays opaque (255, 65535 and 1.0)."""
     target = np.dtype(dtype)
     if alpha.dtype == target or np.float32 not in (alpha.dtype, target):
         return change_depth(alpha, target)

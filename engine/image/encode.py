@@ -1,7 +1,6 @@
-"""The encoders: a picture to the bytes of a file, in memory."""
+"""The encoders: from a picture and a quality to the bytes of a file, in memory. Exact formats ignore the quality."""
 
 import io
-import struct
 import zlib
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.picture import Picture
+from engine.image.png_bands import png_chunk
 
 # Signature, then the header chunk: length, type, 13 bytes, checksum. A colour profile must follow it at once.
 _PNG_HEADER_END = 33
@@ -18,18 +18,18 @@ _FULL_CHROMA_QUALITY = 90
 
 
 def encode_png(picture: Picture, quality: int) -> bytes:
-    """Encode at 8 or 16 bit; imagecodecs, because Pillow cuts 16-bit RGB to 8. `quality` has no meaning here."""
+    """Encode at 8 or 16 bit; imagecodecs, because Pillow cuts 16-bit RGB to 8."""
     import imagecodecs
 
     data = bytes(imagecodecs.png_encode(_with_alpha(picture)))
     if picture.icc_profile is None:
         return data
-    chunk = _png_chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(picture.icc_profile))
+    chunk = png_chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(picture.icc_profile))
     return data[:_PNG_HEADER_END] + chunk + data[_PNG_HEADER_END:]
 
 
 def encode_jpeg(picture: Picture, quality: int) -> bytes:
-    """Encode grey or RGB at 8 bit; the alpha is not looked at."""
+    """Encode grey or RGB at 8 bit, without the alpha."""
     from PIL import Image
 
     buffer = io.BytesIO()
@@ -58,7 +58,7 @@ def encode_webp(picture: Picture, quality: int) -> bytes:
 
 
 def encode_tiff(picture: Picture, quality: int) -> bytes:
-    """Encode any of our depths, deflated (exact) with a predictor. `quality` has no meaning here."""
+    """Encode any of our depths, deflated (exact) with a predictor."""
     import tifffile
 
     buffer = io.BytesIO()
@@ -81,7 +81,3 @@ def _with_alpha(picture: Picture) -> NDArray[Any]:
     if picture.alpha is None:
         return picture.pixels
     return np.ascontiguousarray(np.dstack([picture.pixels, picture.alpha]))
-
-
-def _png_chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

@@ -10,15 +10,8 @@ import numpy as np
 class Form:
     """Size and type of the samples of a picture.
 
-    Parameters
-    ----------
-    height, width : int
-        Rows and columns, as the file stores them.
-    channels : int
-        1 (grey) or 3 (RGB).
-    has_alpha : bool
-    dtype : numpy dtype
-        uint8, uint16 or float32.
+    `height` and `width` are rows and columns as the file stores them, `channels` is 1 (grey) or 3 (RGB), `dtype`
+    uint8, uint16 or float32.
     """
 
     height: int
@@ -34,7 +27,7 @@ class Form:
 
     @property
     def colour_shape(self) -> tuple[int, ...]:
-        """Shape of the pixels without alpha: grey has no third side."""
+        """Shape of the pixels without alpha: grey has no third axis."""
         return self.plane_shape if self.channels == 1 else (*self.plane_shape, self.channels)
 
     @property

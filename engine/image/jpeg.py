@@ -10,6 +10,7 @@ import io
 import mmap
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -31,48 +32,27 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = (0xC2, 0xCA)
 # Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
 _OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
-_NOT_READ = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
+_HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What the header of a JPEG says of its compressed data.
 
-    Parameters
-    ----------
-    blocks : int
-        Blocks of 8 x 8 samples, of all components.
-    fewest_bytes : int
-        No legal file of that size is shorter.
-    is_progressive : bool
-        The decoder holds all coefficients until the last scan.
-    unread : str
-        What no decoder here reads, in words; empty for what is read.
+    No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the last
+    scan. `unsupported` is what no decoder here reads, in words; else empty.
     """
 
-    blocks: int
-    fewest_bytes: int
-    is_progressive: bool
-    unread: str
-
-    @property
-    def coefficient_bytes(self) -> int:
-        """Memory for the coefficients where all are held: 64 of two bytes a block."""
-        return 128 * self.blocks if self.is_progressive else 0
+    fewest_bytes: int = 0
+    coefficient_bytes: int = 0
+    unsupported: str = ""
 
 
-_NO_FRAME = Frame(0, 0, False, "")
+_NO_FRAME = Frame()
 
 
 class WithSurplus(io.RawIOBase):
-    """The first picture of a JPEG file with surplus data before its end marker, without a copy of it.
-
-    Parameters
-    ----------
-    file : binary file
-    end : int
-        Offset of the end marker.
-    """
+    """The first picture of a JPEG file with surplus data before its end marker, at `end`, without a copy of it."""
 
     def __init__(self, file: BinaryIO, end: int) -> None:
         self._file = file
@@ -109,21 +89,37 @@ class WithSurplus(io.RawIOBase):
 
 def frame_of(file: BinaryIO) -> Frame:
     """Read the frame header of a JPEG file; where there is none, which Pillow refuses, an empty one."""
-    position, marker = 2, 0
-    while True:
-        file.seek(position)
-        head = file.read(4)
-        if len(head) < 4 or head[0] != 0xFF:
-            return _NO_FRAME
-        marker = head[1]
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        for marker, position in _markers(data):
+            if marker in _FRAMES:
+                size = int.from_bytes(data[position + 2 : position + 4], "big")
+                return _frame(marker, data[position + 4 : position + 2 + size])
+            if marker == _START_OF_SCAN:
+                break
+    return _NO_FRAME
+
+
+def end_of_first_image(file: BinaryIO) -> int | None:
+    """Return the offset of the end marker of the first picture in a JPEG file; None where there is none."""
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        return next((position for marker, position in _markers(data) if marker == _END_OF_IMAGE), None)
+
+
+def _markers(data: mmap.mmap) -> Iterator[tuple[int, int]]:
+    """Yield each marker with its offset, until one is missing."""
+    position = 2
+    while position + 2 <= len(data) and data[position] == 0xFF:
+        marker = data[position + 1]
         if marker == 0xFF:
             position += 1
             continue
-        if marker in (_START_OF_SCAN, _END_OF_IMAGE):
-            return _NO_FRAME
-        if marker in _FRAMES:
-            return _frame(marker, file.read(struct.unpack(">H", head[2:])[0] - 2))
-        position += 2 + (0 if marker in _ALONE else struct.unpack(">H", head[2:])[0])
+        yield marker, position
+        position += 2
+        if marker not in _ALONE:
+            position += int.from_bytes(data[position : position + 2], "big")
+        if marker == _START_OF_SCAN:
+            found = _MARKER.search(data, position)
+            position = len(data) if found is None else found.start()
 
 
 def _frame(marker: int, content: bytes) -> Frame:
@@ -138,46 +134,9 @@ def _frame(marker: int, content: bytes) -> Frame:
         -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
         for across, down in sampling
     )
-    unread = (
-        "it is hierarchical"
-        if marker in _NOT_READ
-        else f"it has {bits} bits per sample"
-        if bits in _OTHER_DEPTHS
-        else ""
-    )
-    return Frame(blocks, blocks * _FEWEST_BITS.get(marker, 0) // 8, marker in _PROGRESSIVE, unread)
-
-
-def end_of_first_image(file: BinaryIO) -> int | None:
-    """Offset of the end marker of the first picture in a JPEG file; None where there is none.
-
-    Parameters
-    ----------
-    file : binary file
-        A real one, at its start the marker FF D8.
-    """
-    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _end_marker(data)
-
-
-def _end_marker(data: mmap.mmap) -> int | None:
-    position = 2
-    while position + 4 <= len(data) + 2:
-        if data[position : position + 1] != b"\xff":
-            return None
-        marker = data[position + 1] if position + 1 < len(data) else 0
-        if marker == 0xFF:
-            position += 1
-            continue
-        if marker == _END_OF_IMAGE:
-            return position
-        if marker in _ALONE:
-            position += 2
-            continue
-        position += 2 + int.from_bytes(data[position + 2 : position + 4], "big")
-        if marker == _START_OF_SCAN:
-            found = _MARKER.search(data, position)
-            if found is None:
-                return None
-            position = found.start()
-    return None
+    unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
+    if marker in _HIERARCHICAL:
+        unsupported = "it is hierarchical"
+    # 64 coefficients of two bytes per block.
+    coefficient_bytes = 128 * blocks if marker in _PROGRESSIVE else 0
+    return Frame(blocks * _FEWEST_BITS.get(marker, 0) // 8, coefficient_bytes, unsupported)

@@ -1,4 +1,4 @@
-"""Metadata as the formats hold it: the orientation is used; that there are other fields is told."""
+"""Metadata as the formats hold it: the orientation is used, other fields are only named."""
 
 import re
 import zlib
@@ -19,27 +19,13 @@ _MAX_TEXT_BYTES = 16 * 2**20
 
 
 def named_metadata(*, exif: object = None, dpi: float = 0.0) -> tuple[str, ...]:
-    """Return the names of what a file holds and a saved picture will not, each where there is some.
-
-    Parameters
-    ----------
-    exif : object
-        True where there is EXIF data.
-    dpi : float
-        Pixels per inch; 0 where the file does not say.
-    """
+    """Return the names of what a file holds and a saved picture will not: EXIF data, a resolution (0: none)."""
     has_resolution = round(dpi) not in _NO_RESOLUTION
     return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if has_resolution else ()))
 
 
 def orientation_of_exif(block: bytes | None) -> int:
-    """Orientation in a block of EXIF data, 0 where there is none or it cannot be read.
-
-    Parameters
-    ----------
-    block : bytes or None
-        TIFF structure with or without the leading "Exif" marker.
-    """
+    """Return the orientation in EXIF data, with or without its marker; 0 where there is none that can be read."""
     if not block:
         return 0
     from PIL import Image
@@ -54,26 +40,20 @@ def orientation_of_exif(block: bytes | None) -> int:
 
 
 def orientation_of_xmp(packet: bytes | None) -> int:
-    """Orientation (tiff:Orientation) in an XMP packet, 0 where there is none."""
+    """Return the orientation (tiff:Orientation) in an XMP packet, 0 where there is none."""
     found = _XMP_ORIENTATION.search(packet or b"")
     return int(found.group(1)) if found else 0
 
 
 def is_raw_exif(chunk: bytes) -> bool:
-    """Whether a text chunk of a PNG (its type and content) holds EXIF data."""
+    """Return whether a text chunk of a PNG (its type and content) holds EXIF data."""
     return chunk[4:].partition(b"\0")[0] in _RAW_EXIF
 
 
 def orientation_of_text(chunks: Iterable[bytes]) -> int:
-    """Orientation in the text chunks of a PNG, 0 where there is none.
+    """Return the orientation in the text chunks of a PNG (type and content of each), 0 where there is none.
 
-    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write
-    XMP.
-
-    Parameters
-    ----------
-    chunks : iterable of bytes
-        Type (tEXt, zTXt or iTXt) and content of each.
+    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write XMP.
     """
     for chunk in chunks:
         keyword, text = _keyword_and_text(chunk)

@@ -29,6 +29,14 @@ from engine.image.formats import Format, formats_for, opened_suffixes, titles
 from engine.image.picture import Picture
 from engine.image.sniff import HEAD_BYTES, format_of
 
+_CHECK = "Check the name and the folder."
+_NOT_OPENED: tuple[tuple[type[Exception], str, str], ...] = (
+    (FileNotFoundError, "there is no such file", _CHECK),
+    (NotADirectoryError, "part of its path is a file, not a folder", _CHECK),
+    (PermissionError, "you may not read it", "Change its permissions, or copy it to a place of yours."),
+    (ValueError, "it is not a possible path", _CHECK),  # a NUL in it
+)
+
 
 def open_image(
     path: str | os.PathLike[str],
@@ -122,18 +130,12 @@ def _open_regular_file(path: Path, max_bytes: int) -> BinaryIO:
             sizes = f"the file has {bytes_text(facts.st_size)}, the limit is {bytes_text(max_bytes)}"
             raise Refused(sizes, "Open a smaller picture, or raise the limit (max_bytes, --max-bytes).")
         return path.open("rb")
-    except FileNotFoundError as error:
-        raise Refused("there is no such file", "Check the name and the folder.") from error
-    except NotADirectoryError as error:
-        raise Refused("part of its path is a file, not a folder", "Check the name and the folder.") from error
-    except PermissionError as error:
-        raise Refused(
-            "you may not read it", "Change its permissions, or copy it to a place of yours."
-        ) from error
-    except OSError as error:
-        raise Refused(error.strerror or str(error), "Check the name and the disk.") from error
-    except ValueError as error:  # a NUL in the path
-        raise Refused("it is not a possible path", "Check the name and the folder.") from error
+    except (OSError, ValueError) as error:
+        known = (texts for kind, *texts in _NOT_OPENED if isinstance(error, kind))
+        why, remedy = next(
+            known, (getattr(error, "strerror", None) or str(error), "Check the name and the disk.")
+        )
+        raise Refused(why, remedy) from error
 
 
 def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:

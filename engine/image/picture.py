@@ -34,7 +34,7 @@ class Picture:
     source : Path, optional
         The file that the picture was read from.
     format : str, optional
-        The format of that file: "PNG", "JPEG", "TIFF", "BMP", "WebP" or "GIF".
+        The title of its format: "PNG".
     notes : tuple of str
         Sentences for the person: what was special about the file or was changed while it was read.
     metadata : tuple of str
@@ -61,7 +61,7 @@ class Picture:
 
     @classmethod
     def from_array(cls, array: NDArray[Any]) -> "Picture":
-        """Picture of an array that a script has.
+        """Return the picture of an array, sharing its memory where nothing has to be changed.
 
         Parameters
         ----------
@@ -69,17 +69,18 @@ class Picture:
             Grey, grey and alpha, RGB, or RGB and alpha. uint8, uint16 and float32 are kept, float64 becomes
             float32, bool becomes 0 and 255.
 
-        Returns
-        -------
-        Picture
-            Shares memory with `array` where nothing had to be changed.
-
         Raises
         ------
         BadValue
             Another shape or dtype.
         """
-        array = _known_dtype(np.asarray(array))
+        array = np.asarray(array)
+        if array.dtype == np.bool_:
+            array = array.astype(np.uint8) * np.uint8(255)
+        elif array.dtype == np.float64:
+            # Values beyond the range of float32 become infinite, which is what the type can say of them.
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float32)
         if array.ndim == 2:
             return cls(array)
         if array.ndim != 3 or array.shape[2] not in _CHANNEL_LAYOUTS:
@@ -105,7 +106,7 @@ class Picture:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of each value: uint8, uint16 or float32."""
+        """Type of each sample: uint8, uint16 or float32."""
         return self.pixels.dtype
 
     @property
@@ -113,62 +114,39 @@ class Picture:
         """The depth in words: "8 bit", "16 bit" or "32-bit float"."""
         return _DEPTH_TEXTS[self.pixels.dtype]
 
-    @property
-    def colour_text(self) -> str:
-        """The channels in words: "grey" or "RGB", and whether there is alpha."""
-        colour = "grey" if self.channels == 1 else "RGB"
-        return colour if self.alpha is None else f"{colour} + alpha"
-
     def title(self) -> str:
-        """One line that tells what this is: "astronaut.png  512 x 512  RGB  8 bit" (width x height)."""
-        size = f"{self.width} x {self.height}"
+        """Return what this is in a line: "astronaut.png  512 x 512  RGB  8 bit" (width x height)."""
+        colour = ("grey" if self.channels == 1 else "RGB") + ("" if self.alpha is None else " + alpha")
         name = (self.source.name,) if self.source is not None else ()
-        return "  ".join((*name, size, self.colour_text, self.depth_text))
+        return "  ".join((*name, f"{self.width} x {self.height}", colour, self.depth_text))
 
 
 def _checked_pixels(pixels: NDArray[Any]) -> NDArray[Any]:
     if not isinstance(pixels, np.ndarray):
+        raise BadValue("This is not a picture", f"its pixels are {type(pixels).__name__}, not a NumPy array")
+    dtype = pixels.dtype.newbyteorder("=")
+    if dtype not in _DEPTH_TEXTS:
         raise BadValue(
-            "This is not a picture", f"its pixels are a {type(pixels).__name__}, not a NumPy array"
+            "This array is not a picture",
+            f"its values are {pixels.dtype}; a picture has uint8, uint16 or float32",
+            "Scale it to the range that you want and convert it, for example with .astype(np.float32).",
         )
-    if pixels.dtype.newbyteorder("=") not in _DEPTH_TEXTS:
-        raise _bad_dtype(pixels.dtype)
     if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] != 3):
         raise _bad_shape(pixels.shape)
     if pixels.size == 0:
         raise BadValue("This is not a picture", f"an array of shape {pixels.shape} has no pixel")
-    return np.ascontiguousarray(pixels, dtype=pixels.dtype.newbyteorder("="))
+    return np.ascontiguousarray(pixels, dtype=dtype)
 
 
 def _checked_alpha(alpha: NDArray[Any], pixels: NDArray[Any]) -> NDArray[Any]:
     if alpha.shape != pixels.shape[:2] or alpha.dtype.newbyteorder("=") != pixels.dtype:
         raise BadValue(
             "The alpha does not fit the picture",
-            f"it is {alpha.dtype} of shape {alpha.shape}, the pixels are {pixels.dtype} of shape {pixels.shape}",
+            f"it is {alpha.dtype} of shape {alpha.shape}, "
+            f"the pixels are {pixels.dtype} of shape {pixels.shape}",
             "Give one alpha value of the same type for each pixel.",
         )
     return np.ascontiguousarray(alpha, dtype=pixels.dtype)
-
-
-def _known_dtype(array: NDArray[Any]) -> NDArray[Any]:
-    """Bring the two dtypes that scripts have most often to ours; refuse those that would need a choice."""
-    if array.dtype == np.bool_:
-        return array.astype(np.uint8) * np.uint8(255)
-    if array.dtype == np.float64:
-        # Values beyond the range of float32 become infinite, which is what the type can say of them.
-        with np.errstate(over="ignore"):
-            return array.astype(np.float32)
-    if array.dtype.newbyteorder("=") not in _DEPTH_TEXTS:
-        raise _bad_dtype(array.dtype)
-    return array
-
-
-def _bad_dtype(dtype: np.dtype[Any]) -> BadValue:
-    return BadValue(
-        "This array is not a picture",
-        f"its values are {dtype}; a picture has uint8, uint16 or float32",
-        "Scale it to the range that you want and convert it, for example with .astype(np.float32).",
-    )
 
 
 def _bad_shape(shape: tuple[int, ...]) -> BadValue:

@@ -1,4 +1,4 @@
-"""JPEG, BMP and GIF, and animations in WebP: all 8 bit, all decoded by Pillow."""
+"""The formats that Pillow decodes, all of 8 bit."""
 
 import io
 import threading
@@ -53,38 +53,17 @@ _limit_lock = threading.Lock()
 
 
 def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a JPEG, and prove that its data reaches its last row (see `jpeg`).
-
-    Parameters, errors : as of `read_with_pillow`.
-    """
+    """Decode a JPEG, and prove that its data reaches its last row (see `jpeg`)."""
     frame = frame_of(file)
-    if frame.unread:
-        raise Unsupported(frame.unread)
+    if frame.unsupported:
+        raise Unsupported(frame.unsupported)
     return read_with_pillow("JPEG", file, budget, allocate, frame)
 
 
 def read_with_pillow(
     kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None, frame: Frame | None = None
 ) -> Decoded:
-    """Decode a file of one of Pillow's formats; of several frames the first.
-
-    Parameters
-    ----------
-    kind : str
-        Pillow's name of the format.
-    file : binary file
-    budget : Budget
-    allocate : callable of (Form), optional
-        As of `Canvas`.
-    frame : Frame, optional
-        Of a JPEG.
-
-    Raises
-    ------
-    Refused
-        Too large, or damaged in a way that Pillow does not report. Errors of Pillow pass through.
-    Unsupported
-    """
+    """Decode a file of the format that Pillow calls `kind`, of several frames the first; `frame` is of a JPEG."""
     file.seek(0)
     with _opened(file, kind) as image:
         mode = _target_mode(image)
@@ -99,9 +78,8 @@ def read_with_pillow(
         budget.check(form, beside + (frame.coefficient_bytes if frame else 0))
         if frame is not None:
             check_long_enough(form, file.seek(0, 2), frame.fewest_bytes)
-        notes: list[str] = []
-        if image.mode == "CMYK":
-            notes.append("It was converted from CMYK to RGB without its colour profile.")
+        is_cmyk = image.mode == "CMYK"
+        notes = ["It was converted from CMYK to RGB without its colour profile."] if is_cmyk else []
         scratch = _mapped(image, height, stored_bytes // height)
         file.seek(0)
         expected = _checksum_with_surplus(file, scratch) if frame is not None else None

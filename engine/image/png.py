@@ -8,7 +8,7 @@ import logging
 import struct
 import zlib
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.metadata import is_raw_exif, named_metadata, orientation_of_exif, orientation_of_text
-from engine.image.png_bands import can_be_cut, decode_in_bands
+from engine.image.png_bands import decode_in_bands
 
 _SIGNATURE_BYTES = 8
+_PALETTE = 3
 _IHDR_END = 33  # signature, length, type, 13 bytes of header, checksum
 
 # Colour type -> (channels, legal depths), table 11.1 of the PNG specification.
@@ -46,8 +47,7 @@ _MOST_INFLATED = 1032
 _PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class _Header(NamedTuple):
     """The IHDR chunk."""
 
     width: int
@@ -58,22 +58,27 @@ class Header:
 
     @property
     def stored_channels(self) -> int:
-        """Values a pixel in the file: 1 for a palette's index."""
-        return 1 if self.colour_type == 3 else _COLOUR_TYPES[self.colour_type][0]
+        """Samples per pixel in the file: 1 for a palette's index."""
+        return 1 if self.colour_type == _PALETTE else _COLOUR_TYPES[self.colour_type][0]
 
     @property
     def raw_bytes(self) -> int:
         """Bytes that the compressed pixels inflate to: rows, each with a byte for its filter."""
-        sizes = [(self.width, self.height)]
-        if self.is_interlaced:
-            sizes = [
-                (-(-(self.width - left) // across), -(-(self.height - top) // down))
-                for left, across, top, down in _PASSES
-            ]
+        passes = _PASSES if self.is_interlaced else ((0, 1, 0, 1),)
+        sizes = [
+            (-(-(self.width - left) // across), -(-(self.height - top) // down))
+            for left, across, top, down in passes
+        ]
         bits = self.depth * self.stored_channels
         return sum(
             rows * (1 + -(-columns * bits // 8)) for columns, rows in sizes if columns > 0 and rows > 0
         )
+
+    def form(self, has_alpha: bool) -> Form:
+        """Return the form of the picture."""
+        channels = 1 if self.colour_type in (0, 4) else 3
+        dtype = np.dtype(np.uint16 if self.depth == 16 else np.uint8)
+        return Form(self.height, self.width, channels, has_alpha, dtype)
 
 
 @dataclass(slots=True)
@@ -86,40 +91,34 @@ class _Chunks:
 
 
 def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8.
+    """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8."""
+    import imagecodecs
 
-    Parameters
-    ----------
-    file : binary file
-        At its start.
-    budget : Budget
-    allocate : callable of (Form), optional
-        As of `Canvas`.
-
-    Raises
-    ------
-    Refused
-        Too large, or not a legal PNG. Errors of imagecodecs pass through.
-    """
+    # libpng's warnings (interlacing, too much data) are no news to people; without a handler they go to stderr.
+    logging.getLogger("imagecodecs").addHandler(logging.NullHandler())
     head = file.read(_IHDR_END)
     header = _read_header(head)
     file_bytes = file.seek(0, 2)
-    is_cut = file_bytes > _HELD_BYTES and can_be_cut(header.depth, header.colour_type, header.is_interlaced)
+    is_large = file_bytes > _HELD_BYTES
+    # The row above a band is known from its pixels only at whole bytes; packed or indexed files are small anyway.
+    is_cut = is_large and header.depth >= 8 and header.colour_type != _PALETTE and not header.is_interlaced
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
-    might_be = _form(header, has_alpha=True)
-    budget.check(might_be, 0 if is_cut or file_bytes <= _HELD_BYTES else file_bytes)
+    might_be = header.form(has_alpha=True)
+    budget.check(might_be, file_bytes if is_large and not is_cut else 0)
     least_bytes = header.raw_bytes // _MOST_INFLATED
     check_long_enough(might_be, file_bytes, least_bytes)
     chunks = _checked_chunks(file, file_bytes)
     check_long_enough(might_be, sum(size for _, size in chunks.pixels), least_bytes)
     extras = chunks.extras
     orientation = orientation_of_exif(extras.get(b"eXIf")) or orientation_of_text(chunks.texts)
-    form = _form(header, has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
+    form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
     canvas = Canvas(form, orientation, allocate)
     if is_cut:
         decode_in_bands(file, head, chunks.pixels, extras.get(b"tRNS"), form, header.stored_channels, canvas)
     else:
-        _decode_whole(file, form, canvas)
+        file.seek(0)
+        data = file.read()
+        canvas.decode_into(lambda out: imagecodecs.png_decode(data, out=out))
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
     return Decoded(
         canvas,
@@ -138,23 +137,7 @@ def _dpi(chunk: bytes) -> float:
     return int.from_bytes(chunk[:4], "big") * 0.0254
 
 
-def _form(header: Header, *, has_alpha: bool) -> Form:
-    channels = 1 if header.colour_type in (0, 4) else 3
-    dtype = np.dtype(np.uint16 if header.depth == 16 else np.uint8)
-    return Form(header.height, header.width, channels, has_alpha, dtype)
-
-
-def _decode_whole(file: BinaryIO, form: Form, canvas: Canvas) -> None:
-    import imagecodecs
-
-    # libpng's warnings (interlacing, too much data) are no news to people; without a handler they go to stderr.
-    logging.getLogger("imagecodecs").addHandler(logging.NullHandler())
-    file.seek(0)
-    data = file.read()
-    canvas.decode_into(lambda out: imagecodecs.png_decode(data, out=out))
-
-
-def _read_header(head: bytes) -> Header:
+def _read_header(head: bytes) -> _Header:
     if len(head) < _IHDR_END:
         raise Refused(f"it ends after {len(head)} bytes, within its header")
     length, kind = struct.unpack(">I4s", head[_SIGNATURE_BYTES:16])
@@ -167,7 +150,7 @@ def _read_header(head: bytes) -> Header:
         raise Refused(f"its header names colour type {colour_type}, which PNG does not have")
     if depth not in _COLOUR_TYPES[colour_type][1]:
         raise Refused(f"its header names {depth} bits for colour type {colour_type}, which PNG does not have")
-    return Header(width, height, depth, colour_type, interlace == 1)
+    return _Header(width, height, depth, colour_type, interlace == 1)
 
 
 def _checked_chunks(file: BinaryIO, file_bytes: int) -> _Chunks:

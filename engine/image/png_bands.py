@@ -16,19 +16,13 @@ from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.scratch import bands
 
-_PALETTE = 3
 _READ_BYTES = 64 * 2**10
-
-
-def can_be_cut(depth: int, colour_type: int, is_interlaced: bool) -> bool:
-    """Whether the row above a band can be told from its pixels; packed or indexed files are small anyway."""
-    return depth >= 8 and colour_type != _PALETTE and not is_interlaced
 
 
 def decode_in_bands(
     file: BinaryIO,
     head: bytes,
-    places: Sequence[tuple[int, int]],
+    pieces: Sequence[tuple[int, int]],
     transparent: bytes | None,
     form: Form,
     stored_channels: int,
@@ -36,29 +30,13 @@ def decode_in_bands(
 ) -> None:
     """Decode the pixels of a PNG onto a canvas.
 
-    Parameters
-    ----------
-    file : binary file
-    head : bytes
-        Signature and IHDR chunk.
-    places : sequence of (int, int)
-        Offset and size of the content of each IDAT chunk.
-    transparent : bytes, optional
-        Content of the tRNS chunk.
-    form : Form
-    stored_channels : int
-        Values a pixel in the file.
-    canvas : Canvas
-
-    Raises
-    ------
-    Refused
-        The compressed data stops early. Errors of zlib and imagecodecs pass through.
+    `head` is the signature and the IHDR chunk, `pieces` the offset and size of the content of each IDAT chunk,
+    `transparent` the content of the tRNS chunk, `stored_channels` the samples per pixel in the file.
     """
     import imagecodecs
 
     row_bytes = 1 + form.width * stored_channels * form.dtype.itemsize
-    inflated = _Inflated(file, places)
+    inflated = _Inflated(file, pieces)
     above = b""
     for rows in bands(form.height, row_bytes):
         count = rows.stop - rows.start
@@ -78,8 +56,8 @@ def decode_in_bands(
 class _Inflated:
     """The inflated pixels, read piece by piece."""
 
-    def __init__(self, file: BinaryIO, places: Sequence[tuple[int, int]]) -> None:
-        self._pieces = _pieces(file, places)
+    def __init__(self, file: BinaryIO, pieces: Sequence[tuple[int, int]]) -> None:
+        self._compressed = _compressed(file, pieces)
         self._inflater = zlib.decompressobj()
         self._left = b""
 
@@ -87,7 +65,7 @@ class _Inflated:
         """Return the next bytes; fewer where the data stops."""
         parts = []
         while count:
-            compressed = self._left or next(self._pieces, b"")
+            compressed = self._left or next(self._compressed, b"")
             if not compressed or self._inflater.eof:
                 break
             part = self._inflater.decompress(compressed, count)
@@ -97,30 +75,26 @@ class _Inflated:
         return b"".join(parts)
 
 
-def _pieces(file: BinaryIO, places: Sequence[tuple[int, int]]) -> Iterator[bytes]:
-    for offset, size in places:
+def _compressed(file: BinaryIO, pieces: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    for offset, size in pieces:
         file.seek(offset)
         while size:
-            piece = file.read(min(size, _READ_BYTES))
-            if not piece:
+            data = file.read(min(size, _READ_BYTES))
+            if not data:
                 return
-            size -= len(piece)
-            yield piece
+            size -= len(data)
+            yield data
 
 
 def _small_png(head: bytes, transparent: bytes | None, rows: int, raw: bytes) -> bytes:
     header = head[16:20] + struct.pack(">I", rows) + head[24:29]
-    parts = [head[:8], _chunk(b"IHDR", header)]
+    parts = [head[:8], png_chunk(b"IHDR", header)]
     if transparent is not None:
-        parts.append(_chunk(b"tRNS", transparent))
-    parts += [_chunk(b"IDAT", zlib.compress(raw, 0)), _chunk(b"IEND", b"")]
+        parts.append(png_chunk(b"tRNS", transparent))
+    parts += [png_chunk(b"IDAT", zlib.compress(raw, 0)), png_chunk(b"IEND", b"")]
     return b"".join(parts)
 
 
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return (
-        struct.pack(">I", len(content))
-        + kind
-        + content
-        + struct.pack(">I", zlib.crc32(content, zlib.crc32(kind)))
-    )
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    """Return a chunk with its length and checksum."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

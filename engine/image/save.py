@@ -31,8 +31,7 @@ def save_image(
 ) -> tuple[str, ...]:
     """Save a picture; the suffix of `path` chooses the format (`engine.image.formats.FORMATS`).
 
-    PNG and TIFF are exact. JPEG is lossy. WebP is lossy below quality 100 and exact at 100. Nothing is
-    scaled, rounded or clipped unless `depth` asks for it.
+    Nothing is scaled, rounded or clipped unless `depth` asks for it.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ def save_image(
     path : str or path-like
         Ends in a suffix such as .png or .tif. An existing file is replaced in one step.
     quality : int, default 95
-        1 to 100, for lossy formats.
+        1 to 100, for lossy formats. WebP is exact at 100, others always.
     depth : {"keep", "8", "16", "float32"}, default "keep"
         Depth of the file. From float to "8" and "16" the values are taken in the scale of the target (255 or
         65535), rounded half to even and clipped; `engine.image.convert.to_depth` offers other ways. Between 8
@@ -56,7 +55,7 @@ def save_image(
     Raises
     ------
     ImageWriteError
-        An unknown extension, a depth or size that the format has not, a quality or depth out of range.
+        An unknown suffix, a depth or size that the format has not, a quality or depth out of range.
     FileWriteError
         The folder does not exist or cannot be written, the disk is full, and the like.
     BadValue

@@ -14,33 +14,17 @@ _BAND_BYTES = 2**20
 
 
 class Scratch:
-    """An array in memory of its own, of which parts can be given back to the system.
+    """An array of zeros (`array`) in memory of its own, of which parts can be given back to the system.
 
-    An array of NumPy's is given back as a whole: while a second one is made of it, both are held. Pages are
-    small here even where NumPy asks for huge ones, so that an array that is filled column by column grows as
-    it is filled.
-
-    Parameters
-    ----------
-    shape : tuple of int
-    dtype : numpy dtype
-
-    Attributes
-    ----------
-    array : ndarray of `shape`, `dtype`
-        Of zeros.
-
-    Raises
-    ------
-    MemoryError
-        The system has not that much.
+    An array of NumPy's is given back as a whole: while a second one is made of it, both are held. Pages are small
+    here even where NumPy asks for huge ones, so that an array that is filled column by column grows as it is
+    filled. Raises MemoryError where the system has not that much.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         count = math.prod(shape)
-        size = max(1, count * np.dtype(dtype).itemsize)
         try:
-            self.memory = _private_memory(size)
+            self.memory = _private_memory(max(1, count * np.dtype(dtype).itemsize))
         except OSError as error:
             if error.errno != errno.ENOMEM:
                 raise
@@ -61,17 +45,15 @@ class Scratch:
 
 
 def bands(rows: int, row_bytes: int) -> Iterator[slice]:
-    """Cut rows into bands of about 1 MB.
-
-    Parameters
-    ----------
-    rows : int
-    row_bytes : int
-        Bytes of one row, before or after its conversion.
-    """
+    """Cut rows into bands of about 1 MB; `row_bytes` is the size of a row before or after its conversion."""
     step = max(1, _BAND_BYTES // max(1, row_bytes))
     for begin in range(0, rows, step):
         yield slice(begin, min(rows, begin + step))
+
+
+def bands_of(array: NDArray[Any]) -> Iterator[slice]:
+    """Cut the rows of an array into bands of about 1 MB."""
+    return bands(len(array), array.nbytes // max(1, len(array)))
 
 
 def _private_memory(size: int) -> mmap.mmap:

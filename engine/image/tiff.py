@@ -42,22 +42,7 @@ TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
 
 
 def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode the first page of a TIFF or BigTIFF.
-
-    Parameters
-    ----------
-    file : binary file
-        At its start.
-    budget : Budget
-    allocate : callable of (Form), optional
-        As of `Canvas`.
-
-    Raises
-    ------
-    Refused
-        Too large, cut short, or a kind of data that is no picture. Errors of tifffile and imagecodecs pass
-        through.
-    """
+    """Decode the first page of a TIFF or BigTIFF."""
     from tifffile import TiffFile, TiffPage
 
     # tifffile logs what it repairs; without a handler that goes to stderr. What we need to know is checked here.
@@ -81,8 +66,13 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         budget.check(form, bytes_beside(page, form.decoded_bytes))
         notes = list(_check_segments(page, form, file_bytes))
         canvas = Canvas(form, int(page.tags.valueof(EXIF_ORIENTATION_TAG, 1)), allocate)
-        # Bands may tell the same of the picture again.
-        notes += dict.fromkeys(_fill(canvas, page, file))
+        changes: list[str] = []
+        for rows, samples in sample_bands(page, file):
+            pixels, alpha, changed = to_picture_arrays(samples, page)
+            canvas.put(rows, pixels, alpha)
+            changes += changed
+        # Each band says the same of the picture.
+        notes += dict.fromkeys(changes)
         notes += _page_notes(tiff)
         profile = page.tags.valueof(_ICC_PROFILE_TAG)
         metadata = named_metadata(exif=_EXIF_TAG in page.tags, dpi=_dpi(page))
@@ -107,8 +97,8 @@ def _check_header(page: "TiffPage") -> None:
         raise Refused("its tags say that a pixel has no values")
     if page.dtype is None:
         raise Refused(
-            f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no known number type",
-            "Save it with 8 or 16 bits a value, or as 32-bit float.",
+            f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no number type",
+            "Save it with 8 or 16 bits per value, or as 32-bit float.",
         )
     if page.is_tiled and min(page.tilewidth, page.tilelength) < 1:
         raise Refused("its tiles have no size")
@@ -121,16 +111,6 @@ def _form(page: "TiffPage") -> Form:
     return Form(
         page.imagelength, page.imagewidth, 1 if pixels.ndim == 2 else 3, alpha is not None, pixels.dtype
     )
-
-
-def _fill(canvas: Canvas, page: "TiffPage", file: BinaryIO) -> list[str]:
-    """Decode a page onto a canvas; return what was changed on the way."""
-    notes: list[str] = []
-    for rows, samples in sample_bands(page, file):
-        pixels, alpha, told = to_picture_arrays(samples, page)
-        canvas.put(rows, pixels, alpha)
-        notes += told
-    return notes
 
 
 def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str, ...]:

@@ -17,39 +17,22 @@ _PREMULTIPLIED, _STRAIGHT = 1, 2
 
 # Photometric interpretation -> samples that carry colour. Others (raw sensor data, LogLuv) are refused.
 _COLOUR_SAMPLES = {
-    _MIN_IS_WHITE: 1,
-    _MIN_IS_BLACK: 1,
-    _RGB: 3,
-    _PALETTE: 1,
-    _MASK: 1,
+    _MIN_IS_WHITE: 1, _MIN_IS_BLACK: 1, _PALETTE: 1, _MASK: 1,
+    _RGB: 3, _YCBCR: 3, _CIELAB: 3, _ICCLAB: 3,
     _SEPARATED: 4,
-    _YCBCR: 3,
-    _CIELAB: 3,
-    _ICCLAB: 3,
-}
+}  # fmt: skip
 
 # Whole numbers up to this size are exact in float32.
 _EXACT_LIMIT = 2**24
 
-_PHOTOMETRIC_WORDS = {
-    "LOGL": "LogL",
-    "LOGLUV": "LogLuv",
-    "CFA": "raw sensor data",
-    "LINEAR_RAW": "raw sensor data",
-}
+_RAW = "raw sensor data"
+_PHOTOMETRIC_WORDS = {"LOGL": "LogL", "LOGLUV": "LogLuv", "CFA": _RAW, "LINEAR_RAW": _RAW}
 
 Interpreted = tuple[NDArray[Any], NDArray[Any] | None, list[str]]
 
 
 def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
-    """Interpret the samples of one page.
-
-    Parameters
-    ----------
-    samples : ndarray of shape (H, W, S)
-        As tifffile decoded them.
-    page : TiffPage
-        Its tags say what they mean.
+    """Interpret samples of shape (H, W, S) as the tags of their page say.
 
     Returns
     -------
@@ -60,7 +43,7 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
 
     Raises
     ------
-    Refused
+    Refused, Unsupported
         A colour model or number type that has no sensible picture here.
     """
     photometric = int(page.photometric)
@@ -71,7 +54,7 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
         raise Unsupported("its inks are not cyan, magenta, yellow and black")
     colour_count = _COLOUR_SAMPLES[photometric]
     if samples.shape[2] < colour_count:
-        raise Refused(f"it has {samples.shape[2]} samples a pixel, its colour model needs {colour_count}")
+        raise Refused(f"it has {samples.shape[2]} samples per pixel, its colour model needs {colour_count}")
 
     notes: list[str] = []
     colours, extra = samples[..., :colour_count], samples[..., colour_count:]
@@ -115,7 +98,7 @@ def _alpha(extra: NDArray[Any], page: "TiffPage", notes: list[str]) -> tuple[NDA
             unknown += 1
     if unknown:
         notes.append(
-            f"{unknown} more {'value' if unknown == 1 else 'values'} a pixel, of unknown meaning, left out."
+            f"{unknown} more {'value' if unknown == 1 else 'values'} per pixel, of unknown meaning, left out."
         )
     return alpha, premultiplied
 
@@ -169,6 +152,6 @@ def _looked_up(indices: NDArray[Any], page: "TiffPage") -> NDArray[np.uint8]:
         raise Refused("it has a palette picture without its palette")
     if int(indices.max()) >= colormap.shape[1]:
         raise Refused(f"it names colour {int(indices.max())} of a palette of {colormap.shape[1]}")
-    # The palette has 16 bits a value; writers fill them from 8 as v x 256 or v x 257, and some forget to.
+    # The palette has 16 bits per value; writers fill them from 8 as v x 256 or v x 257, and some forget to.
     palette = colormap if colormap.max() < 256 else colormap >> 8
     return palette.astype(np.uint8).T[indices.astype(np.intp)]

@@ -31,14 +31,7 @@ _PIECE_BYTES = 2**18
 
 
 def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
-    """Return the most memory that reading takes beside the picture.
-
-    Parameters
-    ----------
-    page : TiffPage
-    picture_bytes : int
-        Of the decoded picture: it grows while the samples are given back.
-    """
+    """Return the most memory that reading takes beside the picture, which grows while samples are given back."""
     if _is_stored_plainly(page):
         return 0
     longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
@@ -49,25 +42,7 @@ def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
 
 
 def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, NDArray[Any]]]:
-    """Decode a page.
-
-    Parameters
-    ----------
-    page : TiffPage
-    file : binary file
-        That the page is of.
-
-    Yields
-    ------
-    rows : slice
-    samples : ndarray of shape (rows, W, S)
-        In the page's number type.
-
-    Raises
-    ------
-    Refused
-        The data stops early. Errors of tifffile and imagecodecs pass through.
-    """
+    """Decode a page: yield rows, and their samples of shape (rows, W, S) in the page's number type."""
     if _is_stored_plainly(page):
         yield from _stored_bands(page, file)
         return

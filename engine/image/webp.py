@@ -1,11 +1,10 @@
 """WebP: a still picture is decoded by imagecodecs (libwebp) into its place, an animation by Pillow.
 
-Pillow decodes every WebP as an animation: two canvases of 4 bytes a pixel, and copies of them.
+Pillow decodes every WebP as an animation: two canvases of 4 bytes per pixel, and copies of them.
 """
 
 import struct
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -18,15 +17,14 @@ from engine.image.pillow import read_with_pillow
 
 _ALPHA_FLAG, _ANIMATION_FLAG = 0x10, 0x02
 
-# What is held beside the picture, bytes a pixel. libwebp: all pixels of a lossless picture; of the alpha of a
+# What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture; of the alpha of a
 # lossy one its plane, and where that is compressed as a lossless picture, which it is then. Animations: two
 # canvases, Pillow's copy and its image.
 _LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What the chunks of a file say."""
+class _Facts(NamedTuple):
+    """What the chunks of a file say; `bytes_beside` is per pixel."""
 
     width: int
     height: int
@@ -38,40 +36,23 @@ class _Facts:
 
 
 def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a WebP; of an animation the first frame.
-
-    Parameters
-    ----------
-    file : binary file
-        At its start.
-    budget : Budget
-    allocate : callable of (Form), optional
-        As of `Canvas`.
-
-    Raises
-    ------
-    Refused
-        Too large, or cut short. Errors of imagecodecs and Pillow pass through.
-    """
+    """Decode a WebP; of an animation the first frame."""
     facts = _facts(file)
     form = Form(facts.height, facts.width, 3, facts.has_alpha, np.dtype(np.uint8))
     file_bytes = file.seek(0, 2)
     budget.check(form, form.pixel_count * facts.bytes_beside + file_bytes)
     check_long_enough(form, file_bytes, facts.fewest_bytes)
-    file.seek(0)
     if facts.is_animation:
         return read_with_pillow("WEBP", file, budget, allocate)
 
     import imagecodecs
 
+    file.seek(0)
     data = file.read()
-    orientation = orientation_of_exif(facts.metadata.get(b"EXIF")) or orientation_of_xmp(
-        facts.metadata.get(b"XMP ")
-    )
-    canvas = Canvas(form, orientation, allocate)
+    exif, xmp = facts.metadata.get(b"EXIF"), facts.metadata.get(b"XMP ")
+    canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=facts.has_alpha, out=out))
-    metadata = named_metadata(exif=facts.metadata.get(b"EXIF"))
-    return Decoded(canvas, facts.metadata.get(b"ICCP"), metadata=metadata)
+    return Decoded(canvas, facts.metadata.get(b"ICCP"), metadata=named_metadata(exif=exif))
 
 
 def _facts(file: BinaryIO) -> _Facts:
@@ -112,7 +93,7 @@ def _facts(file: BinaryIO) -> _Facts:
 
 
 def _alpha_bytes(head: bytes | None) -> int:
-    """Bytes a pixel for the alpha of a lossy picture; the lowest two bits of its chunk name the compression."""
+    """Return the bytes per pixel for the alpha of a lossy picture; two bits of its chunk name the compression."""
     if head is None:
         return 0
     return _ALPHA_PLANE_BYTES + (_LOSSLESS_BYTES if head and head[0] & 3 else 0)

@@ -41,7 +41,8 @@ class Bank:
                     what,
                     f"mask 1 has {first.rows} x {first.columns} cells and mask {number} has "
                     f"{mask.rows} x {mask.columns}",
-                    "Write the smaller one with zeros around it (they spread NaN and infinity), or apply it by itself.",
+                    "Write the smaller one with zeros around it (they spread NaN and infinity), or apply it "
+                    "by itself.",
                 )
             if mask.anchor != first.anchor:
                 raise MaskError(

@@ -76,11 +76,6 @@ class Factors:
         """Whether column times row is the mask, within rounding."""
         return self.roundings <= self.allowed
 
-    @property
-    def exact(self) -> bool:
-        """Whether column times row is the mask bit for bit."""
-        return self.roundings == 0.0
-
 
 def factor(mask: Mask) -> Factors:
     """Return the best factors of a mask's float32 weights; whether they will do is `Factors.separable`.
@@ -100,26 +95,18 @@ def _factor(shape: tuple[int, int], weights32: bytes) -> Factors:
         return _measured(weights, weights[:, 0], np.ones(1))
     if not weights.any():
         return _measured(weights, weights[:, 0], weights[0])
-    for find in (exact_factors, _mean_factors):
+    for find in (_exact_factors, _mean_factors):
         found = find(weights)
         if found is not None and (factors := _measured(weights, *_scaled(*found))).separable:
             return factors
-    # Its errors lie outside the largest weight's row and column, where they can be told one by one.
+    # Its errors lie outside the largest weight's row and column, where they can be named one by one.
     return _measured(weights, *_scaled(*_pivot_factors(weights)))
 
 
-def exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
-    """Return a column of the smallest whole numbers and the row that goes with it; None if no product is exact.
+def _exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
+    """Return a column of the smallest whole numbers and its row; None if no product is exact.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (rows, columns)
-        float32 numbers, as float64; not all 0.
-
-    Returns
-    -------
-    column, row : ndarray of shape (rows,) and (columns,), float64
-        The column's weight beside the largest weight of the mask is positive.
+    The weights are float32 numbers, not all 0. The column is positive beside the mask's largest weight.
     """
     pivot_row, pivot_column = _pivot(weights)
     # Every float32 number is a whole multiple of 2^-149; Python's integers hold them all.
@@ -131,7 +118,7 @@ def exact_factors(weights: Weights) -> tuple[Weights, Weights] | None:
 
 
 def _mean_factors(weights: Weights) -> tuple[Weights, Weights] | None:
-    """Return the geometric means of the rows and columns; None if a weight is 0 and its row and column are not."""
+    """Return the means of rows and columns (geometric); None if a weight is 0 amid weights that are not."""
     column, row = _pivot_factors(weights)
     rows, columns = np.flatnonzero(column), np.flatnonzero(row)
     support = np.abs(weights[np.ix_(rows, columns)])
@@ -175,7 +162,7 @@ def _exponent(number: float) -> int:
 
 
 def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:
-    """Return the factors rounded to float32, with the error that their product has in the mask's worst cell."""
+    """Return the factors rounded to float32, with the error of their product in the mask's worst cell."""
     column32, row32 = column.astype(np.float32), row.astype(np.float32)
     product = np.outer(column32.astype(np.float64), row32.astype(np.float64))  # without rounding
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -188,7 +175,7 @@ def _measured(weights: Weights, column: Weights, row: Weights) -> Factors:
 
 
 def _allowed(weights: Weights) -> float:
-    """Return the roundings that the factors of a product may leave; rows and columns of zeros round nothing."""
+    """Return the roundings that factors of a product may leave; rows and columns of zeros round nothing."""
     if np.abs(weights).sum() < EXACT_STEPS * step_of(weights):
         return 0.0
     rows, columns = (int(np.count_nonzero(weights.any(axis=axis))) for axis in (1, 0))

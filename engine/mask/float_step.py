@@ -1,13 +1,13 @@
-"""The step of float32 numbers: the largest power of two that they are whole multiples of. Sums of few steps are exact."""
+"""The step of float32 numbers: the largest power of two that divides them; sums of few steps are exact."""
 
 import numpy as np
 
+# Whole numbers below this are float32 numbers exactly, and so are their sums that stay below it.
 EXACT_STEPS = 2.0**24
-"""Whole numbers below this, and their sums as long as they stay below it, are float32 numbers exactly."""
 
 
 def step_of(numbers: np.ndarray) -> float:
-    """Return the largest power of two that every number (float32) is a whole multiple of; infinity if all are 0."""
+    """Return the largest power of two of which every float32 number is a multiple; infinity if all are 0."""
     mantissas, exponents = np.frexp(np.asarray(numbers, np.float64))
     whole = (np.abs(mantissas) * EXACT_STEPS).astype(np.int64)
     lowest_bits = (whole & -whole)[whole != 0]

@@ -1,7 +1,8 @@
 """Masks from a few numbers: box, Gaussian, motion blur, Laplacian of Gaussian, disk.
 
-Each function checks its numbers in words. `generate` reads the short spelling of the command line, such as
-`gaussian:9:1.5`, `box:7x3` (rows x columns), `motion:9:45`, `log:9:1.4` and `disk:7`.
+Sides are 1 to 63 cells, or 1 to 127 in one row or column; a number that is out of range raises `BadValue`.
+`generate` reads the short spelling of the command line, such as `gaussian:9:1.5`, `box:7x3` (rows x columns),
+`motion:9:45`, `log:9:1.4` and `disk:7`.
 """
 
 import difflib
@@ -24,13 +25,7 @@ _DUST = 1e-9
 
 
 def box(rows: int, columns: int | None = None) -> Mask:
-    """Return the mean over `rows` x `columns` cells (square when only `rows` is given).
-
-    Raises
-    ------
-    BadValue
-        A side is not 1 to 63, or 1 to 127 in one row or column.
-    """
+    """Return the mean over `rows` x `columns` cells (square when only `rows` is given)."""
     columns = rows if columns is None else columns
     _check_side("box", rows, columns)
     return Mask(np.full((rows, columns), 1.0 / (rows * columns)), name=f"Box {rows} x {columns}")
@@ -46,11 +41,6 @@ def gaussian(rows: int, columns: int | None = None, sigma: float | None = None) 
     sigma : float, optional
         Standard deviation in pixels, 0.1 to 100; by default a sixth of the longer side, so that the mask
         holds the bell out to three standard deviations.
-
-    Raises
-    ------
-    BadValue
-        A side or the standard deviation is out of range.
     """
     columns = rows if columns is None else columns
     _check_side("Gaussian", rows, columns)
@@ -71,17 +61,11 @@ def motion(length: int, angle_deg: float = 0.0) -> Mask:
         Length of the line in pixels, 1 to 63.
     angle_deg : float
         Direction in degrees, counter-clockwise from "to the right".
-
-    Raises
-    ------
-    BadValue
-        The length or the angle is out of range.
     """
     _check_side("motion blur", length, length)
     if not math.isfinite(angle_deg):
-        raise BadValue(
-            f"The angle {angle_deg} cannot be used", "it is not finite", "Give degrees, such as 45."
-        )
+        what = f"The angle {angle_deg} cannot be used"
+        raise BadValue(what, "it is not finite", "Give degrees, such as 45.")
     angle = math.radians(angle_deg % 180.0)
     # Rows are counted downwards, so a line that rises to the right goes to smaller rows.
     along_row, along_column = -math.sin(angle), math.cos(angle)
@@ -105,11 +89,6 @@ def laplacian_of_gaussian(side: int, sigma: float | None = None) -> Mask:
         Odd, 3 to 63.
     sigma : float, optional
         Standard deviation in pixels, 0.1 to 100; by default a sixth of the side.
-
-    Raises
-    ------
-    BadValue
-        The side or the standard deviation is out of range.
     """
     _check_side("Laplacian of Gaussian", side, side)
     if side < 3 or side % 2 == 0:
@@ -123,18 +102,12 @@ def laplacian_of_gaussian(side: int, sigma: float | None = None) -> Mask:
     squared = (np.arange(side) - side // 2) ** 2.0 / sigma**2
     radius_squared = squared[:, np.newaxis] + squared[np.newaxis, :]
     weights = (radius_squared - 2.0) * np.exp(-radius_squared / 2.0) / (2.0 * math.pi * sigma**4)
-    # Cut off at the edges the weights do not quite cancel, and an even area would not become 0.
+    # Cut off at the edges, the weights do not quite cancel, and a uniform area would not become 0.
     return Mask(weights - weights.mean(), name=f"Laplacian of Gaussian {side}, sigma {sigma:.3g}")
 
 
 def disk(side: int) -> Mask:
-    """Return the mean over a round area of the given diameter in pixels, as a lens out of focus sees.
-
-    Raises
-    ------
-    BadValue
-        The side is not 1 to 63.
-    """
+    """Return the mean over a round area of the given diameter in pixels, as a lens out of focus sees."""
     _check_side("disk", side, side)
     squared = (np.arange(side) - (side - 1) / 2.0) ** 2
     inside = squared[:, np.newaxis] + squared[np.newaxis, :] <= (side / 2.0) ** 2

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
-from engine.mask.text_cells import WHAT, count, quoted
+from engine.mask.text_cells import WHAT, count, quoted, refuse
 
 FORMAT = "haloscope-mask"
 VERSION = 1
@@ -23,12 +23,12 @@ _EXAMPLE = (
 
 
 def looks_like_json(text: str) -> bool:
-    """Tell whether a text begins as a JSON object does, and not as a C literal."""
+    """Return whether a text begins as a JSON object does, and not as a C literal."""
     return re.match(r"\s*\{\s*[\"}]", text) is not None
 
 
 def mask_to_json(mask: Mask) -> str:
-    """Return a mask as JSON, one row of weights a line; it reads back to an equal mask of the same name."""
+    """Return a mask as JSON, one row of weights per line; it reads back to an equal mask of the same name."""
     rows = ",\n    ".join(
         "[" + ", ".join(number_text(weight) for weight in row) + "]" for row in mask.weights.tolist()
     )
@@ -42,30 +42,23 @@ def mask_to_json(mask: Mask) -> str:
 
 
 def mask_from_json(text: str) -> Mask:
-    """Return the mask that a JSON text describes.
-
-    Raises
-    ------
-    MaskError
-        It is no JSON, has a key twice or unknown, lacks the weights, or a value is out of range.
-    """
+    """Return the mask that a JSON text describes; all else is refused by a `MaskError`."""
     document = read_object(text)
     if document.get("format") != FORMAT:
-        _refuse(f'its "format" is not "{FORMAT}"', _EXAMPLE)
+        refuse(f'its "format" is not "{FORMAT}"', _EXAMPLE)
     version = document.get("version")
     if type(version) is not int or version != VERSION:
-        _refuse(
+        refuse(
             f'its "version" is {quoted(str(version))}, and this program reads version {VERSION}',
             "Save it again from this version of the program.",
         )
-    unknown = [key for key in document if key not in _KEYS]
-    if unknown:
-        _refuse(f"{quoted(unknown[0])} is no key of it", f"The keys are {', '.join(_KEYS)}.")
+    for key in (key for key in document if key not in _KEYS):
+        refuse(f"{quoted(key)} is no key of it", f"The keys are {', '.join(_KEYS)}.")
     name = document.get("name", "")
     if not isinstance(name, str):
-        _refuse('its "name" is no text', _EXAMPLE)
+        refuse('its "name" is no text', _EXAMPLE)
     if len(name) > MAX_NAME_CHARACTERS:
-        _refuse(
+        refuse(
             f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken',
             "Shorten it.",
         )
@@ -73,15 +66,9 @@ def mask_from_json(text: str) -> Mask:
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return the JSON object in a text, with every number finite and no key twice.
+    """Return the JSON object in a text of limited length, with every number finite and no key twice.
 
-    The caller has limited the length of the text.
-
-    Raises
-    ------
-    MaskError
-        The text is no JSON, not an object, nested too deep, or has a duplicate key or a number that is not
-        finite.
+    All else is refused by a `MaskError`.
     """
     try:
         document = json.loads(
@@ -89,30 +76,24 @@ def read_object(text: str) -> dict[str, Any]:
         )
     except json.JSONDecodeError as error:
         raise MaskError(WHAT, f"it is no JSON: line {error.lineno}, {error.msg}", _EXAMPLE) from error
-    except RecursionError as error:
-        raise MaskError(WHAT, "its JSON is nested too deep", _EXAMPLE) from error
-    except ValueError as error:
+    except (RecursionError, ValueError) as error:
         # Python itself refuses whole numbers of more than 4,300 digits.
-        raise MaskError(WHAT, "a number in it is too long", _EXAMPLE) from error
+        deep = isinstance(error, RecursionError)
+        why = "its JSON is nested too deep" if deep else "a number in it is too long"
+        raise MaskError(WHAT, why, _EXAMPLE) from error
     if not isinstance(document, dict):
-        _refuse("its JSON is not an object", _EXAMPLE)
+        refuse("its JSON is not an object", _EXAMPLE)
     return document
 
 
 def mask_from_values(document: dict[str, Any], name: str) -> Mask:
-    """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object.
-
-    Raises
-    ------
-    MaskError
-        The weights are missing, ragged or not numbers, or another value is out of range.
-    """
+    """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object."""
     rows = document.get("weights")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
-        _refuse('its "weights" are not a list of rows', _EXAMPLE)
+        refuse('its "weights" are not a list of rows', _EXAMPLE)
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
-            _refuse(
+            refuse(
                 f"row {number} has {count(len(row), 'cell')} and row 1 has {count(len(rows[0]), 'cell')}",
                 "Give every row the same number of cells.",
             )
@@ -124,7 +105,7 @@ def mask_from_values(document: dict[str, Any], name: str) -> Mask:
     if anchor is not None and not (
         isinstance(anchor, list) and len(anchor) == 2 and all(type(part) is int for part in anchor)
     ):
-        _refuse(
+        refuse(
             'its "anchor" is not two whole numbers', "Write the row and the column, counted from 0: [1, 1]."
         )
     offset = _number(document.get("offset", 0), "the offset")
@@ -141,7 +122,7 @@ def number_text(value: float) -> str:
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse(
+        refuse(
             f"{where} is {quoted(str(value))}, which is not a number",
             "Write numbers such as 1, -0.5 or 1e-3.",
         )
@@ -154,22 +135,18 @@ def _number(value: object, where: str) -> float:
 def _finite(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
-        _refuse(f"it says {quoted(digits)}, which is too large a number", "Write a smaller number.")
+        refuse(f"it says {quoted(digits)}, which is too large a number", "Write a smaller number.")
     return value
 
 
 def _refuse_constant(word: str) -> NoReturn:
-    _refuse(f"it says {word}, which is not a finite number", "Give every cell a finite number.")
+    refuse(f"it says {word}, which is not a finite number", "Give every cell a finite number.")
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for key, value in pairs:
         if key in document:
-            _refuse(f"the key {quoted(key)} stands in it twice", "Keep one of the two.")
+            refuse(f"it has the key {quoted(key)} twice", "Keep one of the two.")
         document[key] = value
     return document
-
-
-def _refuse(why: str, remedy: str) -> NoReturn:
-    raise MaskError(WHAT, why, remedy)

@@ -1,12 +1,14 @@
 """`Mask`: the weights of a filter, which of them lies on the pixel, and what is added at the end.
 
-A mask cannot be changed; every method returns a new one. The turn by 180 degrees that makes a correlation a
-convolution is `Mask.flipped` and stands nowhere else in the program.
+A mask cannot be changed; every method returns a new one. The 180° turn that makes a correlation a convolution
+is `Mask.flipped` and stands nowhere else in the program.
 """
 
 import hashlib
 import math
 import operator
+import os
+import reprlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import MaskError
-from engine.mask.refuse_non_table import refuse_no_table
 
 MAX_SIDE = 63
 # Of a mask of one row; of one column too, so that such a mask can always be transposed and turned.
@@ -30,10 +31,24 @@ Weights = npt.NDArray[np.float64]
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 _FLOAT64_EPS = float(np.finfo(np.float64).eps)
 
+_ROWS = "Give rows of numbers, such as [[1, 0, -1]]"
+_READ = "Read it with engine.parse_mask, or give it to engine.correlate as it is."
+_HIDDEN = "which of its weights are hidden would be lost"
+# What people give although it is no table of weights, why it is none, and what would do. NumPy would make an
+# array of one element of most of them.
+_NO_TABLES = (
+    (type(None), "a mask is a table of numbers", f"{_ROWS}, or a preset: engine.preset('sobel-x')."),
+    (os.PathLike, "it is the name of a file", "Give engine.correlate the name as text: str(path)."),
+    (bytes, "it is bytes, not numbers", f"{_ROWS}, or read text: engine.parse_mask(data.decode())."),
+    (bytearray, "it is bytes, not numbers", f"{_ROWS}, or read text: engine.parse_mask(data.decode())."),
+    (str, "it is text, not numbers", _READ),
+    (np.ma.MaskedArray, _HIDDEN, "Fill them first, such as with weights.filled(0)."),
+)
+
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Mask:
-    """Weights of a filter, 1 x 1 to 63 x 63 cells, odd or even, square or not, one row or one column up to 127.
+    """Weights of a filter: 1 x 1 to 63 x 63 cells, odd or even, square or not; one row or column up to 127.
 
     Two masks are equal when their weights, anchor and offset are; the name is a label and does not count.
 
@@ -110,7 +125,7 @@ class Mask:
 
     @property
     def taps(self) -> int:
-        """Number of cells, zeros included: the multiply-adds a pixel of a direct filter."""
+        """Number of cells, zeros included: the multiply-adds per pixel of a direct filter."""
         return self.rows * self.columns
 
     @cached_property
@@ -127,25 +142,22 @@ class Mask:
 
     @cached_property
     def total(self) -> float:
-        """Sum of the weights, rounded once: what an even area is multiplied by."""
+        """Sum of the weights, rounded once: what a uniform area is multiplied by."""
         return math.fsum(self.weights.flat)
 
     @cached_property
     def magnitude(self) -> float:
-        """Sum of the weights without their signs: the most that a pixel of 1 can become."""
+        """Sum of the absolute weights: the most that samples of 1 can become."""
         return math.fsum(np.abs(self.weights).flat)
 
     def flipped(self) -> "Mask":
-        """Return the mask turned by 180 degrees, its anchor with it.
-
-        Correlating with the flipped mask is convolving with this one.
-        """
+        """Return the mask and its anchor turned by 180°: correlating with it is convolving with this one."""
         row, column = self.anchor
         anchor = (self.rows - 1 - row, self.columns - 1 - column)
         return Mask(self.weights[::-1, ::-1], anchor, self.offset, self.name)
 
     def normalised(self) -> "Mask":
-        """Return the mask divided by the sum of its weights, so that an even area keeps its brightness.
+        """Return the mask divided by the sum of its weights, so that a uniform area keeps its brightness.
 
         Raises
         ------
@@ -155,12 +167,10 @@ class Mask:
         if abs(self.total) <= self.taps * _FLOAT64_EPS * self.magnitude:
             remedy = "Use it as it is, without normalising."
             if self.magnitude > 0.0:
-                remedy = (
-                    "Use it as it is, or divide it by the sum of its weights without signs "
-                    f"({self.magnitude:.6g})."
-                )
+                by = f"the sum of its weights without signs ({self.magnitude:.6g})"
+                remedy = f"Use it as it is, or divide it by {by}."
             raise MaskError("The mask cannot be normalised", "its weights add up to 0", remedy)
-        return self._divided(self.total)
+        return self.divided_by(self.total)
 
     def divided_by(self, divisor: float) -> "Mask":
         """Return the mask with every weight divided by one number.
@@ -176,7 +186,10 @@ class Mask:
                 "that gives no finite weights",
                 "Take another divisor, such as the sum of the weights.",
             )
-        return self._divided(divisor)
+        # A quotient beyond float64 is refused in words by the constructor, not by a warning of NumPy's.
+        with np.errstate(over="ignore"):
+            weights = self.weights / divisor
+        return Mask(weights, self.anchor, self.offset, self.name)
 
     def with_offset(self, offset: float) -> "Mask":
         """Return the mask with another number added to each result."""
@@ -191,7 +204,7 @@ class Mask:
         return Mask(self.weights, self.anchor, self.offset, name)
 
     def with_weight(self, row: int, column: int, value: float) -> "Mask":
-        """Return the mask with one other weight, and without its name, which it is no longer.
+        """Return the mask with one weight changed, and without its name.
 
         Raises
         ------
@@ -227,12 +240,12 @@ class Mask:
         return Mask(weights, anchor, self.offset)
 
     def transposed(self) -> "Mask":
-        """Return the mask with rows and columns exchanged, its anchor with them."""
+        """Return the mask with rows and columns exchanged, anchor included."""
         row, column = self.anchor
         return Mask(self.weights.T, (column, row), self.offset)
 
     def rotated(self, quarter_turns: int) -> "Mask":
-        """Return the mask turned by quarter turns, counter-clockwise for positive ones, its anchor with it."""
+        """Return the mask and its anchor after quarter turns, counter-clockwise for positive ones."""
         row, column = self.anchor
         rows, columns = self.shape
         for _ in range(quarter_turns % 4):
@@ -240,23 +253,18 @@ class Mask:
             rows, columns = columns, rows
         return Mask(np.rot90(self.weights, quarter_turns), (row, column), self.offset)
 
-    def _divided(self, divisor: float) -> "Mask":
-        # A quotient beyond float64 is refused in words by the constructor, not by a warning of NumPy's.
-        with np.errstate(over="ignore"):
-            weights = self.weights / divisor
-        return Mask(weights, self.anchor, self.offset, self.name)
-
 
 def _table(weights: npt.ArrayLike) -> Weights:
     """Copy what a caller gave to a checked, read-only table."""
     what = "These weights are no mask"
-    refuse_no_table(weights)
+    for kind, why, remedy in _NO_TABLES:
+        if isinstance(weights, kind):
+            raise MaskError(f"{reprlib.repr(weights)} is no mask", why, remedy)
     try:
         given = np.asarray(weights)
     except ValueError as error:
-        raise MaskError(
-            what, "its rows differ in length", "Give every row the same number of cells."
-        ) from error
+        remedy = "Give every row the same number of cells."
+        raise MaskError(what, "its rows differ in length", remedy) from error
     if given.dtype.kind not in "biuf":
         raise MaskError(what, "not every cell is a number", "Give numbers only.")
     if given.ndim != 2:
@@ -266,20 +274,17 @@ def _table(weights: npt.ArrayLike) -> Weights:
             "Write a single row as [[1, 2, 1]].",
         )
     _check_sides(*given.shape)
-    # The constructor promises weights that nobody else can change, and one kind of zero (equal masks, equal
-    # hashes).
+    # A copy that nobody else can change, with one kind of zero: equal masks have equal hashes.
     table: Weights = np.array(given, dtype=np.float64, order="C") + 0.0
     # Everything above the largest float32 fails this comparison, and NaN does too.
     fits = np.abs(table) <= _FLOAT32_MAX
     if not fits.all():
         row, column = (int(index) for index in np.argwhere(~fits)[0])
         value = table[row, column]
-        cause = (
-            f"is {value:g}, beyond float32" if math.isfinite(value) else f"is {value}, not a finite number"
-        )
+        found = f"{value:g}, beyond float32" if math.isfinite(value) else f"{value}, not a finite number"
         raise MaskError(
             what,
-            f"the weight in row {row + 1}, column {column + 1} {cause}",
+            f"the weight in row {row + 1}, column {column + 1} is {found}",
             f"Keep weights between -{_FLOAT32_MAX:.3g} and {_FLOAT32_MAX:.3g}.",
         )
     table.setflags(write=False)
@@ -287,14 +292,14 @@ def _table(weights: npt.ArrayLike) -> Weights:
 
 
 def largest_sides(rows: int, columns: int) -> tuple[int, int]:
-    """Return the most (rows, columns) that a mask of such a form may have: one row, one column, or several of both."""
+    """Return the most (rows, columns) of a mask of this form: one row, one column, or several of both."""
     if rows == 1:
         return 1, MAX_LINE
     return (MAX_LINE, 1) if columns == 1 else (MAX_SIDE, MAX_SIDE)
 
 
 def is_size_allowed(rows: int, columns: int) -> bool:
-    """Return whether a mask can have so many rows and columns."""
+    """Return whether a mask can have this number of rows and columns."""
     most_rows, most_columns = largest_sides(rows, columns)
     return 1 <= rows <= most_rows and 1 <= columns <= most_columns
 
@@ -306,11 +311,8 @@ def _check_sides(rows: int, columns: int) -> None:
     if rows < 1 or columns < 1:
         raise MaskError(what, "it has no cells", "Give it at least one row and one column.")
     most_rows, most_columns = largest_sides(rows, columns)
-    raise MaskError(
-        what,
-        SIDES_ALLOWED,
-        f"Make it {min(rows, most_rows)} x {min(columns, most_columns)} or smaller.",
-    )
+    nearest = f"{min(rows, most_rows)} x {min(columns, most_columns)}"
+    raise MaskError(what, SIDES_ALLOWED, f"Make it {nearest} or smaller.")
 
 
 def _cell_on_pixel(anchor: tuple[int, int] | None, rows: int, columns: int) -> tuple[int, int]:
@@ -333,7 +335,7 @@ def _check_inside(what: str, row: int, column: int, shape: tuple[int, int]) -> N
     if not (0 <= row < rows and 0 <= column < columns):
         raise MaskError(
             what,
-            f"the mask has {rows} x {columns} cells, counted from 0, and ({row}, {column}) is not among them",
+            f"the mask has {rows} x {columns} cells, counted from 0; ({row}, {column}) is not among them",
             f"Take a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
         )
 
@@ -342,9 +344,8 @@ def _finite_offset(offset: float) -> float:
     try:
         value = float(offset)
     except (TypeError, ValueError, OverflowError) as error:
-        raise MaskError(
-            f"The offset {offset!r} cannot be used", "it is not a number", "Give a number."
-        ) from error
+        what = f"The offset {offset!r} cannot be used"
+        raise MaskError(what, "it is not a number", "Give a number.") from error
     if not abs(value) <= _FLOAT32_MAX:
         raise MaskError(
             f"The offset {value:g} cannot be used",
@@ -355,6 +356,6 @@ def _finite_offset(offset: float) -> float:
 
 
 def _shift(anchor: int, old_side: int, new_side: int) -> int:
-    """How far cells move along one side when it changes, so that the anchor is still inside."""
+    """Return how far cells move along one side when it changes, so that the anchor stays inside."""
     moved = anchor + new_side // 2 - old_side // 2
     return min(max(moved, 0), new_side - 1) - anchor

@@ -7,15 +7,15 @@ teaches, and either weights (whole numbers with a divisor, as textbooks write th
 import difflib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from engine.errors import BadValue, EngineError, UnknownName
+from engine.errors import BadValue, UnknownName
+from engine.files.assets import ASSETS, faults_of_asset
 from engine.mask.generators import generate
 from engine.mask.json_form import mask_from_values, read_object
 from engine.mask.mask import Mask
 
-PRESETS_FILE = Path(__file__).resolve().parents[2] / "assets" / "masks" / "presets.json"
+PRESETS_FILE = ASSETS / "masks" / "presets.json"
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,8 @@ class Preset:
     teaches : str
         One sentence: what it does and what to look at.
     mask : Mask
-        The mask itself.
     divisor : float
-        By what the written whole numbers are divided; 1 when they stand as they are.
+        Of the whole numbers in the file; 1 if the weights stand there as they are.
     """
 
     key: str
@@ -55,15 +54,9 @@ def presets() -> tuple[Preset, ...]:
     EngineError
         The file that came with the program is missing or damaged.
     """
-    try:
+    with faults_of_asset(PRESETS_FILE, "The list of masks"):
         document = read_object(PRESETS_FILE.read_text(encoding="utf-8"))
         return tuple(_preset(entry) for entry in document["presets"])
-    except (OSError, ValueError, LookupError, TypeError, EngineError) as error:
-        raise EngineError(
-            f"The list of masks {PRESETS_FILE.name!r} cannot be read",
-            str(error),
-            "Install the program again: this file came with it.",
-        ) from error
 
 
 def preset_names() -> tuple[str, ...]:
@@ -80,9 +73,7 @@ def find_preset(key: str) -> Preset:
         There is none; the error names the closest.
     """
     if not isinstance(key, str):
-        raise UnknownName(
-            f"preset {key!r}", "a preset is named by text", "`engine.preset_names()` lists them."
-        )
+        raise UnknownName(f"preset {key!r}", "a preset is named by text", "List them: engine.preset_names().")
     wanted = "-".join(key.lower().replace("_", " ").split())
     by_key = {entry.key: entry for entry in presets()}
     if wanted in by_key:
@@ -107,18 +98,8 @@ def preset(key: str) -> Mask:
 
 def _preset(entry: dict[str, Any]) -> Preset:
     title = str(entry["title"])
-    if "generate" in entry:
-        mask = generate(entry["generate"])
-        if mask is None:
-            raise BadValue(f"{entry['generate']!r} is no generator", "", "")
-        mask = mask.with_name(title)
-    else:
-        mask = mask_from_values(entry, title)
-    return Preset(
-        str(entry["key"]),
-        title,
-        str(entry["group"]),
-        str(entry["teaches"]),
-        mask,
-        float(entry.get("divisor", 1)),
-    )
+    mask = generate(entry["generate"]) if "generate" in entry else mask_from_values(entry, title)
+    if mask is None:
+        raise BadValue(f"{entry['generate']!r} is no generator")
+    key, group, teaches = (str(entry[name]) for name in ("key", "group", "teaches"))
+    return Preset(key, title, group, teaches, mask.with_name(title), float(entry.get("divisor", 1)))

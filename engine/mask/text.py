@@ -12,26 +12,25 @@ begin comments.
 """
 
 import re
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from engine.errors import MaskError
-from engine.mask.json_form import looks_like_json, mask_from_json
+from engine.errors import UnknownName
+from engine.mask.json_form import looks_like_json, mask_from_json, mask_to_json, number_text
 from engine.mask.mask import Mask
 from engine.mask.text_cells import (
     FRACTION,
     NUMBER,
-    WHAT,
     Scale,
     check_rectangle,
     read_cells,
     read_divisor,
     read_scale,
+    refuse,
 )
 from engine.mask.text_literals import read_literal
-from engine.mask.text_styles import STYLES, format_mask
-
-__all__ = ["MAX_CHARACTERS", "STYLES", "format_mask", "parse_mask"]
 
 # 63 x 63 cells of 25 characters are 99,225; the rest is for blanks, fractions and comments.
 MAX_CHARACTERS = 262_144
@@ -66,15 +65,13 @@ def parse_mask(text: str) -> Mask:
         The text is too long or no mask: the error names the row, the column and the word.
     """
     if not isinstance(text, str):
-        raise MaskError(
-            WHAT,
+        refuse(
             f"it is no text but of type {type(text).__name__}",
             "Give weights as an array to `engine.Mask`.",
         )
     if len(text) > MAX_CHARACTERS:
-        raise MaskError(
-            WHAT,
-            f"the text has {len(text):,} characters, and more than {MAX_CHARACTERS:,} are not read",
+        refuse(
+            f"the text has {len(text):,} characters, and at most {MAX_CHARACTERS:,} are read",
             "Check that this is a mask.",
         )
     # Some editors put this mark before everything they save.
@@ -84,7 +81,7 @@ def parse_mask(text: str) -> Mask:
     text = _without_comments(text.translate(_PLAIN)).strip(" \t\n;")
     rows, scale = read_literal(text) if "[" in text or "{" in text else _read_rows(text)
     if scale.over == 0.0:
-        raise MaskError(WHAT, "its divisors multiply to zero", "Divide by a larger number.")
+        refuse("its divisors multiply to zero", "Divide by a larger number.")
     # Quotients beyond float64 are refused in words by Mask, not by a warning of NumPy's.
     with np.errstate(over="ignore", invalid="ignore"):
         return Mask(np.array(rows) * scale.times / scale.over)
@@ -96,7 +93,7 @@ def _without_comments(text: str) -> str:
     while (start := text.find("/*", at)) >= 0:
         end = text.find("*/", start + 2)
         if end < 0:
-            raise MaskError(WHAT, "a comment begins with /* and does not end", "End it with */.")
+            refuse("a comment begins with /* and does not end", "End it with */.")
         kept.append(text[at:start])
         at = end + 2
     whole = " ".join([*kept, text[at:]])
@@ -124,11 +121,72 @@ def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
 
 
 def _refuse_semicolons_as_commas(lines: list[list[str]]) -> None:
-    """Refuse the CSV of a spreadsheet that separates cells by semicolons, which would be read as one column."""
+    """Refuse the CSV of a spreadsheet that separates cells by semicolons: it would be read as one column."""
     has_single_cells = all(not re.search(r"[\s,]", piece) for line in lines for piece in line)
     if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
-        raise MaskError(
-            WHAT,
-            "semicolons stand between single numbers, and a semicolon ends a row here",
+        refuse(
+            "semicolons separate single numbers, but a semicolon ends a row here",
             "Separate cells with commas, tabs or spaces.",
         )
+
+
+def format_mask(mask: Mask, style: str = "rows") -> str:
+    """Return a mask as text that `parse_mask` reads back to the same weights.
+
+    Parameters
+    ----------
+    mask : Mask
+        The mask to write.
+    style : str
+        A key of `STYLES`.
+
+    Raises
+    ------
+    UnknownName
+        There is no such style.
+    """
+    if style not in STYLES:
+        remedy = f"Take one of {', '.join(STYLES)}."
+        raise UnknownName(f"{style!r} is no style of text", "masks are not written so", remedy)
+    return STYLES[style](mask if isinstance(mask, Mask) else Mask(mask))
+
+
+def _cells(mask: Mask) -> list[list[str]]:
+    return [[number_text(weight) for weight in row] for row in mask.weights.tolist()]
+
+
+def _rows(mask: Mask) -> str:
+    cells = _cells(mask)
+    width = max(len(cell) for row in cells for cell in row)
+    return "\n".join(" ".join(cell.rjust(width) for cell in row) for row in cells)
+
+
+def _line(mask: Mask) -> str:
+    return "; ".join(" ".join(row) for row in _cells(mask))
+
+
+def _separated(mask: Mask, separator: str) -> str:
+    return "\n".join(separator.join(row) for row in _cells(mask))
+
+
+def _numpy(mask: Mask) -> str:
+    rows = ("[" + ", ".join(repr(weight) for weight in row) + "]" for row in mask.weights.tolist())
+    return f"np.array([{(',' + chr(10) + ' ' * 10).join(rows)}], dtype=np.float64)"
+
+
+def _c(mask: Mask) -> str:
+    rows = ("    {" + ", ".join(f"{weight!r}f" for weight in row) + "}" for row in mask.weights.tolist())
+    return f"const float mask[{mask.rows}][{mask.columns}] = {{\n" + ",\n".join(rows) + "\n};"
+
+
+# Each keeps every weight exactly, in the shortest digits of its float64; only JSON keeps anchor and offset.
+STYLES: dict[str, Callable[[Mask], str]] = {
+    "rows": _rows,
+    "line": _line,
+    "csv": partial(_separated, separator=","),
+    "tabs": partial(_separated, separator="\t"),
+    "numpy": _numpy,
+    "c": _c,
+    "matlab": lambda mask: f"[{_line(mask)}]",
+    "json": mask_to_json,
+}

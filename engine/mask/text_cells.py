@@ -38,58 +38,40 @@ def quoted(word: str) -> str:
     return repr(word if len(word) <= _QUOTED_LENGTH else word[: _QUOTED_LENGTH - 1] + "…")
 
 
+def refuse(why: str, remedy: str) -> NoReturn:
+    """Refuse to read a mask, by a `MaskError`."""
+    raise MaskError(WHAT, why, remedy)
+
+
 def slashes_without_blanks(text: str) -> str:
     """Return the text with `1 / 9` written as `1/9`, and without blanks at its ends."""
     return "/".join(part.strip() for part in text.split("/"))
 
 
 def read_scale(word: str, where: str) -> Scale:
-    """Return a number or a fraction as its numerator and denominator.
-
-    Raises
-    ------
-    MaskError
-        It is no number, not finite, or divided by 0; `where` says which word it is.
-    """
+    """Return a number or a fraction as numerator and denominator, or refuse it; `where` names the word."""
     if not re.fullmatch(FRACTION, word):
         _refuse_word(word, where)
     numerator, _, denominator = word.partition("/")
     scale = Scale(_read_float(numerator, where), _read_float(denominator, where) if denominator else 1.0)
     if scale.over == 0.0:
-        raise MaskError(
-            WHAT, f"{where} says {quoted(word)}, a division by zero", "Divide by another number than 0."
-        )
+        refuse(f"{where} says {quoted(word)}, a division by zero", "Divide by another number than 0.")
     return scale
 
 
 def read_divisor(word: str) -> Scale:
-    """Return the divisor of the whole mask as the factor that it is.
-
-    Raises
-    ------
-    MaskError
-        It is not a finite number, or 0.
-    """
+    """Return the divisor of the whole mask as a factor, or refuse it."""
     divisor = _read_float(word, "the divisor after the mask")
     if divisor == 0.0:
-        raise MaskError(WHAT, "the divisor after the mask is 0", "Divide by another number than 0.")
+        refuse("the divisor after the mask is 0", "Divide by another number than 0.")
     return Scale(over=divisor)
 
 
 def read_cells(line: str, row: int) -> list[float]:
-    """Return the numbers of one row; cells are separated by spaces, commas or tabs.
+    """Return the numbers of one row of text, separated by spaces, commas or tabs; `row` counts from 1.
 
-    Parameters
-    ----------
-    line : str
-        One row of text; a comma at its end is allowed.
-    row : int
-        Number of the row, counted from 1, for the error.
-
-    Raises
-    ------
-    MaskError
-        A cell is empty or no number, or commas and blanks both stand between cells (a decimal comma).
+    A comma may stand at its end. Refused are cells that are empty or no numbers, and commas and blanks side
+    by side between cells: a decimal comma.
     """
     line = line.strip()
     if line.endswith(","):
@@ -103,14 +85,11 @@ def read_cells(line: str, row: int) -> list[float]:
         commas = piece.count(",")
         # A spreadsheet's empty cell is two tabs in a row.
         if commas > 1 or (commas == 0 and piece.count("\t") > 1) or not words:
-            raise MaskError(
-                WHAT, f"row {row}, column {len(words) + 1} is empty", "Write 0 for an empty cell."
-            )
+            refuse(f"row {row}, column {len(words) + 1} is empty", "Write 0 for an empty cell.")
         has_glued_comma |= piece == ","
         has_blank |= commas == 0
     if has_glued_comma and has_blank:
-        raise MaskError(
-            WHAT,
+        refuse(
             f"row {row} has both commas and blanks between its numbers, which looks like a decimal comma",
             "Write 0.5 for a half, and separate cells with commas or with blanks, not with both.",
         )
@@ -118,21 +97,12 @@ def read_cells(line: str, row: int) -> list[float]:
 
 
 def check_rectangle(rows: Sequence[Sequence[float]]) -> None:
-    """Refuse a table without numbers or with rows of unequal length.
-
-    Raises
-    ------
-    MaskError
-        It has no cells, or a row differs from the first in length.
-    """
+    """Refuse a table without numbers or with rows of unequal length."""
     if not rows or not rows[0]:
-        raise MaskError(
-            WHAT, "there are no numbers in it", "Write rows of numbers, such as 1 0 -1; 2 0 -2; 1 0 -1."
-        )
+        refuse("there are no numbers in it", "Write rows of numbers, such as 1 0 -1; 2 0 -2; 1 0 -1.")
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
-            raise MaskError(
-                WHAT,
+            refuse(
                 f"its rows differ in length: row {number} has {count(len(row), 'cell')}, "
                 f"row 1 has {count(len(rows[0]), 'cell')}",
                 "Give every row the same number of cells; write 0 for an empty one.",
@@ -163,19 +133,16 @@ def _read_float(word: str, where: str) -> float:
 
 
 def _refuse_range(word: str, where: str) -> NoReturn:
-    raise MaskError(
-        WHAT, f"{where} says {quoted(word)}, which is too large a number", "Write a smaller number."
-    )
+    refuse(f"{where} says {quoted(word)}, which is too large a number", "Write a smaller number.")
 
 
 def _refuse_word(word: str, where: str) -> NoReturn:
     if word.lstrip("+-").lower() in _NOT_FINITE:
-        raise MaskError(
-            WHAT,
+        refuse(
             f"{where} says {quoted(word)}, which is not a finite number",
             "Give every cell a finite number.",
         )
     remedy = "Write numbers such as 1, -0.5, 1e-3 or 1/9."
     if "/" in word:
         remedy = "Write a fraction without blanks (1/9), and a divisor of the whole mask after it ( /9)."
-    raise MaskError(WHAT, f"{where} says {quoted(word)}, which is not a number", remedy)
+    refuse(f"{where} says {quoted(word)}, which is not a number", remedy)

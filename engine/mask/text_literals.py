@@ -9,17 +9,16 @@ import re
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from engine.errors import MaskError
 from engine.mask.text_cells import (
     FRACTION,
     NUMBER,
-    WHAT,
     Scale,
     check_rectangle,
     quoted,
     read_cells,
     read_divisor,
     read_scale,
+    refuse,
     slashes_without_blanks,
 )
 
@@ -39,17 +38,11 @@ _TOO_MANY_BRACKETS = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
 
 
 def read_literal(text: str) -> tuple[list[list[float]], Scale]:
-    """Return the rows of a mask in brackets, and the factor that stands around it.
-
-    Raises
-    ------
-    MaskError
-        Brackets that do not match, something unknown around them, a bad cell, or rows that are no rectangle.
-    """
+    """Return the rows of a mask in brackets, and the factor that stands around it, or refuse the text."""
     opening = "{" if "{" in text else "["
     start, end = text.find(opening), text.rfind(_CLOSING[opening]) + 1
     if end <= start:
-        raise MaskError(WHAT, f"the bracket {opening} is not closed", f"Close it with {_CLOSING[opening]}.")
+        refuse(f"the bracket {opening} is not closed", f"Close it with {_CLOSING[opening]}.")
     declared, scale = _read_around(text[:start], text[end:])
     rows = _rows(text[start:end])
     check_rectangle(rows)
@@ -79,23 +72,23 @@ def _read_around(before: str, after: str) -> tuple[list[int | None], Scale]:
 
 
 def _refuse_around(place: str, words: str) -> NoReturn:
-    raise MaskError(
-        WHAT,
+    refuse(
         f"{quoted(words)} {place} the brackets is not understood",
-        "Leave it out, or write [[1, 0, -1], [2, 0, -2]], with a factor (1/16 *) before it or a divisor (/ 16) after it.",
+        "Leave it out, or write [[1, 0, -1], [2, 0, -2]], with a factor (1/16 *) before it or a divisor "
+        "(/ 16) after it.",
     )
 
 
 @dataclass
 class _Brackets:
-    """What a walk over the brackets found: the innermost pieces, and how deep they lie."""
+    """What a scan of the brackets found: the innermost pieces, and how deep they lie."""
 
     pieces: list[str] = field(default_factory=list)
     depths: set[int] = field(default_factory=set)
     tables: int = 0
 
 
-def _walk(body: str) -> _Brackets:
+def _scan(body: str) -> _Brackets:
     found = _Brackets()
     open_brackets: list[str] = []
     previous = 0
@@ -108,10 +101,10 @@ def _walk(body: str) -> _Brackets:
             open_brackets.append(match[0])
             is_innermost = True
             if len(open_brackets) > 2:
-                raise MaskError(WHAT, "its brackets are nested more than two deep", _TOO_MANY_BRACKETS)
+                refuse("its brackets are nested more than two deep", _TOO_MANY_BRACKETS)
             continue
         if not open_brackets or _CLOSING[open_brackets[-1]] != match[0]:
-            raise MaskError(WHAT, f"the bracket {match[0]} closes none that is open", "Check the brackets.")
+            refuse(f"the bracket {match[0]} closes none that is open", "Check the brackets.")
         if is_innermost:
             found.pieces.append(between)
             found.depths.add(len(open_brackets))
@@ -120,21 +113,19 @@ def _walk(body: str) -> _Brackets:
         open_brackets.pop()
         is_innermost = False
     if open_brackets:
-        raise MaskError(WHAT, f"the bracket {open_brackets[-1]} is not closed", "Check the brackets.")
+        refuse(f"the bracket {open_brackets[-1]} is not closed", "Check the brackets.")
     return found
 
 
 def _refuse_words_between(between: str) -> None:
     if between.strip(" \t\n,;"):
-        raise MaskError(
-            WHAT, f"{quoted(between.strip())} stands between the brackets of two rows", _TOO_MANY_BRACKETS
-        )
+        refuse(f"{quoted(between.strip())} stands between the brackets of two rows", _TOO_MANY_BRACKETS)
 
 
 def _rows(body: str) -> list[list[float]]:
-    found = _walk(body)
+    found = _scan(body)
     if len(found.depths) > 1 or (found.depths == {2} and found.tables > 1):
-        raise MaskError(WHAT, "its brackets hold more than one table", _TOO_MANY_BRACKETS)
+        refuse("its brackets hold more than one table", _TOO_MANY_BRACKETS)
     lines = found.pieces
     # Blanks around a slash are fine here: a divisor of the whole mask stands outside the brackets.
     if len(lines) == 1 and found.depths == {1}:
@@ -160,21 +151,18 @@ def _lines_in_one_bracket(inside: str) -> list[str]:
 
 
 def _as_declared(rows: list[list[float]], declared: list[int | None]) -> list[list[float]]:
-    """Return the rows in the shape of a C declaration, which may list the cells of all rows in one bracket."""
+    """Return the rows as a C declaration shapes them; it may list the cells of all rows in one bracket."""
     if len(declared) < 2:
         return rows
     if len(declared) > 2:
-        raise MaskError(
-            WHAT, f"it is declared with {len(declared)} sides", "A mask has rows and columns only."
-        )
+        refuse(f"it is declared with {len(declared)} sides", "A mask has rows and columns only.")
     high, wide = declared
     cells = [cell for row in rows for cell in row]
     if len(rows) == 1 and wide and len(cells) % wide == 0:
         rows = [cells[at : at + wide] for at in range(0, len(cells), wide)]
     is_unknown = len(rows) == 1 and high is None and wide is None
     if is_unknown or high not in (None, len(rows)) or wide not in (None, len(rows[0])):
-        raise MaskError(
-            WHAT,
+        refuse(
             f"it is declared as {high or '?'} x {wide or '?'} and holds {len(rows)} x {len(rows[0])} numbers",
             "Write each row in its own brackets, or correct the declared sides.",
         )

@@ -15,21 +15,15 @@ KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column.
+class Fact:
+    """A column of words about a run; a metric is one of numbers.
 
     Parameters
     ----------
-    key : str
-        For code; that of the metric where it shows one.
-    header, explanation : str
-        For people.
     text : callable of Compared
         What stands in a cell.
     number : callable of Compared, optional
         What it is sorted by where that is a number; None for a row without one.
-    metric : Metric, optional
-        What it shows; None for a fact in words.
     tasks : tuple of str
         Those that have it; empty: all.
     shown : bool
@@ -45,14 +39,13 @@ class Column:
     explanation: str
     text: Callable[[Compared], str]
     number: Callable[[Compared], float | None] | None = None
-    metric: Metric | None = None
     tasks: tuple[str, ...] = ()
     shown: bool = True
     caption: str = ""
     of_problem: bool = False
 
     @property
-    def numeric(self) -> bool:
+    def is_number(self) -> bool:
         """Whether numbers stand in it, on the right."""
         return self.number is not None and not self.of_problem
 
@@ -60,10 +53,17 @@ class Column:
         """Return what a run is sorted by; None where it has no such number."""
         return self.text(run) if self.number is None else self.number(run)
 
+    def pasted(self, run: Compared) -> str:
+        """Return what stands in a cell in one line, which no spreadsheet takes for a formula."""
+        return harmless(" ".join(self.text(run).split()))
+
+
+Column = Metric | Fact
+
 
 def columns_of(task: str, first: Iterable[str] = ()) -> tuple[Column, ...]:
     """Return every column of a task: those of `first`, then the other metrics, then the other facts."""
-    found = {metric.key: _column(metric) for metric in metrics_of(task)}
+    found: dict[str, Column] = {metric.key: metric for metric in metrics_of(task)}
     found |= {fact.key: fact for fact in FACTS if not fact.tasks or task in fact.tasks}
     order = dict.fromkeys((*(key for key in first if key in found), *found))
     return tuple(found[key] for key in order)
@@ -93,7 +93,7 @@ def table_text(columns: Sequence[Column], runs: Iterable[Compared], baseline: st
     """
     headers = {column.key: column.header for column in columns} | {SPEED_UP: f"Speed-up vs {baseline}"}
     lines = [[headers[column.key] for column in columns]]
-    lines += [[_pasted(column, run) for column in columns] for run in runs]
+    lines += [[column.pasted(run) for column in columns] for run in runs]
     return "".join("\t".join(line) + "\n" for line in lines)
 
 
@@ -111,23 +111,6 @@ def layout_suffix(result: Measurement[Problem]) -> str:
     return " (packed)" if result.layout == "packed" else ""
 
 
-def _pasted(column: Column, run: Compared) -> str:
-    value = column.metric.value(run) if column.metric else None
-    return f"{value:.6g}" if value is not None else harmless(" ".join(column.text(run).split()))
-
-
-def _column(metric: Metric) -> Column:
-    return Column(
-        metric.key,
-        metric.heading,
-        metric.explanation,
-        metric.text,
-        metric.value,
-        metric,
-        shown=metric.shown,
-    )
-
-
 def _threads(run: Compared) -> float | None:
     return float(run.result.block.threads) if run.result.block else None
 
@@ -140,42 +123,42 @@ def variant_name(result: Measurement[Any]) -> str:
 _FILTERING, _PRODUCT = ("filtering",), ("product",)
 
 # fmt: off
-FACTS: tuple[Column, ...] = (
-    Column("picture", "Picture, px",
-           "Width x height, colours and sample type; that of the results where it is not float32. Sorted by "
-           "the number of samples.",
-           lambda run: run.result.problem.picture_text, lambda run: run.result.problem.samples,
-           tasks=_FILTERING, caption="{}", of_problem=True),
-    Column("mask", "Mask", "Name and rows x columns of the mask. Sorted by the number of cells.",
-           lambda run: mask_text(run.result), lambda run: run.result.problem.taps,
-           tasks=_FILTERING, caption="mask {}", of_problem=True),
-    Column("border", "Border", "The rule for cells outside the picture.",
-           lambda run: str(run.result.problem.border),
-           tasks=_FILTERING, caption="border {}", of_problem=True),
-    Column("product", "Rows x inner x columns",
-           "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
-           lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
-           tasks=_PRODUCT, caption="{}", of_problem=True),
-    Column("variant", "Variant",
-           "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
-           lambda run: variant_name(run.result)),
-    Column("block", "Block", "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
-           lambda run: str(run.result.block or MISSING), _threads, tasks=_FILTERING),
-    Column("tile", "Tile",
-           "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
-           lambda run: str(run.result.tile or MISSING), _threads, tasks=_PRODUCT),
-    Column("layout", "Rows",
-           "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, or "
-           "packed, each right after the one before. On the CPU they are always packed.",
-           lambda run: run.result.layout or MISSING, tasks=_FILTERING, caption="{} rows"),
-    Column("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
-    Column("run", "Run", "Number of the run, in the order in which they arrived.",
-           lambda run: str(run.number), lambda run: run.number, shown=False),
-    Column("baseline_run", "Baseline run", "Number of the run that the speed-up is against.",
-           lambda run: str(run.baseline_run or MISSING), lambda run: run.baseline_run, shown=False),
-    Column("proof", "Proof",
-           "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
-           lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof),
+FACTS: tuple[Fact, ...] = (
+    Fact("picture", "Picture, px",
+         "Width x height, colours and sample type; that of the results where it is not float32. Sorted by "
+         "the number of samples.",
+         lambda run: run.result.problem.picture_text, lambda run: run.result.problem.samples,
+         tasks=_FILTERING, caption="{}", of_problem=True),
+    Fact("mask", "Mask", "Name and rows x columns of the mask. Sorted by the number of cells.",
+         lambda run: mask_text(run.result), lambda run: run.result.problem.taps,
+         tasks=_FILTERING, caption="mask {}", of_problem=True),
+    Fact("border", "Border", "The rule for cells outside the picture.",
+         lambda run: str(run.result.problem.border),
+         tasks=_FILTERING, caption="border {}", of_problem=True),
+    Fact("product", "Rows x inner x columns",
+         "A is rows x inner, B is inner x columns; float32. Sorted by the number of multiply-adds.",
+         lambda run: run.result.problem.size_text, lambda run: run.result.problem.multiply_adds,
+         tasks=_PRODUCT, caption="{}", of_problem=True),
+    Fact("variant", "Variant",
+         "How it was computed. numpy (BLAS) is NumPy's own product on the CPU, for comparison.",
+         lambda run: variant_name(run.result)),
+    Fact("block", "Block", "Threads of a CUDA block, width x height. Kernels on the CPU have none.",
+         lambda run: str(run.result.block or MISSING), _threads, tasks=_FILTERING),
+    Fact("tile", "Tile",
+         "Side of the square block of threads, and of matmul-tiled also of the tiles in shared memory.",
+         lambda run: str(run.result.tile or MISSING), _threads, tasks=_PRODUCT),
+    Fact("layout", "Rows",
+         "How the rows of the picture lay in the GPU's memory: pitched, each from a 128-byte boundary on, "
+         "or packed, each right after the one before. On the CPU they are always packed.",
+         lambda run: run.result.layout or MISSING, tasks=_FILTERING, caption="{} rows"),
+    Fact("device", "Device", "Where it ran.", lambda run: run.result.device, caption="{}"),
+    Fact("run", "Run", "Number of the run, in the order in which they arrived.",
+         lambda run: str(run.number), lambda run: run.number, shown=False),
+    Fact("baseline_run", "Baseline run", "Number of the run that the speed-up is against.",
+         lambda run: str(run.baseline_run or MISSING), lambda run: run.baseline_run, shown=False),
+    Fact("proof", "Proof",
+         "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
+         lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof),
 )
 # fmt: on
 

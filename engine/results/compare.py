@@ -16,25 +16,17 @@ from engine.results.measurement import Measurement
 
 Run = Measurement[Any]
 SPEED_UP_OF = (
-    "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, types, "
-    "weights, anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
+    "the median kernel time of the baseline's fastest verified run of the same problem (size, channels, "
+    "types, weights, anchor, border, layout of rows), or of the run chosen as baseline, over that of this run"
 )
 """The definition, for the reader of a file or a tooltip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A run among others, with the run that it is compared with.
+    """A run among others, with its position from 1, and the run that its speed-up is against.
 
-    Parameters
-    ----------
-    result : Measurement
-    number : int
-        Its position among the runs, from 1.
-    baseline : Measurement, optional
-        The run that the speed-up is against; None where none can be compared, or the run has no speed.
-    baseline_run : int, optional
-        The number of that run.
+    There is no baseline where none can be compared, or the run has no speed.
     """
 
     result: Run
@@ -53,13 +45,7 @@ class Compared:
 def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -> list[Compared]:
     """Return every run with the one that its speed-up is against.
 
-    Parameters
-    ----------
-    results : sequence of Measurement
-    baseline : str
-        Key of a variant.
-    chosen : Measurement, optional
-        A run among `results` that is the baseline of its own problem, whatever its variant.
+    `baseline` is the key of a variant; a `chosen` run is the baseline of its own problem, whatever its variant.
     """
     best: dict[Hashable, int] = {}
     for at, run in enumerate(results):

@@ -51,17 +51,9 @@ def machine_document(
 def results_document(
     runs: Sequence[Compared], baseline: str, machine: dict[str, Any], **asked: Any
 ) -> dict[str, Any]:
-    """Return everything about runs as plain data.
+    """Return everything about runs as plain data, with a machine as `machine_document` gives it.
 
-    Parameters
-    ----------
-    runs : sequence of Compared
-    baseline : str
-        Key of a variant.
-    machine : dict
-        As `machine_document` gives it.
-    **asked
-        What was asked for, under the name that it shall have.
+    What was `asked` for stands under the names that it is given here.
     """
     metrics = {
         metric.key: metric

@@ -1,4 +1,4 @@
-"""What a run leaves behind: raw samples, proof, and everything needed to believe them later. No Numba in here.
+"""What a run leaves behind: raw samples, proof, and what is needed to believe them later. No Numba in here.
 
 A run that failed is a result too, with its reason in place of its times; it is never 0 and never missing.
 """
@@ -59,13 +59,12 @@ class Timing:
     Parameters
     ----------
     kernel : Spread
-        The filtering alone: device events on CUDA, the host's clock on the CPU.
+        The computation alone: device events on CUDA, the host's clock on the CPU.
     end_to_end : Spread
-        From the picture in the host's memory to the result there: copies and kernel, nothing compiled or
+        From the operands in the host's memory to the result there: copies and kernel, nothing compiled or
         allocated.
     compile_ms, allocate_ms : float
-        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's
-        buffers.
+        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
     host_to_device, device_to_host : Spread, optional
         The two copies; None on the CPU, which needs none.
     clock : str
@@ -108,11 +107,8 @@ class Measurement(Generic[P]):
         Key and name of the variant that ran; never "auto".
     device : str
         Key of the device: "cpu", "cuda:0", "simulator".
-    problem : Problem, MatrixProduct
-        Of the task; it names the task.
     block : Block, optional
         None where the variant has no block. The tile of a product is a square block.
-    environment : Environment
     timing : Timing, optional
         None where the run failed, was not verified, or where times mean nothing (the simulator).
     verification : Verification, optional
@@ -120,8 +116,7 @@ class Measurement(Generic[P]):
     failure : str
         What, why and what to do, in one line; empty if the run succeeded.
     refused : bool
-        Whether the failure is that this cannot be done (the variant with that mask, that block, that device),
-        so that nothing was tried.
+        Whether the failure is that this cannot be done, so that nothing was tried.
     chosen_because : str
         The planner's reason where `auto` was asked for.
     seed : int
@@ -130,11 +125,9 @@ class Measurement(Generic[P]):
         Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
     work : Work, optional
         The model of what the variant asks of the machine; None where nobody can say.
-    mask_name : str
-        Of a filter.
     weights_digest : str, optional
-        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not
-        known, as in files of version 1.
+        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not known,
+        as in files of version 1.
     """
 
     variant: str

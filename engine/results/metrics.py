@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.results.compare import SPEED_UP_OF, Compared
 from engine.results.measurement import Measurement, Spread, Timing
@@ -61,6 +61,7 @@ class Metric:
     tasks: tuple[str, ...] = ()
     of: str = ""
     shown: bool = True
+    is_number: ClassVar[bool] = True
 
     def text(self, run: Compared) -> str:
         """Write the number of a run without its unit, a dash where there is none."""
@@ -71,8 +72,17 @@ class Metric:
         """Write the number of a run with its unit."""
         return f"{self.text(run)} {self.unit}".rstrip()
 
+    def sort(self, run: Compared) -> Number:
+        """Return what a run is sorted by; None where it has no such number."""
+        return self.value(run)
+
+    def pasted(self, run: Compared) -> str:
+        """Write the number of a run with six significant digits, for spreadsheets and documents."""
+        value = self.value(run)
+        return MISSING if value is None else f"{value:.6g}"
+
     @property
-    def heading(self) -> str:
+    def header(self) -> str:
         """Title and unit, for the header of a column or the name of an axis."""
         unit = f", {self.unit}" if self.unit not in self.title else ""
         return f"{self.title[:1].upper()}{self.title[1:]}{unit}"
@@ -84,12 +94,7 @@ def metrics_of(task: str) -> tuple[Metric, ...]:
 
 
 def metric(key: str) -> Metric:
-    """Return the metric of a key.
-
-    Raises
-    ------
-    KeyError
-    """
+    """Return the metric of a key; a `KeyError` says that there is none."""
     found = {entry.key: entry for entry in METRICS}
     return found[key]
 
@@ -209,8 +214,8 @@ METRICS: tuple[Metric, ...] = (
            "from the kernel's source; zeros that fill a tile do not count. Unknown for a BLAS.",
            _cgma, rate_text, _PRODUCT),
     Metric("lecture_limit_gflops", f"GFLOPS at {LECTURE_BANDWIDTH_GB_S} GB/s", "GFLOPS",
-           f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × CGMA. "
-           f"The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
+           f"GFLOPS that the lecture's {LECTURE_DEVICE} allows: {LECTURE_BANDWIDTH_GB_S} GB/s ÷ 4 bytes × "
+           f"CGMA. The lecture prints {PRINTED_GFLOPS_TILE_16} for a tile of 16, a misprint for 345.6.",
            lambda run: _limit(run, LECTURE_BANDWIDTH_GB_S), rate_text, _PRODUCT),
     Metric("bandwidth_limit_gflops", "GFLOPS limit here", "GFLOPS",
            "GFLOPS that this device's theoretical bandwidth allows: bandwidth ÷ 4 bytes × CGMA; caches are "

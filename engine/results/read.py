@@ -19,12 +19,7 @@ _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
 
 
 def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
-    """Return the results of a file, of this version or of an earlier one.
-
-    Parameters
-    ----------
-    data : object
-        As `json.loads` gives it.
+    """Return the results of a file, as `json.loads` gives it, of this version or of an earlier one.
 
     Raises
     ------
@@ -44,11 +39,6 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
 
 def result_from_json(data: Any) -> Measurement[Any]:
     """Return the result that `Measurement.as_json` described; what it derived (medians) is derived anew.
-
-    Parameters
-    ----------
-    data : object
-        As `json.loads` gives it.
 
     Raises
     ------

@@ -7,7 +7,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def harmless(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: with a leading ' where it might; a number stays one."""
+    """Return a text that no spreadsheet takes for a formula: with a leading ' where it might."""
     return f"'{text}" if text.startswith(_FORMULA_STARTS) and not _is_number(text) else text
 
 

@@ -34,13 +34,7 @@ def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
 def refuse_unsuitable(
     variant: AnyVariant[P, C], problem: P, constant: C, block: Block, device: DeviceInfo
 ) -> None:
-    """Refuse what a variant of any task cannot do on a device.
-
-    Parameters
-    ----------
-    variant, problem, block, device
-    constant
-        What the variant is compiled with: the mask of a filter, None for a product.
+    """Refuse what a variant of any task cannot do on a device; `constant` is what it is compiled with.
 
     Raises
     ------
@@ -58,7 +52,8 @@ def refuse_unsuitable(
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
         raise BadValue(
             f"{problem.subject} in the simulator",
-            f"Python threads stand in for the GPU's, so it takes sizes up to {SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
+            "Python threads stand in for the GPU's, so it takes sizes up to "
+            f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
             "Choose a smaller size, or another device.",
         )
     refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))

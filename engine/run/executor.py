@@ -11,7 +11,7 @@ from engine.device.devices import backend, own_process_needed
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.run.job import AnyJob
-from engine.run.measure import Outcome, failed, measure
+from engine.run.measure import Outcome, measure, unrun
 from engine.run.sampling import NO_SAMPLES, Checkpoint, SamplingPlan
 
 ExecutorFor = Callable[[DeviceInfo], Executor]
@@ -50,7 +50,7 @@ def outcome_of(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for
         try:
             job.refuse(device)
         except EngineError as error:
-            return failed(job, device, error)
+            return Outcome(None, unrun(job, device, error=error), error)
     future = executor_for(device).submit(measure_on, job, device.key, plan)
     try:
         outcome: Outcome = future.result()

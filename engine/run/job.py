@@ -32,13 +32,6 @@ class Job(Generic[P, O, V]):
 
     Parameters
     ----------
-    task : Task
-    variant : AnyVariant
-        Of the task.
-    block : Block
-        Ignored where the variant has none.
-    problem, operands
-        Of the task.
     chosen_because : str
         The planner's reason where `auto` was asked for.
     seed : int
@@ -112,16 +105,11 @@ def bank_job(
 
     Parameters
     ----------
-    bank : Bank
     problem : Problem
         Of one of the masks.
     samples : ndarray of shape (H, W, C), of the problem's dtype
     chosen : Variant, optional
         Another variant that writes the results one below the other; None: `for_bank` of the bank.
-    block : Block, optional
-        None: the variant's default.
-    layout : Layout
-    seed : int
     affordable : int, optional
         Multiply-adds that the oracle may spend on each mask. None: on all together what it may spend on one
         filter, so that the proof of 32 masks keeps nobody waiting for a minute.
@@ -133,11 +121,5 @@ def bank_job(
 
 
 def product_job(variant: MatmulVariant, tile: int, a: Matrix, b: Matrix, *, seed: int = 0) -> ProductJob:
-    """Return the job of multiplying in one way; the tile is ignored where the variant has none.
-
-    Raises
-    ------
-    BadValue
-        The inner sizes differ.
-    """
+    """Return the job of multiplying in one way; a `BadValue` says that the inner sizes differ."""
     return Job(PRODUCT, variant, Block(tile, tile), product_of(a, b), (a, b), seed=seed)

@@ -15,7 +15,7 @@ from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.measurement import Measurement
 from engine.run.job import AnyJob
 from engine.run.poisoning import run_on_poison
-from engine.run.sampling import Checkpoint, Sampler, SamplingPlan, Step, timed
+from engine.run.sampling import Checkpoint, SamplingPlan, Step, sampled, timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,8 @@ def unrun(
 
     Parameters
     ----------
-    job : Job
-    device : DeviceInfo, optional
-        None: there is none.
     device_key : str
-        Where there is none, the one that was asked for.
+        Where there is no device, the one that was asked for.
     error : EngineError, optional
         Why it cannot run.
     """
@@ -58,34 +55,17 @@ def unrun(
         chosen_because=job.chosen_because,
         seed=job.seed,
         work=variant.work(job.problem, job.block) if task.counts_unrun else None,
-        **task.labels(job.operands, variant.device),
+        **task.labels(job),
     )
 
 
-def failed(job: AnyJob, device: DeviceInfo, error: EngineError) -> Outcome:
-    """Return the outcome of a job that an error has ended."""
-    return Outcome(None, unrun(job, device, error=error), error)
-
-
 def compute(job: AnyJob, backend: Backend, host_out: np.ndarray | None = None) -> np.ndarray:
-    """Compute, unverified and untimed: a preview, or an answer.
-
-    Parameters
-    ----------
-    job : Job
-    backend : Backend
-    host_out : ndarray of the result's shape and type, optional
-        Where the result is wanted.
-
-    Raises
-    ------
-    EngineError
-    """
+    """Compute, unverified and untimed: a preview, or an answer, into `host_out` where that is given."""
     task, operands = job.task, job.operands
     job.refuse(backend.info)
     backend.activate()
-    prepared = task.prepare(job.variant, job.problem, operands, job.block)
-    buffers = task.allocate(backend, job.problem, operands, host_out)
+    prepared = task.prepare(job)
+    buffers = task.allocate(backend, job, host_out)
     task.upload(backend, operands, buffers)
     backend.run(prepared, buffers)
     values: np.ndarray = task.result(backend.download(buffers), operands)
@@ -100,22 +80,14 @@ def measure(
     checkpoint: Checkpoint = lambda step: None,
     host_out: np.ndarray | None = None,
 ) -> Outcome:
-    """Run one job: verify, warm up, sample.
+    """Run one job: verify, warm up, sample. A failure is a result with its reason; nothing is raised for it.
 
     Parameters
     ----------
-    job : Job
-    backend : Backend
-    plan : SamplingPlan
     checkpoint : callable of Step
         Called before each step.
     host_out : ndarray of the result's shape and type, optional
         Where the result is wanted.
-
-    Returns
-    -------
-    Outcome
-        A failure is a result with its reason; nothing is raised for it.
 
     Raises
     ------
@@ -141,36 +113,36 @@ def _measured(
     host_out: np.ndarray | None,
     result: Measurement[Any],
 ) -> Outcome:
-    task, variant, problem, operands = job.task, job.variant, job.problem, job.operands
+    task, operands = job.task, job.operands
     job.refuse(backend.info)
     backend.activate()
     checkpoint(Step("compiling", 0.0, 2.0))
-    prepared, compile_ms = timed(lambda: task.prepare(variant, problem, operands, job.block))
-    buffers, allocate_ms = timed(lambda: task.allocate(backend, problem, operands, host_out))
+    prepared, compile_ms = timed(lambda: task.prepare(job))
+    buffers, allocate_ms = timed(lambda: task.allocate(backend, job, host_out))
     task.upload(backend, operands, buffers)
-    expected_s = task.expected_launch_s(variant, problem, job.block, backend.info)
-    checkpoint(Step("first launch", 0.1, expected_s))
+    checkpoint(Step("first launch", 0.1, task.expected_launch_s(job, backend.info)))
     values, launch_ms, fault = run_on_poison(prepared, buffers, backend)
-    verification = task.verify(
-        values,
-        variant,
-        problem,
-        operands,
-        job.block,
-        seed=job.seed,
-        affordable=job.affordable,
-        checkpoint=lambda fraction: checkpoint(
-            Step("verifying against the float64 oracle", 0.2 + 0.4 * fraction, task.verifying_s)
-        ),
-    )
+
+    def verifying(fraction: float) -> None:
+        stage = "verifying against the float64 oracle"
+        checkpoint(Step(stage, 0.2 + 0.4 * fraction, task.verifying_s))
+
+    verification = task.verify(values, job, verifying)
     if fault:
         verification = replace(verification, passed=False, reason=fault)
-    result = replace(result, verification=verification, work=variant.work(problem, job.block))
+    result = replace(result, verification=verification, work=job.variant.work(job.problem, job.block))
     if verification.passed and backend.info.times_mean_speed:
         # Pageable memory is copied at 1 GB/s or more.
-        copy_s = 0.1 + problem.copied_bytes / 1e9
-        timing = Sampler(backend, plan, checkpoint).timing(
-            prepared, buffers, lambda: task.upload(backend, operands, buffers), launch_ms / 1e3, copy_s
+        copy_s = 0.1 + job.problem.copied_bytes / 1e9
+        timing = sampled(
+            backend,
+            prepared,
+            buffers,
+            lambda: task.upload(backend, operands, buffers),
+            plan,
+            checkpoint,
+            launch_s=launch_ms / 1e3,
+            copy_s=copy_s,
         )
         result = replace(result, timing=replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms))
     return Outcome(task.result(values, operands), result)

@@ -1,4 +1,4 @@
-"""The first launch, over a result filled with what no launch leaves there: a sample that nobody writes is seen."""
+"""The first launch, over a result filled with what no launch leaves there: unwritten samples are seen."""
 
 import numpy as np
 
@@ -6,20 +6,13 @@ from engine.device.backend import NAN_BYTE, Backend, Buffers
 from engine.device.launches import Prepared
 from engine.run.sampling import timed
 
-# No whole number is out of the question as a result, so there are two fills with no bit in common: what differs
-# between the two runs was not written in them.
+# No whole number is out of the question as a result, so there are two fills with no bit in common: what
+# differs between the two runs was not written in them.
 WHOLE_NUMBER_FILLS = (0x55, 0xAA)
 
 
 def run_on_poison(prepared: Prepared, buffers: Buffers, backend: Backend) -> tuple[np.ndarray, float, str]:
     """Launch over a poisoned result: NaN under float32; two launches over two fills under 8 and 16 bit.
-
-    Parameters
-    ----------
-    prepared : Prepared
-    buffers : Buffers
-        With the picture in it.
-    backend : Backend
 
     Returns
     -------
@@ -28,7 +21,7 @@ def run_on_poison(prepared: Prepared, buffers: Buffers, backend: Backend) -> tup
     launch_ms : float
         Of the first launch.
     fault : str
-        Where whole numbers were not written, in words; empty where all were. NaN is left for the oracle to find.
+        Where whole numbers were not written, in words; NaN is left for the oracle to find.
     """
     is_float = buffers.host_out.dtype.kind == "f"
     backend.poison(buffers, NAN_BYTE if is_float else WHOLE_NUMBER_FILLS[0])
@@ -48,6 +41,7 @@ def _difference(first: np.ndarray, second: np.ndarray) -> str:
         return ""
     row, column, channel = (int(index[0]) for index in np.nonzero(first != second))
     return (
-        f"not verified: row {row}, column {column}, channel {channel} is {first[row, column, channel]} and, in a second "
-        f"run over another fill, {second[row, column, channel]}: nobody writes it, or not always the same"
+        f"not verified: row {row}, column {column}, channel {channel} is {first[row, column, channel]} and, "
+        f"in a second run over another fill, {second[row, column, channel]}: it is unwritten, or not always "
+        "the same"
     )

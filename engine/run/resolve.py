@@ -73,16 +73,7 @@ def as_samples(image: np.ndarray) -> np.ndarray:
 
 
 def result_dtype_for(wanted: str, image: np.ndarray, samples: np.ndarray) -> str:
-    """Return the sample type of a result.
-
-    Parameters
-    ----------
-    wanted : str
-        One of `engine.tasks.filtering.problem.RESULT_TYPES`.
-    image : ndarray
-        The picture as it was given.
-    samples : ndarray
-        What `as_samples` made of it.
+    """Return the sample type of a result: `wanted` is "float32", or "same" for that of the picture as given.
 
     Raises
     ------
@@ -148,12 +139,6 @@ class ResolvedFilter:
         As `as_samples` gives them.
     image : ndarray, optional
         The picture as it was given, whose type results may be asked for in.
-
-    Attributes
-    ----------
-    asked, samples
-    problem : Problem
-    device : DeviceInfo
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Jobs of many cells: made, measured one after another where their devices are, or counted without running any."""
+"""Jobs of many cells: made, measured one after another where their devices are, or only counted."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -36,13 +36,7 @@ def ways(
 ) -> Iterator[tuple[V, Block, Layout]]:
     """Yield each variant with each block and layout; one without a block, or on the CPU, only once.
 
-    Parameters
-    ----------
-    variants : iterable of AnyVariant
-    blocks : sequence of Block
-        Empty: each variant's default.
-    layouts : sequence of Layout
-        Of the rows on a CUDA device; those on the CPU are always packed.
+    No blocks: each variant's default. The layouts are of the rows on a CUDA device.
     """
     for variant in variants:
         for block in blocks if blocks and variant.uses_block else (variant.default_block,):
@@ -52,14 +46,7 @@ def ways(
 
 @dataclass(frozen=True, slots=True)
 class GridMask:
-    """A mask of a benchmark.
-
-    Parameters
-    ----------
-    rows, columns : int
-    named : Mask, optional
-        The mask that was asked for by name, called as it was written; None: random weights of that size.
-    """
+    """A mask of a benchmark: one that was asked for by name, else random weights of a size."""
 
     rows: int
     columns: int
@@ -78,14 +65,8 @@ class FilterSweep:
     ----------
     options : FilterOptions
         Border, device and type of the results; the lists say the rest.
-    variants : sequence of Variant
     sizes : sequence of (int, int)
         Pictures, width x height, pixels.
-    masks : sequence of GridMask
-    blocks : sequence of Block
-    layouts : sequence of Layout
-    channels : int
-    dtype : str
     seed : int
         Of the pictures, the weights and the rectangles that are verified.
     budget_s : float
@@ -158,10 +139,6 @@ def product_jobs(
 
     Parameters
     ----------
-    products : iterable of MatrixProduct
-    variants : sequence of MatmulVariant
-    tiles : iterable of int
-        Empty: each variant's default.
     seed : int
         Of the matrices, which are made once for each product.
     unmade : bool
@@ -181,7 +158,7 @@ def sweep(
     executor_for: ExecutorFor,
     on_result: Callable[[Any], None] = lambda result: None,
 ) -> tuple[list[Any], DeviceFault | None]:
-    """Measure every job.
+    """Measure every job; a failure is a result with its reason.
 
     Parameters
     ----------
@@ -191,14 +168,11 @@ def sweep(
         For the CUDA variants; "auto" is the first one that works.
     budget_s : float
         Time for the samples of each job, seconds.
-    executor_for : callable of DeviceInfo -> Executor
-    on_result : callable of Measurement
-        Called after each job.
 
     Returns
     -------
     list of Measurement
-        One per job, in their order; a failure is a result with its reason.
+        In the order of the jobs.
     DeviceFault or None
         If a device was lost on the way: the CUDA jobs after it were not tried.
     """

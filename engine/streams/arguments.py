@@ -1,6 +1,6 @@
-"""What `filter_stream` refuses: arguments that are wrong whatever the pictures are, and what is no picture."""
+"""What `filter_stream` refuses: illegal arguments, and what is no picture."""
 
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,11 +11,9 @@ from engine.tasks.filtering.problem import MAX_CHANNELS
 
 MOST_RING = 16
 
-Outputs = np.ndarray | Iterable[np.ndarray]
-
 
 def refuse_pictures(pictures: object) -> None:
-    """Refuse what is neither a picture nor a batch of them, and an array that was meant as many: an array is one."""
+    """Refuse what is neither a picture nor a batch of them, and a stack of pictures in one array."""
     if isinstance(pictures, np.ndarray):
         if pictures.ndim == 4 or (pictures.ndim == 3 and pictures.shape[2] > MAX_CHANNELS):
             raise BadValue(
@@ -32,12 +30,12 @@ def refuse_pictures(pictures: object) -> None:
 
 
 def refuse_part(image: Image, pictures: object) -> None:
-    """Refuse what is no array, and a row or a number in place of a picture: somebody passed one picture as a list."""
+    """Refuse what is no array, and a row or a number of a picture that was passed as a list."""
     if image is None or isinstance(image, str | Picture):
-        return  # `Request` says what is so
+        return  # `Request` refuses these
     try:
         axes = np.ndim(image)
-    except ValueError:  # rows that differ in length: what is said of them wherever a picture is taken
+    except ValueError:  # rows that differ in length: `Request` refuses them
         return
     if axes == 0 and np.asarray(image).dtype == object:
         raise BadValue(in_words(image), "a picture is an array", "Leave out what is none.")
@@ -46,37 +44,6 @@ def refuse_part(image: Image, pictures: object) -> None:
             f"{axes} {'axis' if axes == 1 else 'axes'}",
             f"what was passed is a {type(pictures).__name__}, so each of its parts is a picture",
             "Pass numpy.array of it if it is one picture.",
-        )
-
-
-def refuse_outputs(out: object, pictures: object) -> None:
-    """Refuse arrays for the results that are none, or that are more or fewer than the pictures, where both are counted."""
-    if out is None:
-        return
-    is_one = isinstance(pictures, np.ndarray | Picture)
-    if isinstance(out, str | bytes) or not isinstance(out, Iterable):
-        raise BadValue(
-            "The arrays for the results",
-            f"what was passed is {in_words(out)}",
-            "Pass an array, or a list of arrays for a batch.",
-        )
-    if isinstance(out, np.ndarray):
-        if not is_one:
-            raise BadValue(
-                "One array for the results of a batch",
-                "each picture has a result of its own",
-                "Pass a list of arrays; list(out) of a stacked one.",
-            )
-        return
-    if not isinstance(out, Sized) or not (is_one or isinstance(pictures, Sized)):
-        return
-    wanted = len(pictures) if isinstance(pictures, Sized) and not is_one else 1
-    if wanted and len(out) != wanted:
-        short = f": there is none for picture {len(out) + 1}" if len(out) < wanted else ""
-        raise BadValue(
-            "The arrays for the results",
-            f"{_count(wanted, 'picture')}, but {_count(len(out), 'array')}{short}",
-            "Pass one for each picture.",
         )
 
 
@@ -115,7 +82,3 @@ def in_words(value: object) -> str:
     """Return what somebody passed in place of something else."""
     name = type(value).__name__
     return "None" if value is None else f"a{'n' if name[0] in 'aeio' else ''} {name}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,10 +1,10 @@
-"""Bands: a picture cut into rows that can be filtered apart, with results bit for bit those of the whole. Pure integers.
+"""Bands: a picture cut into rows that can be filtered apart, with results bit for bit those of the whole.
 
-A band is filtered as a picture of its own. It carries the rows that its results look at, so its edges inside the picture
-change only results that are not wanted. At the picture's own upper and lower edge the band ends where the picture does,
-and the variant applies the border's rule itself, as it would to the whole: most rules map the few rows
-outside to rows near that edge, which the band has. Where one does not (`wrap` looks at the other end), the
-band carries the rows that it maps to.
+A band is filtered as a picture of its own. It carries the rows that its results read, so its edges inside the
+picture change only results that are not wanted. At the picture's own upper and lower edge the band ends where
+the picture does, and the variant applies the border's rule itself, as it would to the whole: most rules map
+the few rows outside to rows near that edge, which the band has. Where one does not (`wrap` reads the other
+end), the band carries the rows that it maps to.
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,8 @@ from engine.tasks.filtering.problem import Problem
 class Band:
     """Some rows of a result, and the rows of the picture that they come from.
 
-    Parameters
-    ----------
-    top, bottom : int
-        First and past-the-last row of the result.
-    sources : tuple of (int, int)
-        Stretches of the picture's rows, first and past-the-last; one below the other they are the band's picture.
-    skip : int
-        Rows of the band's result before its first wanted one.
+    Rows are first and past-the-last. `sources` are ranges of the picture's rows that make the band's picture,
+    one below the other; its result has `skip` rows before the first wanted one.
     """
 
     top: int
@@ -52,8 +46,8 @@ def cut(problem: Problem, wanted_rows: int) -> tuple[Band, ...]:
     problem : Problem
         Of the whole picture.
     wanted_rows : int
-        Rows of the result in a band. A band gets at least twice the mask's rows, so that a rule finds the rows that it
-        reflects within the band, and a picture that is lower than two such bands stays whole.
+        Rows of the result in a band. A band gets at least twice the mask's rows, so that it holds the rows
+        that a border rule reflects, and a picture that is lower than two such bands stays whole.
     """
     mask_rows, height = problem.mask_shape[0], problem.height
     count = -(-height // max(wanted_rows, 2 * mask_rows, 1))
@@ -71,16 +65,15 @@ def _band(problem: Problem, top: int, bottom: int) -> Band:
     if _stays_near(problem.border, problem.height, first, last):
         return Band(top, bottom, (inside,), top - inside[0])
     rule, height = problem.border.rule, problem.height
-    outside = [rule(row, height) for row in (*range(first, 0), *range(height, last))]
-    if min(outside) < 0:
+    above_it = [rule(row, height) for row in range(first, 0)]
+    below_it = [rule(row, height) for row in range(height, last)]
+    if min(*above_it, *below_it, 0) < 0:
         raise BadValue(
             f"border '{problem.border}' on a picture in bands",
             "its ghost cells depend on the height of the picture",
             "Raise chunk_bytes until the picture is one chunk.",
         )
-    upper = _stretches([rule(row, height) for row in range(first, 0)])
-    lower = _stretches([rule(row, height) for row in range(height, last)])
-    return Band(top, bottom, (*upper, inside, *lower), above)
+    return Band(top, bottom, (*_ranges(above_it), inside, *_ranges(below_it)), above)
 
 
 def _stays_near(border: Border, height: int, first: int, last: int) -> bool:
@@ -95,8 +88,8 @@ def _stays_near(border: Border, height: int, first: int, last: int) -> bool:
     return all(in_band(row) == border.rule(row, height) for row in (*range(first, 0), *range(height, last)))
 
 
-def _stretches(rows: list[int]) -> list[tuple[int, int]]:
-    """Return rows of the picture as stretches of neighbours."""
+def _ranges(rows: list[int]) -> list[tuple[int, int]]:
+    """Return rows of the picture as ranges of neighbours."""
     found: list[tuple[int, int]] = []
     for row in rows:
         if found and found[-1][1] == row:

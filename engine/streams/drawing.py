@@ -1,9 +1,9 @@
-"""A timeline as a picture: a line for each lane, a bar for each chunk in it. Drawn by matplotlib, loaded when asked for."""
+"""A timeline as a picture: a line per queue, with a bar per chunk. matplotlib is loaded when needed."""
 
 import io
 from typing import Any, Literal
 
-from engine.streams.timeline import QueuePolicy, Timeline
+from engine.streams.timeline import Queue, Timeline
 
 # Okabe and Ito's colours, darker for white numbers; one for each slot of the ring.
 _COLOURS = ("#0072b2", "#b87d00", "#008a64", "#b85c92", "#2b8fc9", "#d55e00", "#968c00", "#4d5560")
@@ -21,24 +21,20 @@ _MOST_NUMBERS = 40
 
 
 def draw(timeline: Timeline, form: Literal["svg", "png"] = "svg") -> bytes:
-    """Return a timeline as SVG or PNG.
-
-    Parameters
-    ----------
-    timeline : Timeline
-    form : {"svg", "png"}
-    """
+    """Return a timeline as SVG or PNG."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    lanes = timeline.lanes
+    queues = timeline.queues
     with matplotlib.rc_context(_SETTINGS):
-        figure = Figure(figsize=(11.0, 1.4 + 0.55 * len(lanes)), layout="constrained", dpi=110)
+        figure = Figure(figsize=(11.0, 1.4 + 0.55 * len(queues)), layout="constrained", dpi=110)
         axes = figure.add_subplot()
-        for place, lane in enumerate(lanes):
-            _draw_lane(axes, timeline, lane, place)
-        axes.set_yticks(range(len(lanes)), [f"{lane}\n{timeline.busy_ms(lane):.1f} ms" for lane in lanes])
-        axes.set_ylim(max(len(lanes), 1) - 0.5, -0.5)
+        for line, queue in enumerate(queues):
+            _draw_queue(axes, timeline, queue, line)
+        axes.set_yticks(
+            range(len(queues)), [f"{queue}\n{timeline.busy_ms(queue):.1f} ms" for queue in queues]
+        )
+        axes.set_ylim(max(len(queues), 1) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0)
         axes.set_xlim(0.0, max([span.end_ms for span in timeline.spans], default=1.0) * 1.005)
         axes.set_xlabel("ms since the stream began")
@@ -51,11 +47,11 @@ def draw(timeline: Timeline, form: Literal["svg", "png"] = "svg") -> bytes:
     return file.getvalue()
 
 
-def _draw_lane(axes: Any, timeline: Timeline, lane: QueuePolicy, place: int) -> None:
-    spans = [span for span in timeline.spans if span.lane is lane]
+def _draw_queue(axes: Any, timeline: Timeline, queue: Queue, line: int) -> None:
+    spans = [span for span in timeline.spans if span.queue is queue]
     axes.broken_barh(
         [(span.begin_ms, span.ms) for span in spans],
-        (place - 0.36, 0.72),
+        (line - 0.36, 0.72),
         facecolors=[_COLOURS[span.chunk % timeline.ring % len(_COLOURS)] for span in spans],
         edgecolor="white",
         linewidth=0.5,
@@ -65,7 +61,7 @@ def _draw_lane(axes: Any, timeline: Timeline, lane: QueuePolicy, place: int) -> 
         for span in spans:
             if span.ms > shortest:
                 middle = (span.begin_ms + span.end_ms) / 2
-                axes.text(middle, place, str(span.chunk), ha="center", va="center", fontsize=8, color="white")
+                axes.text(middle, line, str(span.chunk), ha="center", va="center", fontsize=8, color="white")
 
 
 def _title(timeline: Timeline) -> str:

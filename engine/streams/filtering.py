@@ -1,4 +1,4 @@
-"""The call that people use: filter large pictures and batches in chunks, copies beside the kernels."""
+"""`filter_stream`: filter large pictures and batches in chunks, copies beside the kernels."""
 
 import itertools
 from collections.abc import Callable, Iterable
@@ -18,15 +18,9 @@ from engine.geometry.layout import Layout
 from engine.image.picture import Picture
 from engine.run.arguments import Image
 from engine.run.sampling import Checkpoint
-from engine.streams.arguments import (
-    Outputs,
-    refuse_calls,
-    refuse_outputs,
-    refuse_part,
-    refuse_pictures,
-    refuse_values,
-)
+from engine.streams.arguments import refuse_calls, refuse_part, refuse_pictures, refuse_values
 from engine.streams.chunking import Stream
+from engine.streams.outputs import Outputs, refuse_outputs
 from engine.streams.timeline import Timeline
 
 DEFAULT_RING = 4
@@ -39,9 +33,9 @@ class Streamed:
     Parameters
     ----------
     values : ndarray, or tuple of ndarray
-        Each of its picture's shape, float32 or of the picture's type, as it was asked for; a tuple for a batch, empty where somebody received the results.
+        Each of its picture's shape, float32 or of the picture's type, as it was asked for; a tuple for a
+        batch, empty with `receive`.
     timeline : Timeline
-        Which chunk was where, when.
     """
 
     values: np.ndarray | tuple[np.ndarray, ...]
@@ -61,34 +55,36 @@ def filter_stream(
     flip: bool = False,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
-    out: Outputs | None = None,
+    out: np.ndarray | Iterable[np.ndarray] | None = None,
     receive: Callable[[int, np.ndarray], None] | None = None,
     chunk_bytes: int | None = None,
     ring: int = DEFAULT_RING,
     checkpoint: Checkpoint = lambda step: None,
 ) -> Streamed:
-    """Correlate one large picture, or many of any sizes, in chunks: copies in both directions run beside the kernels.
+    """Correlate a large picture, or many of any sizes, in chunks: copies run beside the kernels.
 
-    Pictures may be larger than the device's memory. Results are bit for bit those of `engine.correlate` with the same
-    variant. They are not verified; nothing is timed but the stream itself.
+    Pictures may be larger than the device's memory. Results are bit for bit those of `engine.correlate` with
+    the same variant. They are not verified; nothing is timed but the stream itself.
 
     Parameters
     ----------
     pictures : array, Picture, or iterable of such
-        An array or a `Picture` is one picture; anything else, a list as well as a generator, is a batch, whose
-        pictures are taken one by one as there is room. Copies from memory of `engine.pinned_array` are the fastest.
+        An array or a `Picture` is one picture; anything else, a list as well as a generator, is a batch,
+        whose pictures are taken one by one as there is room. Copies from memory of `engine.pinned_array` are
+        the fastest.
     mask, border, cval, anchor, variant, block, device, flip, layout, result
-        As for `engine.apply`. `auto` chooses for each picture. With "same" a result of 8 or 16 bit is copied back in a
-        quarter or half of the bytes.
+        As for `engine.apply`. `auto` chooses for each picture. With "same" a result of 8 or 16 bit is copied
+        back in a quarter or half of the bytes.
     out : ndarray, or iterable of ndarray, optional
-        Where the results go: an array for one picture, one for each of a batch, each C-contiguous, of its picture's shape
-        and of the result's type; of a generator no more are taken than there are pictures. None: fresh arrays.
+        Where the results go: an array for one picture, one for each of a batch, each C-contiguous, of its
+        picture's shape and of the result's type; of a generator no more are taken than there are pictures.
+        None: fresh arrays.
     receive : callable of (int, ndarray), optional
-        Called with the index of each picture of a batch and its result, in order, as soon as it is whole; the results
-        are then not kept. Called on: the calling thread.
+        Called with the index of each picture of a batch and its result, in order, as soon as it is whole; the
+        results are then not kept. Called on: the calling thread.
     chunk_bytes : int, optional
-        What a chunk copies at most in either direction, about. None: a quarter of the whole, within 8 and 32 MB; on the
-        CPU a 32nd, within 4 and 32 MB.
+        What a chunk copies at most in either direction, about. None: a quarter of the whole, within 8 and 32
+        MB; on the CPU a 32nd, within 4 and 32 MB.
     ring : int
         Chunks that are on the device at once, 2 to 16.
     checkpoint : callable of Step
@@ -120,42 +116,38 @@ def filter_stream(
     refuse_calls(receive, checkpoint)
     wanted = as_mask(mask, anchor)
     wanted = wanted.flipped() if flip else wanted
-
     numbers = itertools.count(1)
 
-    def looked_up(image: Image) -> Request:
+    def resolve(image: Image) -> Request:
         return Request(
             image, wanted, border, cval, None, variant, block, device,
             flip=False, layout=layout, result=result,
         )  # fmt: skip
 
-    if not is_one:
-        # What is wrong with the call is said of the call, not of its first picture.
-        looked_up(np.zeros((1, 1), np.uint8))
-
-    def request(image: Image) -> Request:
+    def resolve_next(image: Image) -> Request:
         number = next(numbers)
         try:
-            if not is_one:
-                refuse_part(image, pictures)
-            return looked_up(image)
+            refuse_part(image, pictures)
+            return resolve(image)
         except EngineError as error:
-            if not is_one:
-                error.what = f"picture {number} of the batch: {error.what}"
-                error.args = (error.what, *error.args[1:])
+            error.what = f"picture {number} of the batch: {error.what}"
+            error.args = (error.what, *error.args[1:])
             raise
 
-    batch: Iterable[Image] = (pictures,) if is_one else pictures  # type: ignore[assignment]
-    outputs: Iterable[np.ndarray] | None = (out,) if isinstance(out, np.ndarray) else out
-    stream = Stream(request, wanted, variant, chunk_bytes, int(ring), checkpoint, receive)
-    timeline = stream.run(batch, outputs)
+    if not is_one:
+        # What is wrong with the call is reported of the call, not of its first picture.
+        resolve(np.zeros((1, 1), np.uint8))
+    outputs = Outputs((out,) if isinstance(out, np.ndarray) else out)
+    stream = Stream(resolve if is_one else resolve_next, outputs, chunk_bytes, int(ring), checkpoint, receive)
+    timeline = stream.run((pictures,) if is_one else pictures)  # type: ignore[arg-type]
     return Streamed(stream.values[0] if is_one and receive is None else tuple(stream.values), timeline)
 
 
 def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
-    """Return an uninitialised array of page-locked memory, which a CUDA device copies to and from the fastest.
+    """Return an uninitialised array of page-locked memory, which a CUDA device copies fastest.
 
-    It takes about a millisecond for 2 MB to make, and the system cannot swap it out: make few and use them again.
+    It takes about a millisecond for 2 MB to make, and the system cannot swap it out: make few and use them
+    again.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One chunk after the other, where copies and kernels have nothing to overlap: on the CPU, and in the simulator."""
+"""One chunk after the other, where nothing overlaps: on the CPU, and in the simulator."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -9,46 +9,39 @@ import numpy as np
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import Backend
 from engine.geometry.layout import Layout
-from engine.streams.lanes import Work
-from engine.streams.timeline import QueuePolicy, Span
+from engine.streams.queues import ChunkJob
+from engine.streams.timeline import Queue, Span
 
 
 def run_in_order(
-    works: Iterable[Work], backend: Backend, layout: Layout, finished: Callable[[Work], None]
+    jobs: Iterable[ChunkJob], backend: Backend, layout: Layout, finished: Callable[[ChunkJob], None]
 ) -> tuple[Span, ...]:
-    """Filter each chunk before the next is looked at, and return when each was where, by the host's clock.
+    """Filter each chunk before the next is taken; return when each was in which queue, by the host's clock.
 
-    Parameters
-    ----------
-    works : iterable of Work
-    backend : Backend
-    layout : Layout
-        Of the rows on the device.
-    finished : callable of Work
-        Called for each chunk when its result lies in its place.
+    `finished` is called for each chunk when its result lies in its target.
     """
     zero_s = time.perf_counter()
     spans: list[Span] = []
 
-    def timed(number: int, lane: QueuePolicy, action: Callable[[], object]) -> None:
+    def timed(number: int, queue: Queue, action: Callable[[], object]) -> None:
         begin_s = time.perf_counter()
         action()
-        spans.append(Span(number, lane, 1e3 * (begin_s - zero_s), 1e3 * (time.perf_counter() - zero_s)))
+        spans.append(Span(number, queue, 1e3 * (begin_s - zero_s), 1e3 * (time.perf_counter() - zero_s)))
 
-    for work in works:
-        prepared = work.prepare()
-        image = work.sources[0] if len(work.sources) == 1 else np.concatenate(work.sources)
-        is_whole = work.shape == work.target.shape and work.target.flags.c_contiguous
+    for job in jobs:
+        prepared = job.prepare()
+        image = job.sources[0] if len(job.sources) == 1 else np.concatenate(job.sources)
+        is_whole = job.shape == job.target.shape and job.target.flags.c_contiguous
         buffers = backend.allocate(
-            image, work.target if is_whole else empty_result(image, work.shape, work.target.dtype), layout
+            image, job.target if is_whole else empty_result(image, job.shape, job.target.dtype), layout
         )
-        number = work.chunk.number
+        number = job.chunk.number
         if backend.copies:
-            timed(number, QueuePolicy.COPY_IN, partial(backend.upload, image, buffers))
-        timed(number, QueuePolicy.KERNEL, partial(backend.run, prepared, buffers))
+            timed(number, Queue.COPY_IN, partial(backend.upload, image, buffers))
+        timed(number, Queue.KERNEL, partial(backend.run, prepared, buffers))
         if backend.copies:
-            timed(number, QueuePolicy.COPY_OUT, partial(backend.download, buffers))
+            timed(number, Queue.COPY_OUT, partial(backend.download, buffers))
         if not is_whole:
-            work.target[...] = buffers.host_out[work.skip : work.skip + len(work.target)]
-        finished(work)
+            job.target[...] = buffers.host_out[job.skip : job.skip + len(job.target)]
+        finished(job)
     return tuple(spans)

@@ -1,40 +1,42 @@
 """The pipeline: what may run beside what while chunks go through a device.
 
-Three lanes of the device work at once: the copy engine towards it, its processors, the copy engine away from it. A ring
-of slots, each with room for one chunk, keeps them apart:
+Three queues of the device work at once: the copy engine towards it, its processors, the copy engine away from
+it. A ring of slots, each with room for one chunk, keeps them apart:
 
-    copy in of a chunk      after the kernel of the slot's chunk before (it has read the picture's place)
+    copy in of a chunk      after the kernel of the slot's chunk before (it has read the slot's picture)
     kernel                  after its own copy in, and after the copy out of the slot's chunk before
     copy out                after its own kernel
 
-The device itself waits for these; the host only enqueues. It waits for the device in two places: so as not to run ahead
-by more than two rounds of the ring (a person may cancel, and a generator of pictures should not be drained), and where
-an array is not page-locked, so that the copy engines cannot reach it: then threads copy between it and the slot's pinned
-memory, and that may be used again only when the other side is done with it.
+The device itself waits for these; the host only enqueues. It waits for the device in two cases: so as not to
+run ahead by more than two rounds of the ring (a person may cancel, and a generator of pictures should not be
+drained), and where an array is not page-locked, so that the copy engines cannot reach it: then threads copy
+between it and the slot's pinned memory, which may be used again only when the other side has finished with
+it.
 
-Host work that need not be done before something is enqueued is done while the device is busy: choosing a variant and making
-it ready after the first copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or
-after the last, would be a ms of the whole.
+Host work that need not be done before something is enqueued is done while the device is busy: choosing and
+preparing a variant after the first copies were enqueued, reading a chunk's marks when it is done. Each ms
+before the first copy, or after the last, would be a ms of the whole.
 
 Source: the CNN report, "Streaming" (two streams, pinned memory, chunks of 100 outputs in turn).
 """
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from engine.errors import Cancelled, EngineError
-from engine.streams.lanes import Lanes, Work
+from engine.streams.queues import ChunkJob, DeviceQueues
 from engine.streams.staging import StagingThreads
-from engine.streams.timeline import QueuePolicy, Span
+from engine.streams.timeline import Queue, Span
 
-# Choosing a variant and making it ready takes the host about as long as these take to copy.
+# Choosing and preparing a variant takes the host about as long as copying this much.
 BYTES_AHEAD = 48 << 20
 
 
@@ -42,12 +44,12 @@ BYTES_AHEAD = 48 << 20
 class _Passage:
     """A chunk under way: its marks, and when the host copied for it, in seconds of its own clock."""
 
-    work: Work
+    job: ChunkJob
     slot: int
     image: Any = None
-    begins: dict[QueuePolicy, Any] = field(default_factory=dict)
-    ends: dict[QueuePolicy, Any] = field(default_factory=dict)
-    host_s: dict[QueuePolicy, tuple[float, float]] = field(default_factory=dict)
+    begins: dict[Queue, Any] = field(default_factory=dict)
+    ends: dict[Queue, Any] = field(default_factory=dict)
+    host_s: dict[Queue, tuple[float, float]] = field(default_factory=dict)
     delivered: "Future[None] | None" = None
 
 
@@ -56,150 +58,145 @@ class Pipeline:
 
     Parameters
     ----------
-    lanes : Lanes
+    queues : DeviceQueues
     ring : int
-        Slots; 2 let copies and kernels overlap, 3 keep all three lanes busy, one more covers the host's delays.
+        Slots; 2 let copies and kernels overlap, 3 keep all three queues busy, one more covers the host's
+        delays.
     begin_s : float
-        What `time.perf_counter` said when the lanes' clock began.
+        What `time.perf_counter` said when the queues' clock began.
     """
 
-    def __init__(self, lanes: Lanes, ring: int, begin_s: float) -> None:
-        self._lanes = lanes
+    def __init__(self, queues: DeviceQueues, ring: int, begin_s: float) -> None:
+        self._queues = queues
         # Of each slot the chunk that was there last, unless nothing of it is under way any longer.
         self._slots: list[_Passage | None] = [None] * ring
         self._begin_s = begin_s
         self._threads = StagingThreads()
         self._spans: list[Span] = []
 
-    def run(self, works: Iterable[Work], finished: Callable[[Work], None]) -> None:
+    def run(self, jobs: Iterable[ChunkJob], finished: Callable[[ChunkJob], None]) -> None:
         """Send all chunks through and wait for them.
 
         Parameters
         ----------
-        works : iterable of Work
+        jobs : iterable of ChunkJob
             Taken one by one as there is room. What it raises ends the stream.
-        finished : callable of Work
+        finished : callable of ChunkJob
             Called for each chunk, in order, when its result lies in its place. Called on: the calling thread.
         """
         under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.
         ahead: list[_Passage] | None = []
         try:
-            for number, work in enumerate(works):
+            for number, job in enumerate(jobs):
                 while len(under_way) >= 2 * len(self._slots):
                     self._finish(under_way.popleft(), finished)
-                passage = _Passage(work, number % len(self._slots))
+                passage = _Passage(job, number % len(self._slots))
                 under_way.append(passage)
                 self._bring_in(passage)
                 if ahead is None:
                     self._send_on(passage)
                     continue
                 ahead.append(passage)
-                bytes_ahead = sum(passage.work.chunk.bytes_in for passage in ahead)
-                is_staged = QueuePolicy.STAGE_IN in passage.host_s
+                bytes_ahead = sum(passage.job.chunk.bytes_in for passage in ahead)
+                is_staged = Queue.STAGE_IN in passage.host_s
                 if is_staged or bytes_ahead >= BYTES_AHEAD or len(ahead) == len(self._slots):
                     chunks, ahead = ahead, None
-                    self._send_on_all(chunks)
+                    self._send_on(*chunks)
             chunks, ahead = ahead or [], None
-            self._send_on_all(chunks)
+            self._send_on(*chunks)
             while under_way:
                 self._finish(under_way.popleft(), finished)
         except EngineError as error:
-            # What is wrong with an earlier picture is told before what is wrong with a later one.
+            # An error of an earlier picture is raised before one of a later picture.
             if not isinstance(error, Cancelled):
-                self._send_on_all(ahead or [])
+                self._send_on(*(ahead or []))
             raise
         finally:
             # Nobody may free an array that a copy is still under way to.
             with suppress(Exception):
-                self._lanes.drain()
+                self._queues.drain()
             self._threads.stop()
 
     def spans(self) -> tuple[Span, ...]:
         """Return where each chunk was; after `run`."""
         return tuple(self._spans)
 
+    @contextmanager
+    def _marked(self, passage: _Passage, queue: Queue) -> Iterator[None]:
+        """Mark where what is enqueued begins and ends."""
+        passage.begins[queue] = self._queues.mark(queue)
+        yield
+        passage.ends[queue] = self._queues.mark(queue)
+
     def _bring_in(self, passage: _Passage) -> None:
         """Enqueue a chunk's copy to the device."""
-        lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
-        passage.image = image = lanes.image(passage.slot, work)
-        sources: Sequence[np.ndarray] = work.sources
-        if not all(lanes.is_pinned(source) for source in sources):
-            staged = lanes.pinned(passage.slot, "in", (work.shape, sources[0].dtype))
+        queues, job, before = self._queues, passage.job, self._slots[passage.slot]
+        passage.image = queues.image(passage.slot, job)
+        sources: Sequence[np.ndarray] = job.sources
+        if not all(queues.is_pinned(source) for source in sources):
+            staged = queues.pinned(passage.slot, "in", (job.shape, sources[0].dtype))
             if before is not None:
-                lanes.wait(before.ends[QueuePolicy.COPY_IN])
-            self._stage_in(passage, staged)
+                queues.wait(before.ends[Queue.COPY_IN])
+            begin_s = time.perf_counter()
+            self._threads.copy_all(sources, staged)
+            passage.host_s[Queue.STAGE_IN] = begin_s, time.perf_counter()
             sources = (staged,)
         if before is not None:
-            lanes.after(QueuePolicy.COPY_IN, before.ends[QueuePolicy.KERNEL])
-        passage.begins[QueuePolicy.COPY_IN] = lanes.mark(QueuePolicy.COPY_IN)
-        row = 0
-        for source in sources:
-            lanes.copy_in(source, image, row)
-            row += len(source)
-        passage.ends[QueuePolicy.COPY_IN] = lanes.mark(QueuePolicy.COPY_IN)
+            queues.after(Queue.COPY_IN, before.ends[Queue.KERNEL])
+        with self._marked(passage, Queue.COPY_IN):
+            row = 0
+            for source in sources:
+                queues.copy_in(source, passage.image, row)
+                row += len(source)
 
-    def _send_on_all(self, passages: Iterable[_Passage]) -> None:
+    def _send_on(self, *passages: _Passage) -> None:
+        """Enqueue what follows the copies of chunks to the device."""
+        queues = self._queues
         for passage in passages:
-            self._send_on(passage)
+            job, before = passage.job, self._slots[passage.slot]
+            out = queues.result(passage.slot, job)
+            prepared = job.prepare()
+            queues.after(Queue.KERNEL, passage.ends[Queue.COPY_IN])
+            if before is not None:
+                queues.after(Queue.KERNEL, before.ends[Queue.COPY_OUT])
+            with self._marked(passage, Queue.KERNEL):
+                queues.launch(prepared, passage.image, out)
 
-    def _send_on(self, passage: _Passage) -> None:
-        """Enqueue what follows a chunk's copy to the device."""
-        lanes, work, before = self._lanes, passage.work, self._slots[passage.slot]
-        out = lanes.result(passage.slot, work)
-        prepared = work.prepare()
-        lanes.after(QueuePolicy.KERNEL, passage.ends[QueuePolicy.COPY_IN])
-        if before is not None:
-            lanes.after(QueuePolicy.KERNEL, before.ends[QueuePolicy.COPY_OUT])
-        passage.begins[QueuePolicy.KERNEL] = lanes.mark(QueuePolicy.KERNEL)
-        lanes.launch(prepared, passage.image, out)
-        passage.ends[QueuePolicy.KERNEL] = lanes.mark(QueuePolicy.KERNEL)
-
-        lanes.after(QueuePolicy.COPY_OUT, passage.ends[QueuePolicy.KERNEL])
-        target = work.target
-        is_direct = lanes.is_pinned(target)
-        place = target if is_direct else lanes.pinned(passage.slot, "out", (target.shape, target.dtype))
-        if before is not None and before.delivered is not None:
-            before.delivered.result()
-        passage.begins[QueuePolicy.COPY_OUT] = lanes.mark(QueuePolicy.COPY_OUT)
-        lanes.copy_out(out, work.skip, place)
-        passage.ends[QueuePolicy.COPY_OUT] = lanes.mark(QueuePolicy.COPY_OUT)
-        if not is_direct:
-            passage.delivered = self._threads.deliver(lambda: self._stage_out(passage, place))
-        self._slots[passage.slot] = passage
-
-    def _finish(self, passage: _Passage, finished: Callable[[Work], None]) -> None:
-        """Wait for a chunk's result, tell, and read its marks while others are under way."""
-        if passage.delivered is not None:
-            passage.delivered.result()
-        self._lanes.wait(passage.ends[QueuePolicy.COPY_OUT])
-        finished(passage.work)
-        number = passage.work.chunk.number
-        for lane in QueuePolicy:
-            if lane in passage.ends:
-                begin_ms, end_ms = self._lanes.ms(passage.begins[lane]), self._lanes.ms(passage.ends[lane])
-                self._spans.append(Span(number, lane, begin_ms, end_ms))
-            elif lane in passage.host_s:
-                begin_s, end_s = (1e3 * (at - self._begin_s) for at in passage.host_s[lane])
-                self._spans.append(Span(number, lane, begin_s, end_s))
-        if self._slots[passage.slot] is passage:
-            self._slots[passage.slot] = None
-        self._lanes.forget([*passage.begins.values(), *passage.ends.values()])
-
-    def _stage_in(self, passage: _Passage, staged: np.ndarray) -> None:
-        begin_s = time.perf_counter()
-        row, copies = 0, []
-        for source in passage.work.sources:
-            copies += self._threads.copy(source, staged[row : row + len(source)])
-            row += len(source)
-        for copy in copies:
-            copy.result()
-        passage.host_s[QueuePolicy.STAGE_IN] = begin_s, time.perf_counter()
+            queues.after(Queue.COPY_OUT, passage.ends[Queue.KERNEL])
+            target = job.target
+            is_direct = queues.is_pinned(target)
+            host = target if is_direct else queues.pinned(passage.slot, "out", (target.shape, target.dtype))
+            if before is not None and before.delivered is not None:
+                before.delivered.result()
+            with self._marked(passage, Queue.COPY_OUT):
+                queues.copy_out(out, job.skip, host)
+            if not is_direct:
+                passage.delivered = self._threads.deliver(partial(self._stage_out, passage, host))
+            self._slots[passage.slot] = passage
 
     def _stage_out(self, passage: _Passage, staged: np.ndarray) -> None:
-        """Copy a result from pinned memory into its place. Called on: the delivering thread."""
-        self._lanes.wait(passage.ends[QueuePolicy.COPY_OUT])
+        """Copy a result from pinned memory to its target. Called on: the delivering thread."""
+        self._queues.wait(passage.ends[Queue.COPY_OUT])
         begin_s = time.perf_counter()
-        for copy in self._threads.copy(staged, passage.work.target):
-            copy.result()
-        passage.host_s[QueuePolicy.STAGE_OUT] = begin_s, time.perf_counter()
+        self._threads.copy_all((staged,), passage.job.target)
+        passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()
+
+    def _finish(self, passage: _Passage, finished: Callable[[ChunkJob], None]) -> None:
+        """Wait for a chunk's result, report it, and read its marks while others are under way."""
+        if passage.delivered is not None:
+            passage.delivered.result()
+        self._queues.wait(passage.ends[Queue.COPY_OUT])
+        finished(passage.job)
+        times_ms = {
+            queue: (self._queues.ms(passage.begins[queue]), self._queues.ms(end))
+            for queue, end in passage.ends.items()
+        }
+        for queue, host_s in passage.host_s.items():
+            begin_ms, end_ms = (1e3 * (at_s - self._begin_s) for at_s in host_s)
+            times_ms[queue] = begin_ms, end_ms
+        number = passage.job.chunk.number
+        self._spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
+        if self._slots[passage.slot] is passage:
+            self._slots[passage.slot] = None
+        self._queues.forget([*passage.begins.values(), *passage.ends.values()])

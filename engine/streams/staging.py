@@ -1,38 +1,43 @@
-"""The threads that copy between ordinary memory and pinned memory; a stream without ordinary memory starts none."""
+"""The threads that copy between ordinary and pinned memory; started only where there is ordinary memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 COPY_THREADS = 8
-# Smaller pieces cost more to hand over than to copy.
+# Smaller pieces cost more to submit than to copy.
 PIECE_BYTES = 1 << 20
 
 
 class StagingThreads:
     """Threads that copy, and one that delivers results in order."""
 
-    def copy(self, source: np.ndarray, target: np.ndarray) -> list["Future[None]"]:
-        """Copy one array into another, in pieces of rows, one a thread; NumPy lets other threads run meanwhile."""
-        pieces = max(1, min(COPY_THREADS, source.nbytes // PIECE_BYTES, len(source)))
-        edges = [len(source) * piece // pieces for piece in range(pieces + 1)]
-        return [
-            self._copiers.submit(
-                np.copyto, target[edges[piece] : edges[piece + 1]], source[edges[piece] : edges[piece + 1]]
-            )
-            for piece in range(pieces)
-        ]
+    def copy_all(self, sources: Iterable[np.ndarray], target: np.ndarray) -> None:
+        """Copy arrays one below the other into another one, in pieces of rows, one per thread.
+
+        NumPy lets other threads run meanwhile.
+        """
+        row, copies = 0, []
+        for source in sources:
+            part, row = target[row : row + len(source)], row + len(source)
+            pieces = max(1, min(COPY_THREADS, source.nbytes // PIECE_BYTES, len(source)))
+            edges = [len(source) * piece // pieces for piece in range(pieces + 1)]
+            for first, last in pairwise(edges):
+                copies.append(self._copiers.submit(np.copyto, part[first:last], source[first:last]))
+        for copy in copies:
+            copy.result()
 
     def deliver(self, delivery: Callable[[], None]) -> "Future[None]":
-        """Do that after what was given to this before, on the delivering thread; it may call `copy`."""
+        """Call that after all earlier deliveries, on the delivering thread; it may call `copy_all`."""
         # Made here, by the calling thread: the two would make one each.
         _ = self._copiers
         return self._deliverer.submit(delivery)
 
     def stop(self) -> None:
-        """Wait for what has begun, and forget the rest."""
+        """Wait for what has begun, and drop the rest."""
         # The deliverer hands copies to the others.
         for name in ("_deliverer", "_copiers"):
             if name in vars(self):

@@ -1,4 +1,4 @@
-"""The timeline of a stream: which chunk was where, and when."""
+"""The timeline of a stream: which chunk was in which queue, and when."""
 
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
@@ -9,8 +9,8 @@ from engine.errors import BadValue
 FORMAT = "haloscope-timeline"
 
 
-class QueuePolicy(StrEnum):
-    """A place that works on one chunk at a time; all lanes work at once."""
+class Queue(StrEnum):
+    """What works on one chunk at a time; all of them work at once."""
 
     STAGE_IN = "into pinned memory"
     COPY_IN = "copy in"
@@ -21,17 +21,9 @@ class QueuePolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One chunk: rows of one picture's result, and what is copied for them.
+    """One chunk: rows `top` to `bottom` (past the last) of a picture's result, and the bytes copied for them.
 
-    Parameters
-    ----------
-    number : int
-        In the order of the stream, from 0.
-    picture : int
-        Which picture of the batch, from 0.
-    top, bottom : int
-        First and past-the-last row of the result.
-    bytes_in, bytes_out : int
+    `number` counts the chunks of the stream, `picture` its pictures, both from 0.
     """
 
     number: int
@@ -44,10 +36,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A chunk in a lane, from begin to end in ms since the stream began."""
+    """A chunk in a queue, from begin to end in ms since the stream began."""
 
     chunk: int
-    lane: QueuePolicy
+    queue: Queue
     begin_ms: float
     end_ms: float
 
@@ -59,7 +51,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What a stream leaves behind.
+    """When each chunk of a stream was in which queue.
 
     Parameters
     ----------
@@ -68,13 +60,13 @@ class Timeline:
     variant : str
         Keys of the variants that filtered, separated by ", ".
     clock : str
-        What the spans were read from. Of a GPU: device events; only the lanes of pinned memory, where the host copies,
-        are read from its own clock, set to zero together with the device's.
+        What the spans were read from. Of a GPU: device events; only the queues of pinned memory, where the
+        host copies, are read from its own clock, set to zero together with the device's.
     ring : int
         Chunks that were on the device at once.
     chunks : tuple of Chunk
     spans : tuple of Span
-        By chunk, then by lane. A lane in which nothing happens (copies on the CPU) has none.
+        By chunk, then by queue. A queue in which nothing happens (copies on the CPU) has none.
     end_to_end_ms : float
         From the first byte asked for to the last result in its place, by the host's clock.
     """
@@ -87,19 +79,23 @@ class Timeline:
     spans: tuple[Span, ...]
     end_to_end_ms: float
 
-    def busy_ms(self, lane: QueuePolicy) -> float:
-        """Return how long a lane worked: the sum of its spans, ms."""
-        return sum(span.ms for span in self.spans if span.lane is lane)
+    def busy_ms(self, queue: Queue) -> float:
+        """Return how long a queue worked: the sum of its spans, ms."""
+        return sum(span.ms for span in self.spans if span.queue is queue)
 
     @property
-    def lanes(self) -> tuple[QueuePolicy, ...]:
-        """The lanes in which something happened, in the order in which a chunk goes through them."""
-        used = {span.lane for span in self.spans}
-        return tuple(lane for lane in QueuePolicy if lane in used)
+    def queues(self) -> tuple[Queue, ...]:
+        """The queues in which something happened, in the order in which a chunk goes through them."""
+        used = {span.queue for span in self.spans}
+        return tuple(queue for queue in Queue if queue in used)
 
     def as_json(self) -> dict[str, Any]:
         """Return the timeline as plain JSON values."""
-        return {"format": FORMAT, **asdict(self)}
+        document = {"format": FORMAT, **asdict(self)}
+        for span in document["spans"]:
+            # Files of version 1 name it so.
+            span["lane"] = span.pop("queue")
+        return document
 
 
 def timeline_from_json(document: Any) -> Timeline:
@@ -116,7 +112,8 @@ def timeline_from_json(document: Any) -> Timeline:
         values = {field.name: document[field.name] for field in fields(Timeline)}
         values["chunks"] = tuple(Chunk(**chunk) for chunk in values["chunks"])
         values["spans"] = tuple(
-            Span(**{**span, "lane": QueuePolicy(span["lane"])}) for span in values["spans"]
+            Span(span["chunk"], Queue(span["lane"]), span["begin_ms"], span["end_ms"])
+            for span in values["spans"]
         )
         return Timeline(**values)
     except (KeyError, TypeError, ValueError) as error:

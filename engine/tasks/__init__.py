@@ -1,1 +1,1 @@
-"""What can be asked of the engine: a folder for each task, with its problem, oracle, verification and work."""
+"""What can be asked of the engine: a folder per task, with its problem, oracle, verification and work."""

@@ -1,8 +1,8 @@
 """What a task is: everything that the pipeline of `engine.run` asks of one. No Numba in here.
 
-A task is a folder of this room with its problem, oracle, verification and model of work, one class that answers
-the questions below with them, and a line in `engine.tasks.registry`. The pipeline (resolve, verify, measure,
-sample, sweep), the host and the results know no task by name.
+A task is a folder of this room with its problem, oracle, verification and model of work, one class that
+answers the questions below with them, and a line in `engine.tasks.registry`. The pipeline (resolve, verify,
+measure, sample, sweep), the host and the results know no task by name.
 """
 
 from abc import ABC, abstractmethod
@@ -10,24 +10,19 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from engine.device_info import DeviceInfo
-from engine.geometry.block import Block
 from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
     from engine.device.launches import Prepared
+    from engine.run.job import Job
     from engine.variants.contract import AnyVariant
 
 
 class TaskProblem(Protocol):
-    """What pipeline and results ask of the problem of any task; it is a frozen dataclass of plain values.
+    """What pipeline and results ask of the problem of any task, a frozen dataclass of plain values.
 
-    Attributes
-    ----------
-    task : str
-        Stable key of the task.
-    checked_unit : str
-        What the verification counts: "pixel", "element".
+    `task` is the stable key of the task; `checked_unit` is what the verification counts: "pixel", "element".
     """
 
     task: ClassVar[str]
@@ -72,7 +67,6 @@ class Task(ABC, Generic[P, O, V]):
 
     Attributes
     ----------
-    problem : type
     verifying_s : float
         How long the oracle takes between two checkpoints, seconds.
     counts_unrun : bool
@@ -84,11 +78,11 @@ class Task(ABC, Generic[P, O, V]):
     counts_unrun: ClassVar[bool] = False
 
     @abstractmethod
-    def expected_launch_s(self, variant: V, problem: P, block: Block, device: DeviceInfo) -> float:
+    def expected_launch_s(self, job: "Job[P, O, V]", device: DeviceInfo) -> float:
         """Estimate one launch before any was seen, seconds."""
 
     @abstractmethod
-    def allocate(self, backend: "Backend", problem: P, operands: O, host_out: Any = None) -> "Buffers":
+    def allocate(self, backend: "Backend", job: "Job[P, O, V]", host_out: Any = None) -> "Buffers":
         """Return buffers on a device; the result goes to `host_out` where that is given."""
 
     @abstractmethod
@@ -96,39 +90,23 @@ class Task(ABC, Generic[P, O, V]):
         """Copy the operands to the device and wait for them."""
 
     @abstractmethod
-    def verify(
-        self,
-        values: Any,
-        variant: V,
-        problem: P,
-        operands: O,
-        block: Block,
-        *,
-        seed: int,
-        affordable: int | None,
-        checkpoint: Callable[[float], None],
-    ) -> Verification:
-        """Compare a result with the oracle, which may spend `affordable` multiply-adds; None: as usual."""
+    def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> Verification:
+        """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
 
     def constant(self, operands: O) -> Any:
         """Return the operand that a variant is compiled with; None where there is none."""
         return None
 
-    def prepare(self, variant: V, problem: P, operands: O, block: Block) -> "Prepared":
-        """Compile a variant."""
-        prepared: Prepared = variant.prepare(problem, self.constant(operands), block)
+    def prepare(self, job: "Job[P, O, V]") -> "Prepared":
+        """Compile the job's variant."""
+        prepared: Prepared = job.variant.prepare(job.problem, self.constant(job.operands), job.block)
         return prepared
 
     def refuse_operands(self, variant: V, operands: O) -> None:
-        """Refuse operands that a variant cannot compute with, whatever their problem.
+        """Refuse, with an `UnsupportedVariant`, operands that a variant cannot take."""
 
-        Raises
-        ------
-        UnsupportedVariant
-        """
-
-    def labels(self, operands: O, device_kind: str) -> dict[str, Any]:
-        """Return what else a `Measurement` records of the operands, by the names of its fields."""
+    def labels(self, job: "Job[P, O, V]") -> dict[str, Any]:
+        """Return what else a `Measurement` records of the job, by the names of its fields."""
         return {}
 
     def result(self, values: Any, operands: O) -> Any:

@@ -1,4 +1,4 @@
-"""Work: what one computation asks of the machine, counted by construction. A model, and called one where it is shown."""
+"""Work: what one computation asks of the machine, counted by construction: a model, and shown as one."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ class Work:
     Parameters
     ----------
     flops : int
-        Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the offset is
-        not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor cores, for one digit; those of
-        `split-float16` are of float32, each formed by three of float16.
+        Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the
+        offset is not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of
+        tensor cores, for one digit; those of `split-float16` are of float32, each formed by three of float16.
     global_loads, global_stores : int
         Elements that threads ask of global memory (CUDA) or of memory (CPU).
     global_load_bytes, global_store_bytes : int
@@ -42,7 +42,7 @@ class Work:
 
     @property
     def cgma(self) -> float:
-        """Compute to global memory access ratio, as courses have it: operations for each load from global memory."""
+        """Compute to global memory access ratio, as courses have it: operations per global load."""
         return self.flops / self.global_loads
 
     @property
@@ -51,5 +51,8 @@ class Work:
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 
-MODEL_OF_WORK = "a model: what the kernel's source asks of memory by single elements, counted and not measured, before any cache"
+MODEL_OF_WORK = (
+    "a model: what the kernel's source asks of memory by single elements, counted and not measured, before "
+    "any cache"
+)
 """What a model of work is, for the reader of a file."""

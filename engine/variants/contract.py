@@ -215,7 +215,7 @@ class Variant(AnyVariant[Problem, Mask]):
         return not self.uint8_only or problem.dtype == problem.result_dtype == "uint8"
 
     def refuse_samples(self, samples: np.ndarray) -> Refusal | None:
-        """Return why it cannot filter these very samples, which `unsupported` has not seen; None if it can."""
+        """Return why it cannot filter these very samples, which `unsupported` has not seen, or None."""
         if not self.finite_only or samples.dtype.kind != "f":
             return None
         if np.isfinite(samples).all():
@@ -229,6 +229,7 @@ class Variant(AnyVariant[Problem, Mask]):
         row, column, channel = np.argwhere(~np.isfinite(samples))[0].tolist()
         return Refusal(
             f"Row {row}, column {column}, channel {channel} of the picture is "
-            f"{samples[row, column, channel]}; {self.key} mixes it with samples and weights that a direct sum "
-            "keeps apart, so that it would spread. Use cpu-parallel, tiled or naive, which keep it in its place."
+            f"{samples[row, column, channel]}; {self.key} mixes it with samples and weights that a direct "
+            "sum keeps apart, so that it would spread. Use cpu-parallel, tiled or naive, which keep it in "
+            "its place."
         )

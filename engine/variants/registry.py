@@ -87,30 +87,15 @@ def registered(task: str, key: str) -> AnyVariant[Any, Any]:
 
 
 def variant(key: str, *, takes_auto: bool = True) -> Variant:
-    """Return the variant of a filter of that key.
+    """Return the variant of a filter of that key; an `UnknownName` names the nearest one and all of them.
 
-    Parameters
-    ----------
-    key : str
-    takes_auto : bool
-        Whether "auto" could have been written in its place: then the remedy offers it too.
-
-    Raises
-    ------
-    UnknownName
-        No variant is called so; the remedy names the nearest one and how to see them all.
+    `takes_auto` says whether "auto" could have been written in its place: then the remedy offers it too.
     """
     return _named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
 
 
 def matmul_variant(key: str) -> MatmulVariant:
-    """Return the way to multiply of that key.
-
-    Raises
-    ------
-    UnknownName
-        None is called so; the remedy names the nearest one and all of them.
-    """
+    """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
     return _named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
 
 

@@ -16,18 +16,8 @@ LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 class Closeness:
     """How an array agrees with the oracle's; of 8 and 16 bit, errors and bounds are steps of the type.
 
-    Parameters
-    ----------
-    exact : bool
-        Every element equals the oracle's, rounded to the type.
-    max_error : float
-        Largest finite |result - oracle|.
-    bound : float
-        Bound at that very element.
-    wrong : tuple of int, optional
-        Index of the first element that rounding does not explain.
-    wrong_bound : float
-        Bound there.
+    `exact`: every element equals the oracle's, rounded to the type. `bound` is that of the element with the
+    largest finite error; `wrong` is the first element that rounding does not explain.
     """
 
     exact: bool = True
@@ -42,7 +32,7 @@ Limits = Callable[[], tuple[np.ndarray, np.ndarray]]
 
 
 def relative_bound(roundings: int) -> float:
-    """Return gamma = k u / (1 - k u), u = 2^-24: what k roundings may do to a sum, relative to its magnitudes.
+    """Return gamma = k u / (1 - k u), u = 2^-24: what k roundings do to a sum, by magnitude.
 
     Source: Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
     """
@@ -50,15 +40,7 @@ def relative_bound(roundings: int) -> float:
 
 
 def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
-    """Compare a float32 result with the oracle's.
-
-    Parameters
-    ----------
-    result : ndarray, float32
-    wanted : ndarray of the same shape, float64
-    limits : callable
-        Asked only where something differs.
-    """
+    """Compare a float32 result with the oracle's; the limits are asked only where something differs."""
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)
     same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))
@@ -73,19 +55,11 @@ def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness
 
 
 def compare_quantised(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
-    """Compare a result of 8 or 16 bit with the oracle's: a sample may be what any sum within the bound rounds to.
+    """Compare a result of 8 or 16 bit with the oracle's in float64, neither saturated nor rounded.
 
-    With r the oracle's float64 result and b the bound of a float32 sum, the sum lies within r - b and r + b.
-    Saturating and rounding half to even keep the order, so the sample y is right exactly if
+    With r the oracle's result and b the bound of a float32 sum, the sum lies within r - b and r + b. Saturating
+    and rounding half to even keep the order, so the sample y is right exactly if
     quantise(r - b) <= y <= quantise(r + b). Where b is 0 that is one number.
-
-    Parameters
-    ----------
-    result : ndarray, uint8 or uint16
-    wanted : ndarray of the same shape, float64
-        Neither saturated nor rounded.
-    limits : callable
-        Asked only where something differs.
     """
     nearest = to_depth(wanted, result.dtype)
     if np.array_equal(result, nearest):

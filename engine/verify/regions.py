@@ -1,4 +1,4 @@
-"""Which parts of a result are checked where the oracle cannot afford all of it: edges and spread rectangles."""
+"""Which parts of a result are checked where the oracle cannot afford all: edges and spread rectangles."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -46,14 +46,10 @@ def affordable_regions(
 
     Parameters
     ----------
-    height, width : int
-        Of the result.
     edges : (int, int)
         Rows and columns of the edges, which are checked whatever they cost; on thin results they are thinner.
     cost : int
-        Multiply-adds that the oracle spends on one element.
-    affordable : int
-        Multiply-adds that it may spend.
+        Multiply-adds that the oracle spends on one element, of the `affordable` ones in all.
     seed : int
         Of the choice of rectangles.
     """

@@ -18,19 +18,16 @@ class Verification:
     ----------
     passed : bool
         Every checked sample lies within its own rounding bound.
-    max_error : float
-        Largest |result - oracle| among the checked samples.
-    bound : float
-        Rounding bound at that very sample.
+    max_error, bound : float
+        Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
     checked_pixels, total_pixels : int
-        The whole picture where that is affordable; else the four edges, the corners and spread rectangles.
+        The whole picture where that is affordable; else the four edges and spread rectangles.
     exact : bool
-        Whether every checked sample equals the oracle bit for bit (rounded to float32).
+        Whether every checked sample equals the oracle bit for bit, rounded to the result's type.
     reason : str
         Where it failed, in words; empty if it passed.
     in_steps : bool
-        Whether `max_error` and `bound` are steps of a result of 8 or 16 bit; `exact` means then: equal to the
-        oracle's, saturated and rounded half to even.
+        Whether `max_error` and `bound` are steps of a result of 8 or 16 bit.
     """
 
     passed: bool
@@ -75,10 +72,8 @@ def verify_regions(
     ----------
     result : ndarray of shape (rows, columns[, channels])
         float32, or uint8 or uint16 with values saturated and rounded half to even.
-    regions : sequence of Region
-        They do not overlap.
     band_pixels : int
-        Pixels that are compared at once, so that float64 copies stay small and a cancellation is noticed soon.
+        Pixels compared at once: float64 copies stay small, and a cancellation is noticed soon.
     wanted : callable of Region -> ndarray, float64
         The oracle.
     limits : callable of Region -> (ndarray, ndarray)

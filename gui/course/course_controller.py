@@ -11,7 +11,7 @@ from engine.errors import Cancelled, EngineError
 from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import why_not_loadable
-from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
+from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import EngineState
 from gui.page.intents import Intent, LoadKernel
 from gui.page.jobs import Job, JobQueue
@@ -24,10 +24,7 @@ SAVE_SOURCE = "course tables"
 class CourseController(QObject):
     """Counts the tables of the paper that is shown; measures, saves and loads on request.
 
-    Parameters
-    ----------
-    offer : callable
-        Gives an intent to the page that takes it.
+    `offer` gives an intent to the page that takes it.
     """
 
     def __init__(
@@ -76,7 +73,7 @@ class CourseController(QObject):
 
         def failed(error: EngineError) -> None:
             self._counting.discard(paper)
-            if not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
+            if not (isinstance(error, Cancelled) or is_reported_by_link(error)):
                 self._course.set_problem(paper, str(error))
 
         self._link.ask(Ask(CountCourse(paper), replied, failed))

@@ -11,8 +11,8 @@ from gui.engine_link.engine_state import EngineState
 
 SIMULATOR_NOTE = "Images up to 64 x 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
-    "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to 64 x 64, "
-    "such as the sample Impulse. Its times mean nothing and are never shown as speed."
+    "The simulator runs the real kernels in Python, to check them without a GPU. It takes pictures up to "
+    "64 x 64, such as the sample Impulse. Its times mean nothing and are never shown as speed."
 )
 _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 
@@ -20,13 +20,9 @@ _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 class DeviceBox(QComboBox):
     """Chooses the device of a page.
 
-    Parameters
-    ----------
-    workspace : object
-        The state of a page: `settings.device`, `change(device=...)` and the signal `settings_changed`.
-    engine_state : EngineState
-    simulator_note, simulator_teaches : str
-        What must not be missed of the simulator, and what its tooltip says.
+    `workspace` is the state of a page: `settings.device`, `change(device=...)` and the signal
+    `settings_changed`. `simulator_note` must not be missed where the simulator is chosen; `simulator_teaches`
+    is its tooltip.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The one place where the client's threads meet the GUI thread: futures and callbacks become queued signals."""
+"""Where the client's threads meet the GUI thread: futures and callbacks become queued signals."""
 
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -12,14 +12,14 @@ from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLos
 from engine.host.messages import Progress, Ready
 from engine.host.request import Request
 from engine.host.shared_array import segments_of
-from gui.engine_link.block_keeper import BlockKeeper
 from gui.engine_link.engine_start import Event, StartedEngine
 from gui.engine_link.engine_state import RESTARTING, EngineState
+from gui.engine_link.segment_keeper import SegmentKeeper
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ask:
-    """A request on its way, and who wants to hear of it. All three are called on the GUI thread."""
+    """A request on its way, and the functions that receive its answer. They are called on the GUI thread."""
 
     request: Request
     replied: Callable[[Any], None]
@@ -27,8 +27,8 @@ class Ask:
     progressed: Callable[[Progress], None] | None = None
 
 
-def is_told_by_the_link(error: EngineError) -> bool:
-    """Whether an ask failed because a host was lost, which the signal `lost` tells, and whose successor may be asked."""
+def is_reported_by_link(error: EngineError) -> bool:
+    """Whether a request failed because a host was lost, which the signal `lost` reports."""
     return isinstance(error, HostLost) and not isinstance(error, HostLostTwice)
 
 
@@ -40,11 +40,11 @@ class EngineLink(QObject):
     ready(object)
         A host is up: Ready.
     lost(object)
-        A host has ended by itself: HostLost. The asks that it held fail after this.
+        A host has ended by itself: HostLost. Its requests fail after this.
     noticed(object)
         Something that the person should know and that nothing failed by: CodeNotKept.
     save_ended(bool)
-        A file was saved, or (False) could not be. Emitted after whoever asked was told.
+        A file was saved, or (False) could not be. Emitted after the answer was passed on.
     """
 
     ready = Signal(object)
@@ -60,7 +60,7 @@ class EngineLink(QObject):
         self._client = engine.client
         self._state = state
         self._open: dict[Ask, Future[Any]] = {}
-        self.keeper = BlockKeeper(self._client.release)
+        self.keeper = SegmentKeeper(self._client.release)
         queued = Qt.ConnectionType.QueuedConnection
         self._event_arrived.connect(self._on_event, queued)
         self._answer_arrived.connect(self._on_answer, queued)

@@ -1,4 +1,4 @@
-"""What the engine's process is, can do and is doing, as the window knows it. No widgets and no client in here.
+"""What the engine's process is, can do and is doing, as the window knows it. No widgets and no client here.
 
 Panels read this and connect to its signals; only controllers call the methods that change it.
 """
@@ -31,10 +31,10 @@ class EngineState(QObject):
     running_changed()
         `running` or `cancelling` changed.
     filtered(object)
-        A Filtered whose picture is to be shown arrived (of a preview or of a run). Views take it before they return:
-        the memory of the one before is given back after the signal.
+        A Filtered whose picture is to be shown arrived (of a preview or of a run). Views take it before they
+        return: the memory of the one before is given back after the signal.
     result_aged()
-        `result_is_earlier` changed: what is shown was made with other settings than those of now, or no longer.
+        `result_is_earlier` changed: whether what is shown was made with other settings than those of now.
     """
 
     ready_changed = Signal()
@@ -59,7 +59,8 @@ class EngineState(QObject):
         self.last_result: Filtered | None = None
         self.result_is_earlier = False
         self._tasks: dict[object, Progress] = {}
-        self._slow = False
+        # Whether it has been busy for so long that progress is to be shown.
+        self.slow = False
         self._slow_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
         self._slow_timer.timeout.connect(self._became_slow)
 
@@ -67,11 +68,6 @@ class EngineState(QObject):
     def busy(self) -> bool:
         """Whether the engine works on something that was asked for."""
         return bool(self._tasks)
-
-    @property
-    def slow(self) -> bool:
-        """Whether it has been busy for so long that progress is to be shown."""
-        return self._slow
 
     @property
     def is_ready(self) -> bool:
@@ -94,38 +90,38 @@ class EngineState(QObject):
         return next((device for device in self.devices if device.key == key), None)
 
     def used_device(self, wanted: str) -> DeviceInfo | None:
-        """Return what is known of the device that a CUDA kernel, or auto, runs on when `wanted` is chosen."""
+        """Return the device that a CUDA kernel, or auto, runs on when `wanted` is chosen."""
         if wanted != AUTO:
             return self.device(wanted)
         return next((d for d in self.devices if d.is_usable_gpu), None) or self.device("cpu")
 
     def set_ready(self, ready: Ready) -> None:
-        """Take note that a host is up."""
+        """Note that a host is up."""
         self.status, self.variants, self.devices = READY, ready.variants, ready.devices
         self.ready_changed.emit()
 
     def set_status(self, status: str) -> None:
-        """Say what the host is: "starting", "ready", "restarting", "lost: ..."."""
+        """Note what the host is: "starting", "ready", "restarting", "lost: ..."."""
         if status != self.status:
             self.status = status
             self.ready_changed.emit()
 
     def set_availability(self, availability: tuple[Availability, ...]) -> None:
-        """Say which variants can do the job."""
+        """Note which variants can do the job."""
         new = {entry.variant: entry for entry in availability}
         if new != self.availability:
             self.availability = new
             self.availability_changed.emit()
 
     def set_running(self, running: bool, cancelling: bool = False) -> None:
-        """Say whether runs go on (previews are not runs), and whether they have been asked to stop."""
+        """Note whether runs go on (previews are not runs), and whether they have been asked to stop."""
         if (running, cancelling) != (self.running, self.cancelling):
             self.running, self.cancelling = running, cancelling
             self.running_changed.emit()
             self.progress_changed.emit()
 
     def set_task(self, task: object, stage: str, fraction: float = 0.0) -> None:
-        """Begin a task or say how far it is; the newest one is shown."""
+        """Begin a task or note how far it is; the newest one is shown."""
         # A fast kernel reports each of its thousands of samples; nothing is shown anew for those.
         if task in self._tasks and (stage, fraction) == (self.stage, self.fraction):
             return
@@ -150,7 +146,7 @@ class EngineState(QObject):
         self.set_result_earlier(False)
 
     def set_result_earlier(self, earlier: bool) -> None:
-        """Say whether the result that is shown belongs to settings that no longer hold, and no newer one came."""
+        """Note whether the result that is shown belongs to settings that no longer hold."""
         if earlier != self.result_is_earlier:
             self.result_is_earlier = earlier
             self.result_aged.emit()
@@ -159,12 +155,12 @@ class EngineState(QObject):
         newest = next(reversed(self._tasks.values()), None)
         self.stage, self.fraction = (newest.stage, newest.fraction) if newest else ("", 0.0)
         if newest is None:
-            self._slow = False
+            self.slow = False
             self._slow_timer.stop()
-        elif not self._slow and not self._slow_timer.isActive():
+        elif not self.slow and not self._slow_timer.isActive():
             self._slow_timer.start()
         self.progress_changed.emit()
 
     def _became_slow(self) -> None:
-        self._slow = True
+        self.slow = True
         self.progress_changed.emit()

@@ -2,15 +2,15 @@
 
 from engine.host.protocol import Filtered, FilterJob, PictureHandle
 from engine.host.shared_array import segments_of
-from gui.engine_link.block_keeper import BlockKeeper
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.workspace import Workspace
 
 
 class Display:
     """Puts pictures and results into the state. Views let go of the old one in the signal for the new one."""
 
-    def __init__(self, workspace: Workspace, state: EngineState, keeper: BlockKeeper) -> None:
+    def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
         self._workspace = workspace
         self._state = state
         self._keeper = keeper

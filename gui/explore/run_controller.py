@@ -1,4 +1,4 @@
-"""Runs: one variant, or every variant that can do the job, one after the other; each becomes a row of the results."""
+"""Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
 from dataclasses import replace
 
@@ -10,8 +10,8 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
 from engine.host.shared_array import segments_of
 from engine.results.measurement import RunResult
-from gui.engine_link.block_keeper import BlockKeeper
 from gui.engine_link.engine_state import EngineState
+from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.display import Display
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace, problem_of
@@ -29,7 +29,7 @@ class RunController(QObject):
         workspace: Workspace,
         state: EngineState,
         jobs: JobQueue,
-        keeper: BlockKeeper,
+        keeper: SegmentKeeper,
         messages: Speaker,
         display: Display,
         results: ResultsModel,
@@ -103,7 +103,7 @@ class RunController(QObject):
 
 
 def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) -> RunResult:
-    """Return the result of a run that ended with an error; `variant` is what is known of the job's variant."""
+    """Return the result of a run that ended with an error: a run is never missing among the results."""
     return RunResult(
         variant=job.variant,
         title=variant.title if variant else job.variant,

@@ -1,4 +1,4 @@
-"""What the lecture says of products of matrices, with its formula and its numbers, and those of the device here."""
+"""What the lecture says of products of matrices: its formula and numbers, and those of the device here."""
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
@@ -71,17 +71,19 @@ def _lecture_html(theme: Theme, device: str, bandwidth_gb_s: float | None) -> st
     formula = f"GFLOPS ≤ bandwidth ÷ {BYTES_PER_ACCESS} bytes × CGMA"
     close = f"margin-top: {GRID}px; margin-bottom: {GRID}px;"
     return f"""
-<p style="{close}"><b>CGMA</b>, compute to global memory access: operations for each load from global memory.</p>
-<p style="{close}"><b>matmul-naive</b> loads an element of A and one of B for a multiplication and an addition: CGMA&nbsp;1.</p>
-<p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of its T&nbsp;x&nbsp;T block: CGMA&nbsp;T.</p>
+<p style="{close}"><b>CGMA</b>, compute to global memory access: operations per load from global memory.</p>
+<p style="{close}"><b>matmul-naive</b> loads an element of A and one of B for a multiplication and an
+addition: CGMA&nbsp;1.</p>
+<p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of
+its T&nbsp;x&nbsp;T block: CGMA&nbsp;T.</p>
 <p style="{close}">Memory feeds no more operations than</p>
 <p style="{close} background:{theme.raised}"><b>&nbsp;{formula.replace(" ", "&nbsp;")}</b></p>
 <table cellspacing="0" cellpadding="3">
 <tr style="color:{theme.muted}"><td></td><td align="right">&nbsp;GB/s</td><td align="right">&nbsp;naive</td>
 <td align="right">&nbsp;T = {_LECTURE_TILE}</td></tr>{rows}</table>
 <p style="{close}">The lecture prints {PRINTED_GFLOPS_TILE_16:g} for T = {_LECTURE_TILE}, a misprint.</p>
-<p style="{close}">Caches are left out: where L1 and L2 serve most loads, a kernel reaches more. With large tiles it is shared memory and
-arithmetic that limit it.</p>
+<p style="{close}">Caches are left out: where L1 and L2 serve most loads, a kernel reaches more. With large
+tiles it is shared memory and arithmetic that limit it.</p>
 <p style="{close} color:{theme.muted}">COSC 407, CUDA Memories and Performance Revisited.</p>"""
 
 

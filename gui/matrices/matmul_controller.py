@@ -9,8 +9,8 @@ from engine.errors import Cancelled, EngineError
 from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.columns import variant_name
 from engine.results.measurement import ProductResult
-from gui.engine_link.engine_link import Ask, EngineLink, is_told_by_the_link
-from gui.matrices.matmul_state import LoadedProduct, MatmulState
+from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
+from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, Severity, Speaker
 
@@ -66,7 +66,7 @@ class MatmulController(QObject):
                 )
             )
         elif here.block is not None:
-            self._matmul.load(LoadedProduct(here.variant, here.block.x))
+            self._matmul.load(here.variant, here.block.x)
 
     def _look(self) -> None:
         self._is_looked_at = True
@@ -91,7 +91,7 @@ class MatmulController(QObject):
                 self._matmul.set_counted(rows)
 
         def failed(error: EngineError) -> None:
-            if self._counting is request and not (isinstance(error, Cancelled) or is_told_by_the_link(error)):
+            if self._counting is request and not (isinstance(error, Cancelled) or is_reported_by_link(error)):
                 self._messages.show_error(SOURCE, error)
 
         self._link.ask(Ask(request, replied, failed))

@@ -1,49 +1,35 @@
-"""The state of the page Matrices: the product that the person has chosen, and what is known of each way to multiply it."""
+"""The state of the page Matrices: the product that was chosen, and a row per way to multiply it."""
 
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO, SIMULATOR
+from engine.results.columns import KERNEL
+from engine.results.compare import compared
 from engine.results.measurement import ProductResult
 from engine.tasks.product.problem import MatrixProduct
+from gui.widgets.runs_model import RunsModel
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192
 # The largest that the simulator takes is 64; these are done within seconds.
 SMALL_SIDE, SMALL_TILES = 16, (2, 4, 8)
-_FIRST = MatrixProduct(1024, 1024, 1024)
+_FIRST_PRODUCT = MatrixProduct(1024, 1024, 1024)
+_FIRST_COLUMNS = ("variant", "tile", KERNEL)
+
+Cell = tuple[str, int | None]
+"""The key of a way to multiply, and its tile."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatmulSettings:
-    """What is to be multiplied, and how.
+    """What is to be multiplied and how; where it is `square`, all sides follow the rows."""
 
-    Parameters
-    ----------
-    product : MatrixProduct
-    square : bool
-        All three sides follow the first.
-    tiles : tuple of int
-    device : str
-        Key, or "auto".
-    """
-
-    product: MatrixProduct = _FIRST
+    product: MatrixProduct = _FIRST_PRODUCT
     square: bool = True
     tiles: tuple[int, ...] = (4, 8, 16, 32)
     device: str = AUTO
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedProduct:
-    """What a course paper's kernel is here: the key of a way to multiply, and its tile."""
-
-    variant: str
-    tile: int
-
-
-_Cell = tuple[str, int | None]
 
 
 class MatmulState(QObject):
@@ -53,14 +39,10 @@ class MatmulState(QObject):
     -------
     settings_changed(object)
         The new MatmulSettings.
-    rows_changed()
-        `rows` are others.
-    running_changed()
-        `running` changed.
-    loaded_changed()
-        `loaded` changed.
+    rows_changed(), running_changed(), loaded_changed()
+        `rows`, `running` or `loaded` changed.
     count_wanted()
-        Somebody looks at the rows: they are to be counted.
+        The page is shown: its rows are to be counted.
     settling(object)
         Editors are to take what was typed but not entered; one that cannot appends why to this list.
     """
@@ -75,11 +57,11 @@ class MatmulState(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.running = False
-        self.loaded: LoadedProduct | None = None
+        self.loaded: Cell | None = None
         self.last: ProductResult | None = None
         self._settings = MatmulSettings()
         self._counted: tuple[ProductResult, ...] = ()
-        self._measured: dict[_Cell, ProductResult] = {}
+        self._measured: dict[Cell, ProductResult] = {}
 
     @property
     def settings(self) -> MatmulSettings:
@@ -88,7 +70,7 @@ class MatmulState(QObject):
     @property
     def rows(self) -> tuple[ProductResult, ...]:
         """What is known of each cell: measured where it was, else counted."""
-        return tuple(self._measured.get(_cell(row), row) for row in self._counted)
+        return tuple(self._measured.get((row.variant, row.tile), row) for row in self._counted)
 
     @property
     def runnable(self) -> tuple[ProductResult, ...]:
@@ -111,22 +93,21 @@ class MatmulState(QObject):
             self.rows_changed.emit()
         self.settings_changed.emit(settings)
 
-    def load(self, loaded: LoadedProduct) -> None:
-        """Choose exactly the tile of a course paper's kernel, and mark that kernel until something else is chosen."""
-        self.change(tiles=(loaded.tile,))
-        self._mark(loaded)
+    def load(self, variant: str, tile: int) -> None:
+        """Choose the tile of a paper's kernel alone, and mark that kernel until something else is chosen."""
+        self.change(tiles=(tile,))
+        self._mark((variant, tile))
 
     def settle(self) -> bool:
-        """Have what was typed but not entered taken: nobody wants a run without it. False where it was refused."""
+        """Have what was typed but not entered taken, for a run to use it. False where it was refused."""
         refusals: list[str] = []
         self.settling.emit(refusals)
         return not refusals
 
     def try_small(self) -> None:
         """Choose a product that the simulator does within seconds."""
-        self.change(
-            product=MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE), tiles=SMALL_TILES, device=SIMULATOR
-        )
+        small = MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE)
+        self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
 
     def set_counted(self, rows: tuple[ProductResult, ...]) -> None:
         """Take what can be counted of every cell."""
@@ -141,17 +122,33 @@ class MatmulState(QObject):
             self.running_changed.emit()
 
     def add(self, result: ProductResult) -> None:
-        """Take a cell that has run; it stands in the table if it is still about the product that is chosen."""
+        """Take a cell that has run; the table shows it if it is still about the product that is chosen."""
         self.last = result
         if result.problem == self._settings.product:
-            self._measured[_cell(result)] = result
+            self._measured[result.variant, result.tile] = result
             self.rows_changed.emit()
 
-    def _mark(self, loaded: LoadedProduct | None) -> None:
+    def _mark(self, loaded: Cell | None) -> None:
         if loaded != self.loaded:
             self.loaded = loaded
             self.loaded_changed.emit()
 
 
-def _cell(result: ProductResult) -> _Cell:
-    return result.variant, result.tile
+class MatmulModel(RunsModel):
+    """The rows as a table, in teaching order."""
+
+    def __init__(self, state: MatmulState, parent: QObject | None = None) -> None:
+        super().__init__(MatrixProduct.task, "numpy", _FIRST_COLUMNS, parent)
+        self._state = state
+        state.rows_changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        before, self._results = self._results, list(self._state.rows)
+        if [(row.variant, row.tile) for row in before] == [(row.variant, row.tile) for row in self._results]:
+            # The selection and the position of the scroll bar stay.
+            self._compare()
+            return
+        self.beginResetModel()
+        self._runs = compared(self._results, self._baseline, self._chosen)
+        self.endResetModel()

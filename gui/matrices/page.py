@@ -1,9 +1,14 @@
-"""Matrices: C = A B; the product left, the effect of the tile in the middle, the lecture right, the results below."""
+"""Matrices: C = A B; the product left, the plot of tiles in the middle, the lecture right, results below."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
 
-from gui.matrices.last_product_text import status_sentence
+from engine.device_info import SIMULATOR
+from engine.results.columns import variant_name
+from engine.results.compare import Compared
+from engine.results.measurement import ProductResult
+from engine.results.metrics import metric
+from engine.results.quantities import ms_text
 from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_controller import MatmulController
 from gui.matrices.matmul_state import MatmulState
@@ -12,7 +17,7 @@ from gui.matrices.results_panel import MatmulResultsPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
 from gui.style.metrics import GRID
-from gui.widgets.place import Place
+from gui.widgets.panel_parts import Place
 
 _AREA = Qt.DockWidgetArea
 _LEFT_WIDTH = 36 * GRID
@@ -49,12 +54,26 @@ class MatricesPage(Page):
         nothing_runs = "Nothing can run here; the table says why."
         is_hopeless = bool(self.matmul.rows) and not self.matmul.runnable
         return PageStatus(
-            sentence=status_sentence(self.matmul, engine_is_ready=self._state.is_ready),
+            sentence=self._sentence(),
             caption=f"C = A B, {self.matmul.settings.product.size_text}",
             device=self.matmul.settings.device,
             run_does="Verifies and times every matrix kernel at each selected tile size.",
             why_no_run=nothing_runs if is_hopeless else "",
         )
+
+    def _sentence(self) -> str:
+        """Return the last product of matrices, else what can be multiplied now."""
+        runnable = self.matmul.runnable
+        if self.matmul.last is not None:
+            return _product_sentence(self.matmul.last)
+        if not self._state.is_ready:
+            return "No product yet: matrices are multiplied once the engine is up."
+        if not self.matmul.rows:
+            return "No product yet: counting what can run here."
+        if not runnable:
+            return "No product yet: nothing can run here; the table says why."
+        only = f" Only {variant_name(runnable[0])} can run here; the table says why."
+        return "No product yet: press Run (Ctrl+R) to measure and verify." + only * (len(runnable) == 1)
 
     def run(self) -> None:
         self.products.run()
@@ -83,6 +102,17 @@ class MatricesPage(Page):
         product, lecture, results = self.docks
         self.resizeDocks([product, lecture], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
         self.resizeDocks([results], [_LOWER_HEIGHT], Qt.Orientation.Vertical)
+
+
+def _product_sentence(result: ProductResult) -> str:
+    tile = f", tile {result.tile}" if result.tile else ""
+    what = f"Last product: {variant_name(result)}{tile}, {result.problem.size_text}"
+    if result.device == SIMULATOR and not result.failure:
+        return f"{what}, {result.status}; simulated: its times mean nothing"
+    if result.kernel_ms is None:
+        return f"{what}: {result.status}"
+    rate = metric("gflops").words(Compared(result))
+    return f"{what}, {ms_text(result.kernel_ms)}, {rate}, {result.status}"
 
 
 def build(services: Services) -> MatricesPage:

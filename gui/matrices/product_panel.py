@@ -1,70 +1,54 @@
 """What is multiplied: the sizes of A and B, the tiles, the device."""
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QFormLayout,
-    QFrame,
-    QLabel,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QSignalBlocker, QSize
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLabel, QWidget
 
 from engine.image.budget import bytes_text
 from engine.tasks.product.problem import MatrixProduct
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
-from gui.matrices.tiles_field import TilesField
+from gui.matrices.tiles_field import Refusal, TilesField
 from gui.style.metrics import GRID, number_font
-from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import column, scrolled
 from gui.widgets.whole_number_box import WholeNumberBox
 
 _SIMULATOR_NOTE = "Matrices up to 64 x 64. For checking results, not speed."
 _SIMULATOR_TEACHES = (
-    "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to 64 x 64; small "
-    "tiles are slow there. Its times mean nothing and are never shown as speed."
+    "The simulator runs the real kernels in Python, to check them without a GPU. It takes matrices up to "
+    "64 x 64; small tiles are slow there. Its times mean nothing and are never shown as speed."
 )
-_NOTE_LINES = 2
 
 
 class ProductPanel(QWidget):
     """Edits `MatmulSettings`."""
 
-    def __init__(
-        self,
-        matmul: MatmulState,
-        engine_state: EngineState,
-        parent: QWidget | None = None,
-    ) -> None:
+    def __init__(self, matmul: MatmulState, engine_state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._matmul = matmul
         self.rows = _SideBox("Rows", "Rows of A and of the product C.")
         self.inner = _SideBox("Inner size", "Columns of A and rows of B: they must be equal.")
         self.columns = _SideBox("Columns", "Columns of B and of the product C.")
+        self._sides = self.rows, self.inner, self.columns
         self.square = QCheckBox("Square: all three alike")
-        self.refusal = QLabel()
+        self.refusal = Refusal()
         self.facts = QLabel()
         self.tiles = TilesField(matmul)
         self.device = DeviceBox(
             matmul, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
         )
-        self.device_note = ElidedLabel(most=_NOTE_LINES, small=True)
+        self.device_note = ElidedLabel(most=2, small=True)
         self._build()
-        for box in (self.rows, self.inner, self.columns):
+        for box in self._sides:
             box.valueChanged.connect(self._take)
-            box.refused.connect(self._refuse)
-            box.typing.connect(lambda: self._refuse(""))
+            box.refused.connect(self.refusal.say)
+            box.typing.connect(lambda: self.refusal.say(""))
         self.square.toggled.connect(lambda on: matmul.change(square=on))
         matmul.settling.connect(self._settle)
         matmul.settings_changed.connect(self._show)
         matmul.running_changed.connect(self._show)
         engine_state.ready_changed.connect(self._show)
-        theme_notifier().changed.connect(self._paint)
-        self._refuse("")
-        self._paint()
         self._show()
 
     def sizeHint(self) -> QSize:
@@ -72,12 +56,10 @@ class ProductPanel(QWidget):
 
     def _build(self) -> None:
         self.square.setToolTip("The lecture's matrices are square: inner size and columns follow the rows.")
-        self.refusal.setWordWrap(True)
         self.facts.setWordWrap(True)
         self.facts.setFont(number_font())
         self.facts.setForegroundRole(self.facts.foregroundRole().PlaceholderText)
         form = QFormLayout()
-        form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(GRID)
         form.setVerticalSpacing(GRID)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
@@ -91,50 +73,26 @@ class ProductPanel(QWidget):
         form.addRow("Device", self.device)
         form.addRow(self.device_note)
         content = QWidget()
-        column = QVBoxLayout(content)
-        column.setContentsMargins(GRID, GRID, GRID, GRID)
-        column.setSpacing(2 * GRID)
-        column.addLayout(form)
-        column.addStretch(1)
+        content.setLayout(column(form, 1, margins=(GRID, GRID, GRID, GRID)))
         # A low window scrolls the panel instead of growing.
-        scroll = QScrollArea()
-        scroll.setWidget(content)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scroll)
+        self.setLayout(column(scrolled(content)))
 
     def _settle(self, refusals: list[str]) -> None:
-        self._refuse("")
-        for box in (self.rows, self.inner, self.columns):
+        self.refusal.say("")
+        for box in self._sides:
             box.interpretText()
         if self.refusal.text():
             refusals.append(self.refusal.text())
 
-    def _refuse(self, sentence: str) -> None:
-        """Say why what was typed is no side; the matrices stay as they are."""
-        self.refusal.setText(sentence)
-        self.refusal.setVisible(bool(sentence))
-
-    def _paint(self) -> None:
-        self.refusal.setStyleSheet(f"color: {current_theme().error}")
-
     def _take(self) -> None:
-        self._refuse("")
-        sides = self.rows.value(), self.inner.value(), self.columns.value()
-        self._matmul.change(product=MatrixProduct(*sides))
+        self.refusal.say("")
+        self._matmul.change(product=MatrixProduct(*(box.value() for box in self._sides)))
 
     def _show(self) -> None:
         settings, is_idle = self._matmul.settings, not self._matmul.running
         product = settings.product
-        for box, side in (
-            (self.rows, product.rows),
-            (self.inner, product.inner),
-            (self.columns, product.columns),
-        ):
+        sides = product.rows, product.inner, product.columns
+        for box, side in zip(self._sides, sides, strict=True):
             # Setting the same value would throw away what is being typed.
             if box.value() != side:
                 with QSignalBlocker(box):
@@ -156,7 +114,8 @@ class _SideBox(WholeNumberBox):
         wanted = f"a whole number from 1 to {LARGEST_SIDE}"
         super().__init__(f"{name} of the matrices", 1, LARGEST_SIDE, wanted)
         self.setToolTip(
-            f"{teaches} 1 to {LARGEST_SIDE}; it need not be a multiple of the tile. The arrows double and halve it."
+            f"{teaches} 1 to {LARGEST_SIDE}; it need not be a multiple of the tile. "
+            "The arrows double and halve it."
         )
 
     def stepBy(self, steps: int) -> None:

@@ -1,13 +1,12 @@
 """The table of products, and in a line above it what cannot run here, why, and what to try instead."""
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QSize, Signal
+from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 
-from gui.matrices.matmul_model import MatmulModel
-from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
+from gui.matrices.matmul_state import SMALL_SIDE, MatmulModel, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import centred_text, text_button
+from gui.widgets.panel_parts import centred_text, column, row, text_button
 from gui.widgets.runs_table import RunsTable
 
 _EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
@@ -24,13 +23,7 @@ _SHOWN = {
 
 
 class MatmulResultsPanel(QWidget):
-    """Every way to multiply with every tile: counted, and measured where it has run.
-
-    Signals
-    -------
-    copied(int)
-        So many rows lie on the clipboard.
-    """
+    """Every way to multiply with every tile; `copied` says how many rows lie on the clipboard."""
 
     copied = Signal(int)
 
@@ -63,16 +56,12 @@ class MatmulResultsPanel(QWidget):
     def _select_loaded(self) -> None:
         """Mark the rows of the kernel that a paper brought."""
         loaded = self._matmul.loaded
-        rows = [
-            at
-            for at, run in enumerate(self.table.runs())
-            if loaded is not None and (run.result.variant, run.result.tile) == (loaded.variant, loaded.tile)
-        ]
+        cells = [(run.result.variant, run.result.tile) for run in self.table.runs()]
+        rows = [at for at, cell in enumerate(cells) if cell == loaded]
         chosen = QItemSelection()
         for at in rows:
-            chosen.select(
-                self.table.order.index(at, 0), self.table.order.index(at, self.model.columnCount() - 1)
-            )
+            last = self.table.order.index(at, self.model.columnCount() - 1)
+            chosen.select(self.table.order.index(at, 0), last)
         self.table.selectionModel().select(chosen, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         if rows:
             self.table.scrollTo(self.table.order.index(rows[0], 0))
@@ -82,13 +71,13 @@ class MatmulResultsPanel(QWidget):
         self.copy_button.setEnabled(bool(rows))
         self._stack.setCurrentIndex(1 if rows else 0)
         reasons: dict[str, dict[str, None]] = {}
-        for row in rows:
-            if row.failure:
-                reasons.setdefault(_short(row.failure), {})[row.variant] = None
+        for result in rows:
+            if result.failure:
+                reasons.setdefault(_short(result.failure), {})[result.variant] = None
         self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
         self.reasons.setVisible(bool(reasons))
-        kernels = [row for row in rows if row.tile is not None]
-        none_runs = bool(kernels) and all(row.failure for row in kernels)
+        failures = [result.failure for result in rows if result.tile is not None]
+        none_runs = bool(failures) and all(failures)
         self.try_small.setVisible(none_runs and not self._matmul.running)
 
     def _build(self) -> None:
@@ -98,18 +87,10 @@ class MatmulResultsPanel(QWidget):
             "Run them in the simulator, which runs the same kernels in Python, to check them without a GPU. "
             "It takes sides up to 64, and no times are shown."
         )
-        line = QHBoxLayout()
-        line.setSpacing(GRID)
         # Empty, the reasons are hidden; the buttons stay on the right.
-        line.addWidget(self.reasons, 1, Qt.AlignmentFlag.AlignVCenter)
-        line.addStretch()
-        line.addWidget(self.try_small)
-        line.addWidget(self.copy_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(GRID, HALF_GRID, GRID, GRID)
-        column.setSpacing(HALF_GRID)
-        column.addLayout(line)
-        column.addWidget(self._stack, 1)
+        line = row((self.reasons, 1), 0, self.try_small, self.copy_button)
+        layout = column(line, (self._stack, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID))
+        self.setLayout(layout)
 
 
 def _short(failure: str) -> str:

@@ -1,12 +1,13 @@
-"""The tiles to compare: numbers from 2 to 32 with commas; what is no tile is refused in words, with the nearest legal."""
+"""The tiles to compare: numbers from 2 to 32 with commas; others are refused with the nearest legal one."""
 
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QMenu, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QMenu, QToolButton, QWidget
 
 from engine.errors import EngineError
 from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE, as_tile
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.panel_parts import column, row
 
 _EVERY = tuple(range(SMALLEST_TILE, LARGEST_TILE + 1))
 _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
@@ -18,6 +19,24 @@ _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (
 )
 
 
+class Refusal(QLabel):
+    """Says in the colour of errors why what was typed is not taken; hidden while there is nothing to say."""
+
+    def __init__(self) -> None:
+        super().__init__(wordWrap=True)
+        theme_notifier().changed.connect(self._paint)
+        self._paint()
+        self.say("")
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence; none hides the label."""
+        self.setText(sentence)
+        self.setVisible(bool(sentence))
+
+    def _paint(self) -> None:
+        self.setStyleSheet(f"color: {current_theme().error}")
+
+
 class TilesField(QWidget):
     """Edits `MatmulSettings.tiles`."""
 
@@ -27,21 +46,21 @@ class TilesField(QWidget):
         self._shown: tuple[int, ...] = ()
         self.field = QLineEdit()
         self.menu_button = QToolButton()
-        self.refusal = QLabel()
+        self.refusal = Refusal()
         self._build()
         self.field.editingFinished.connect(self._take)
-        self.field.textEdited.connect(self._judge)
+        # While a person types, what was said of the text before is taken back.
+        self.field.textEdited.connect(lambda: self.refusal.say(""))
         matmul.settings_changed.connect(self._follow)
         matmul.settling.connect(self._settle)
-        theme_notifier().changed.connect(self._paint)
         self._show()
 
     def _build(self) -> None:
         self.field.setAccessibleName("Tiles, sides with commas")
         self.field.setFont(number_font())
         self.field.setToolTip(
-            f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is a row of the "
-            "table and a point of the plot. For matmul-tiled also the tiles in shared memory."
+            f"Sides of the square block of threads, {SMALLEST_TILE} to {LARGEST_TILE}, with commas: each is "
+            "a row of the table and a point of the plot. For matmul-tiled also the tiles in shared memory."
         )
         self.menu_button.setText("Sets")
         self.menu_button.setToolTip("Tiles that are often compared.")
@@ -55,17 +74,8 @@ class TilesField(QWidget):
                 lambda _checked=False, chosen=tiles: self._matmul.change(tiles=chosen)
             )
         self.menu_button.setMenu(menu)
-        self.refusal.setWordWrap(True)
-        line = QHBoxLayout()
-        line.setSpacing(HALF_GRID)
-        line.addWidget(self.field, 1)
-        line.addWidget(self.menu_button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(HALF_GRID)
-        column.addLayout(line)
-        column.addWidget(self.refusal)
-        self._paint()
+        line = row((self.field, 1), self.menu_button, spacing=HALF_GRID)
+        self.setLayout(column(line, self.refusal, spacing=HALF_GRID))
 
     def _follow(self) -> None:
         # Another setting changed: what is being typed here stays.
@@ -77,21 +87,17 @@ class TilesField(QWidget):
         self.field.setText(", ".join(str(tile) for tile in self._shown))
         # Of a long list the first ones are seen.
         self.field.setCursorPosition(0)
-        self._refuse("")
-
-    def _judge(self) -> None:
-        """While a person types, only take back what was said of the text before."""
-        self._refuse("")
+        self.refusal.say("")
 
     def _take(self) -> None:
         words = [word for word in self.field.text().replace(";", ",").split(",") if word.strip()]
         try:
             tiles = tuple(sorted({as_tile(word.strip()) for word in words}))
         except EngineError as error:
-            self._refuse(str(error))
+            self.refusal.say(str(error))
             return
         if not tiles:
-            self._refuse(f"Write at least one tile, {SMALLEST_TILE} to {LARGEST_TILE}.")
+            self.refusal.say(f"Write at least one tile, {SMALLEST_TILE} to {LARGEST_TILE}.")
             return
         self._matmul.change(tiles=tiles)
         self._show()
@@ -100,10 +106,3 @@ class TilesField(QWidget):
         self._take()
         if self.refusal.text():
             refusals.append(self.refusal.text())
-
-    def _refuse(self, words: str) -> None:
-        self.refusal.setText(words)
-        self.refusal.setVisible(bool(words))
-
-    def _paint(self) -> None:
-        self.refusal.setStyleSheet(f"color: {current_theme().error}")

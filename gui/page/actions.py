@@ -18,16 +18,13 @@ class Entry:
     name : str
         Its key in `Actions`.
     text, tip : str
-        What the menu says, and the tooltip that teaches it.
+        Its text in the menu, and the tooltip that teaches it.
     keys : str
-        Its shortcut; further ones after a blank.
-    icon : str
-    menu : str
-        Title of the menu that it stands in; empty for none.
+        Its shortcuts, separated by blanks.
+    menu, submenu : str
+        Titles of the menu that it is in, and of the menu inside that; empty for none.
     section : int
-        Sections of a menu stand in the order of their numbers, with lines between them.
-    submenu : str
-        Title of the menu inside that menu; empty for none.
+        Sections of a menu are in the order of their numbers, with lines between them.
     data : str
         What a choice among several stands for.
     """
@@ -67,7 +64,7 @@ class Actions(QObject):
         return list(self._actions.values())
 
     def entries(self, menu: str) -> list[Entry]:
-        """Return what stands in a menu, in its order."""
+        """Return the entries of a menu, in its order."""
         return sorted((e for e in self._entries.values() if e.menu == menu), key=lambda e: e.section)
 
     def add(self, entries: Iterable[Entry]) -> list[QAction]:
@@ -96,7 +93,7 @@ class Actions(QObject):
         self.added.emit()
 
     def explain(self, name: str, words: str) -> None:
-        """Say more in the tooltip than what the action is for, such as why it cannot be chosen now."""
+        """Add words to the tooltip, such as why the action cannot be chosen now."""
         _set_tip(self._actions[name], f"{self._entries[name].tip} {words}".strip())
 
     def _add(self, entry: Entry, action: QAction) -> QAction:

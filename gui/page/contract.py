@@ -1,7 +1,7 @@
-"""What a page is: a window inside the window with its state, controllers, actions; what the shell gives it.
+"""What a page is: docks around a middle, with its state, controllers, actions; what the window gives it.
 
-The shell knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page, and
-speaks to them by `gui.page.intents`.
+The window knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page; what
+one wants of another is an intent (`gui.page.intents`).
 """
 
 from collections.abc import Callable, Sequence
@@ -23,19 +23,9 @@ from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 
 
-def _nobody(intent: Intent) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the shell gives to a page.
-
-    Parameters
-    ----------
-    offer : callable
-        Gives an intent to the page that takes it, and shows that page; False where none does.
-    """
+    """What the window gives to a page; `offer` shows the page that takes an intent, False where none does."""
 
     actions: Actions
     messages: Messages
@@ -43,21 +33,19 @@ class Services:
     state: EngineState
     files: FileDialogs
     jobs: JobQueue
-    offer: Callable[[Intent], bool] = _nobody
+    offer: Callable[[Intent], bool] = lambda intent: False
 
 
 @dataclass(frozen=True, slots=True)
 class PageStatus:
-    """What the frame of the window says of a page.
+    """What the window shows of a page around it.
 
     Parameters
     ----------
     sentence : str
         The last run of the page, or what to press while there is none; for the status line.
-    figure : str
-        A short number beside it, such as a speed-up.
-    figure_tip : str
-        What the number is against.
+    figure, figure_tip : str
+        A short number beside it, such as a speed-up, and what it is relative to.
     device : str
         Key of the device that is chosen on the page.
     run_does, run_all_does : str
@@ -93,7 +81,6 @@ class Page(QMainWindow):
     Signals
     -------
     status_changed()
-        `status` says something else.
     settled(object)
         What the page was asked to show is shown (None), or cannot be (the EngineError).
     """
@@ -128,7 +115,7 @@ class Page(QMainWindow):
 
     @property
     def status(self) -> PageStatus:
-        """What the frame of the window says of the page."""
+        """What the window shows of the page around it."""
         return PageStatus()
 
     def run(self) -> None:
@@ -142,14 +129,14 @@ class Page(QMainWindow):
         """Stop what the page does beside the jobs of the queue."""
 
     def take(self, intent: Intent) -> bool:
-        """Do what is wanted, if this is the page for it."""
+        """Do what an intent wants, if this is the page for it; return whether it is."""
         return False
 
     def finish(self) -> None:
         """Add what the first paint does not wait for."""
 
     def keep_first_layout(self) -> None:
-        """Take note of where the docks are at first."""
+        """Remember where the docks are at first."""
         self._first_layout = self.saveState()
 
     def restore_default(self) -> None:
@@ -176,15 +163,8 @@ class Page(QMainWindow):
 class PageEntry:
     """A page in the bar.
 
-    Parameters
-    ----------
-    key : str
-        Stable: the layout is kept under it.
-    title, tip, icon : str
-    module : str
-        Has `build(services: Services) -> Page`.
-    keys : str
-        Further keys that show it, beside Alt and its number.
+    Its layout is kept under `key`, which never changes; `module` has `build(services: Services) -> Page`;
+    `keys` show it, beside Alt and its number.
     """
 
     key: str

@@ -8,13 +8,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 
 class FileDialogs:
-    """Asks for files.
-
-    Parameters
-    ----------
-    folder : str
-        Where the dialogs begin; follows the person.
-    """
+    """Asks for files; the dialogs begin in `folder`, which follows the person."""
 
     def __init__(self, folder: str = "") -> None:
         self.parent: QWidget | None = None
@@ -23,7 +17,7 @@ class FileDialogs:
 
     def ask_to_open(self, title: str, filters: list[str], chosen: Callable[[Path], None]) -> None:
         """Ask for a file that exists."""
-        dialog = self._dialog(title, lambda path: str(path.parent), chosen)
+        dialog = self._dialog(title, chosen)
         dialog.setNameFilters(filters)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.open()
@@ -32,9 +26,7 @@ class FileDialogs:
         self, title: str, filters: list[str], name: str, chosen: Callable[[Path, str], None]
     ) -> None:
         """Ask where to save, under this name at first; `chosen` gets the path and the filter's text."""
-        dialog = self._dialog(
-            title, lambda path: str(path.parent), lambda path: chosen(path, dialog.selectedNameFilter())
-        )
+        dialog = self._dialog(title, lambda path: chosen(path, dialog.selectedNameFilter()))
         dialog.setNameFilters(filters)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setFileMode(QFileDialog.FileMode.AnyFile)
@@ -44,16 +36,15 @@ class FileDialogs:
 
     def ask_for_folder(self, title: str, chosen: Callable[[Path], None]) -> None:
         """Ask for a folder that several files go to."""
-        dialog = self._dialog(title, str, chosen)
+        dialog = self._dialog(title, chosen)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.open()
 
-    def _dialog(
-        self, title: str, folder_of: Callable[[Path], str], chosen: Callable[[Path], None]
-    ) -> QFileDialog:
+    def _dialog(self, title: str, chosen: Callable[[Path], None]) -> QFileDialog:
         def take(text: str) -> None:
-            self.folder = folder_of(Path(text))
+            is_folder = dialog.fileMode() is QFileDialog.FileMode.Directory
+            self.folder = text if is_folder else str(Path(text).parent)
             chosen(Path(text))
 
         self.dialog = dialog = QFileDialog(self.parent, title, self.folder)

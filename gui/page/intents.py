@@ -1,4 +1,4 @@
-"""What one part of the window wants of whichever page can do it: the pages do not know one another."""
+"""Intents: what a part of the window wants of the page that can do it. Pages do not know one another."""
 
 from dataclasses import dataclass
 
@@ -25,17 +25,8 @@ class OpenFiles:
 class Begin:
     """What the window is opened with.
 
-    Parameters
-    ----------
-    first : FirstPicture, optional
-        The picture that was asked for before there was a window.
-    session : str
-        File of a session.
-    mask, variant, device, border : str
-        Settings that override those of the session; empty for none.
-    flip : bool
-    output : str
-        File that will be written, and must not be the session's picture.
+    `session` is a file; mask, variant, device, border and flip override its settings, where they are not
+    empty. `output` is a file that will be written, and must not be the session's picture.
     """
 
     first: FirstPicture | None = None

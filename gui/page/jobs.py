@@ -21,14 +21,13 @@ class Job:
     Parameters
     ----------
     title : str
-        Stands before the stage in the status line.
-    request : Request
+        Precedes the stage in the status line.
     replied : callable
         Called with the reply; it may add further jobs to the queue.
     failed : callable, optional
         Called with the error of a job that was not stopped; the error is shown besides.
     is_counted : bool
-        Whether it is one of those that a person asked for, and not the question of what these are.
+        Whether it is one of the jobs that a person asked for, not the question which jobs these are.
     """
 
     title: str
@@ -58,23 +57,18 @@ class JobQueue(QObject):
         self._current: Ask | None = None
         self._source = ""
         self._messages: Speaker | None = None
-        self._ended: Callable[[], None] = _nothing
+        self._ended: Callable[[], None] = lambda: None
 
     def begin(
-        self, source: str, jobs: Iterable[Job], messages: Speaker, ended: Callable[[], None] | None = None
+        self, source: str, jobs: Iterable[Job], messages: Speaker, ended: Callable[[], None] = lambda: None
     ) -> bool:
         """Run these jobs and what they add; False, and nothing happens, while others run.
 
-        Parameters
-        ----------
-        source : str
-            Whose task and whose messages these are.
-        ended : callable, optional
-            Called when the last one is over.
+        `source` is that of their task and messages; `ended` is called when the last one is over.
         """
         if self._state.running:
             return False
-        self._source, self._messages, self._ended = source, messages, ended or _nothing
+        self._source, self._messages, self._ended = source, messages, ended
         self._number = self._planned = 0
         messages.clear(source)
         self._state.set_running(True)
@@ -103,20 +97,19 @@ class JobQueue(QObject):
         job = self._waiting.popleft()
         self._number += job.is_counted
         number, planned = self._number, max(self._planned, 1)
-        prefix = (
-            f"{job.title} ({number} of {planned}): " if planned > 1 and job.is_counted else f"{job.title}: "
-        )
+        place = f" ({number} of {planned})" if planned > 1 and job.is_counted else ""
+        prefix = f"{job.title}{place}: "
 
-        def tell(stage: str, fraction: float = 0.0) -> None:
+        def show(stage: str, fraction: float = 0.0) -> None:
             self._state.set_task(self._source, prefix + stage, max(number - 1 + fraction, 0.0) / planned)
 
-        tell("waiting for the engine")
+        show("waiting for the engine")
         self._current = self._link.ask(
             Ask(
                 job.request,
                 lambda reply: self._replied(job, reply),
                 lambda error: self._failed(job, error),
-                lambda step: tell(step.stage, step.fraction),
+                lambda step: show(step.stage, step.fraction),
             )
         )
 
@@ -128,7 +121,7 @@ class JobQueue(QObject):
         if isinstance(error, Cancelled):
             self._waiting.clear()
         else:
-            # The loss of the host is told once, by the link; of the simulator's the link says nothing.
+            # The link reports the loss of the host, once, but not that of the simulator's.
             if self._messages and (not isinstance(error, HostLost) or job.request.wants_simulator):
                 self._messages.show_error(self._source, error)
             job.failed(error)
@@ -140,7 +133,3 @@ class JobQueue(QObject):
         self._state.set_running(False)
         self._ended()
         self.finished.emit()
-
-
-def _nothing() -> None:
-    """Do nothing."""

@@ -1,9 +1,8 @@
-"""What the window has to say to the person: one message per source, the newest on top. No widgets in here."""
+"""The window's messages to the person: one per source, the newest on top. No widgets in here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
@@ -20,16 +19,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What happened, why, and what would do.
+    """What happened, why, and what helps.
 
-    Parameters
-    ----------
-    source : str
-        Who says it: a newer message of the same source takes its place.
-    action : str
-        Text of a button that does something about it; empty for none.
-    act : callable, optional
-        What the button does.
+    A newer message of the same source replaces it. `action` is the text of a button that calls `act`; empty
+    for none.
     """
 
     source: str
@@ -48,24 +41,27 @@ def error_message(
     return Message(source, Severity.ERROR, error.what, error.why, error.remedy, action, act)
 
 
-class Speaker(Protocol):
-    """Takes messages: `Messages` answers to the person, `PageMessages` what goes on behind a page."""
+class Speaker:
+    """Takes messages: `Messages` what answers the person, `PageMessages` what goes on behind a page."""
 
     def show(self, message: Message) -> None:
         """Show a message in place of the last one of its source."""
+        raise NotImplementedError
 
     def show_error(self, source: str, error: EngineError) -> None:
         """Show an error of the engine in its own words."""
+        self.show(error_message(source, error))
 
     def clear(self, *sources: str) -> None:
-        """Remove what these sources said: it holds no longer."""
+        """Remove the messages of these sources: they no longer hold."""
+        raise NotImplementedError
 
 
-class Messages(QObject):
+class Messages(QObject, Speaker):
     """The messages that have not been dismissed, each on the page that it is about.
 
-    What is said here answers the person, and belongs to the page that is shown then. `on` and `everywhere`
-    say something of one page, or of the whole program.
+    A message that is shown by this answers the person, and belongs to the page that is shown then. Those of
+    `on` and `everywhere` belong to one page, or to the whole program.
 
     Signals
     -------
@@ -97,11 +93,10 @@ class Messages(QObject):
         return self._messages.get(source)
 
     def on(self, page: object) -> "PageMessages":
-        """Return who speaks for one page, also while another one is shown."""
+        """Return what shows messages on one page, also while another one is shown."""
         return PageMessages(self, page)
 
     def show(self, message: Message) -> None:
-        """Show a message in place of the last one of its source."""
         self.show_on(self._page, message)
 
     def show_on(self, page: object, message: Message) -> None:
@@ -114,21 +109,16 @@ class Messages(QObject):
         self.changed.emit()
 
     def show_page(self, page: object) -> None:
-        """Say which page is looked at; what belongs to another one waits there."""
+        """Note which page is shown; messages of another one wait there."""
         if page is not self._page:
             self._page = page
             self.changed.emit()
 
     def tell_copied(self, count: int) -> None:
-        """Say that so many rows lie on the clipboard."""
+        """Report that so many rows were copied to the clipboard."""
         self.show(Message("copy", Severity.INFO, f"{count} row{'s' if count != 1 else ''} copied"))
 
-    def show_error(self, source: str, error: EngineError) -> None:
-        """Show an error of the engine in its own words."""
-        self.show(error_message(source, error))
-
     def clear(self, *sources: str) -> None:
-        """Remove what these sources said: it holds no longer."""
         removed = [self._messages.pop(source, None) for source in sources]
         if any(removed):
             self.changed.emit()
@@ -141,21 +131,15 @@ class Messages(QObject):
         ]
 
 
-class PageMessages:
-    """Speaks for one page; for every page with None."""
+class PageMessages(Speaker):
+    """Shows messages on one page; on every page for None."""
 
     def __init__(self, messages: Messages, page: object) -> None:
         self._messages = messages
         self._page = page
 
     def show(self, message: Message) -> None:
-        """Show a message there in place of the last one of its source."""
         self._messages.show_on(self._page, message)
 
-    def show_error(self, source: str, error: EngineError) -> None:
-        """Show an error of the engine in its own words."""
-        self.show(error_message(source, error))
-
     def clear(self, *sources: str) -> None:
-        """Remove what these sources said: it holds no longer."""
         self._messages.clear(*sources)

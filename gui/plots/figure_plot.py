@@ -7,7 +7,7 @@ from html import escape
 import pyqtgraph as pg
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
@@ -15,6 +15,7 @@ from gui.plots.log_axis import LogAxis
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.panel_parts import centred_text, column
 
 # From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
 _LOG_FROM_RATIO = 8.0
@@ -27,12 +28,7 @@ _EMPTY = "Nothing to draw yet: measure this paper's tables on this machine."
 class FigurePlot(QWidget):
     """Draws a Figure; its numbers are in the table beside it and in the accessible description.
 
-    Parameters
-    ----------
-    empty : str
-        What will be here and how to fill it.
-    dashed : str
-        What the dashed curves (`Figure.printed`) are.
+    `empty` says what will be here and how to fill it, `dashed` what the dashed curves (`Figure.printed`) are.
     """
 
     def __init__(self, parent: QWidget | None = None, *, empty: str = _EMPTY, dashed: str = _PAPER) -> None:
@@ -45,7 +41,7 @@ class FigurePlot(QWidget):
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
         self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
-        self.empty_text = QLabel(empty, self.plot)
+        self.empty_text = centred_text(empty, self.plot)
         self._build()
         self.plot.getViewBox().sigResized.connect(self._place_ticks)
         theme_notifier().changed.connect(self._redraw)
@@ -111,17 +107,15 @@ class FigurePlot(QWidget):
         self, points: Sequence[tuple[float, float]], series: Series, theme: Theme, is_printed: bool
     ) -> None:
         style = Qt.PenStyle.DashLine if is_printed else Qt.PenStyle.SolidLine
-        self.plot.addItem(
-            pg.PlotDataItem(
-                [x for x, _ in points],
-                [y for _, y in points],
-                pen=pg.mkPen(series.colour, width=1 if is_printed else 2, style=style),
-                symbol=series.symbol,
-                symbolSize=_MARK_SIZE,
-                symbolBrush=pg.mkBrush(theme.base if is_printed else series.colour),
-                symbolPen=pg.mkPen(series.colour),
-            )
+        curve = pg.PlotDataItem(
+            *zip(*points, strict=True),
+            pen=pg.mkPen(series.colour, width=1 if is_printed else 2, style=style),
+            symbol=series.symbol,
+            symbolSize=_MARK_SIZE,
+            symbolBrush=pg.mkBrush(theme.base if is_printed else series.colour),
+            symbolPen=pg.mkPen(series.colour),
         )
+        self.plot.addItem(curve)
 
     def _at(self, x: float) -> float:
         return math.log10(x) if self._x_is_log else x
@@ -158,14 +152,7 @@ class FigurePlot(QWidget):
         self.caption.setTextFormat(Qt.TextFormat.RichText)
         self.caption.setWordWrap(True)
         self.caption.setContentsMargins(GRID, 0, GRID, 0)
-        self.empty_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.empty_text.setWordWrap(True)
-        self.empty_text.setForegroundRole(self.empty_text.foregroundRole().PlaceholderText)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, HALF_GRID, 0, 0)
-        layout.setSpacing(HALF_GRID)
-        layout.addWidget(self.caption)
-        layout.addWidget(self.plot, 1)
+        self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
 
     def _apply_theme(self, theme: Theme) -> None:
         self.plot.setBackground(theme.base)

@@ -1,4 +1,4 @@
-"""Rows of a plot that never stand closer than their words: what does not fit is scrolled to, the axis stays in sight."""
+"""Rows of a plot that never stand closer than their words: what does not fit is scrolled to."""
 
 import pyqtgraph as pg
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt
@@ -12,13 +12,7 @@ _FEWEST_ROWS = 4
 
 
 class RowScroll(QScrollBar):
-    """Scrolls the rows of a plot, row r at y = -r; hidden where all of them fit.
-
-    Parameters
-    ----------
-    plot : pg.PlotWidget
-        The wheel over it scrolls, too.
-    """
+    """Scrolls the rows of a plot, row r at y = -r, also by the wheel over it; hidden where all of them fit."""
 
     def __init__(self, plot: pg.PlotWidget, parent: QWidget | None = None) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)

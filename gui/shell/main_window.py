@@ -17,7 +17,7 @@ from gui.shell.preferences import Preferences
 from gui.shell.shell_actions import RunActions, page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
-from gui.widgets.place import Place
+from gui.widgets.panel_parts import Place
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)

@@ -24,9 +24,6 @@ _GLYPHS: dict[str, str] = {
     "mask-save": "content-save-outline",
     "export": "table-arrow-right",
     "copy": "content-copy",
-    "paste": "content-paste",
-    "undo": "undo",
-    "redo": "redo",
     "run": "play",
     "run-all": "playlist-play",
     "cancel": "stop",
@@ -43,23 +40,16 @@ _GLYPHS: dict[str, str] = {
     "quit": "logout",
     "settings": "cog-outline",
     "load": "arrow-right-bold-box-outline",
-    "compare": "compare",
     "split": "compare",
     "original": "image-outline",
     "result": "image-filter-center-focus",
-    "add": "plus",
-    "remove": "minus",
     "flip": "rotate-3d-variant",
-    "mirror": "flip-horizontal",
-    "rotate": "rotate-right",
     "normalise": "division",
-    "preset": "grid",
     "mask": "grid",
     "info": "information-outline",
     "good": "check-circle-outline",
     "warning": "alert-outline",
     "error": "alert-circle-outline",
-    "close": "close",
     "device": "chip",
     "retry": "restart",
 }
@@ -68,7 +58,7 @@ _loaded: Any = None
 
 
 def icon(name: str) -> QIcon:
-    """Return the icon for a purpose, or for a glyph of Material Design Icons where the name is not a purpose."""
+    """Return the icon for a purpose, or for a glyph of Material Design Icons by its own name."""
     return QIcon(_ThemedEngine(_GLYPHS.get(name, name)))
 
 
@@ -103,11 +93,7 @@ class _ThemedEngine(QIconEngine):
         painter.drawPixmap(rect, _pixmap(self._glyph, _colour(mode), rect.width(), rect.height(), ratio))
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
-        if _loaded is not None:
-            return _pixmap(self._glyph, _colour(mode), size.width(), size.height(), 1.0)
-        empty = QPixmap(size)
-        empty.fill(Qt.GlobalColor.transparent)
-        return empty
+        return self.scaledPixmap(size, mode, state, 1.0)
 
     def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
         pixmap = QPixmap(size)
@@ -125,8 +111,4 @@ class _ThemedEngine(QIconEngine):
 
 def _colour(mode: QIcon.Mode) -> str:
     theme = current_theme()
-    if mode == QIcon.Mode.Disabled:
-        return theme.line
-    if mode == QIcon.Mode.Selected:
-        return theme.accent_text
-    return theme.text
+    return {QIcon.Mode.Disabled: theme.line, QIcon.Mode.Selected: theme.accent_text}.get(mode, theme.text)

@@ -13,17 +13,7 @@ from gui.style.theme import Theme, current_theme
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How a variant is drawn.
-
-    Parameters
-    ----------
-    colour : str
-        "#rrggbb", for the theme that was asked for.
-    symbol : str
-        Marker of pyqtgraph.
-    glyph : str
-        The same shape as one character, for lists.
-    """
+    """How a variant is drawn: its colour ("#rrggbb") and its shape, as pyqtgraph's marker and as a character."""
 
     colour: str
     symbol: str
@@ -41,19 +31,10 @@ _PURPLE = ("#b85c92", "#cc79a7")
 _GREY = ("#4d5560", "#b4bcc8")
 _HUES = (_BLUE, _ORANGE, _GREEN, _VERMILION, _PURPLE, _SKY, _YELLOW, _GREY)
 
-_SHAPES = (
-    ("o", "●"),
-    ("s", "■"),
-    ("t1", "▲"),
-    ("d", "◆"),
-    ("star", "★"),
-    ("t", "▼"),
-    ("t2", "▶"),
-    ("t3", "◀"),
-    ("x", "✖"),
-    ("+", "✚"),
-)
-_CIRCLE, _SQUARE, _UP, _DIAMOND, _STAR, _DOWN, _RIGHT, _LEFT, _CROSS, _PLUS = _SHAPES
+_CIRCLE, _SQUARE, _UP, _DIAMOND = ("o", "●"), ("s", "■"), ("t1", "▲"), ("d", "◆")
+_STAR, _DOWN, _RIGHT, _LEFT = ("star", "★"), ("t", "▼"), ("t2", "▶"), ("t3", "◀")
+_CROSS, _PLUS = ("x", "✖"), ("+", "✚")
+_SHAPES = (_CIRCLE, _SQUARE, _UP, _DIAMOND, _STAR, _DOWN, _RIGHT, _LEFT, _CROSS, _PLUS)
 
 _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
     "cpu-serial": (_GREY, _CIRCLE),
@@ -88,20 +69,15 @@ _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
 
 def series_at(position: int, theme: Theme | None = None) -> Series:
     """Return colour and shape of a curve that stands for no variant, by its position among the others."""
-    theme = theme or current_theme()
-    light, dark = _HUES[position % len(_HUES)]
-    symbol, glyph = _SHAPES[position % len(_SHAPES)]
-    return Series(light if theme.name == "light" else dark, symbol, glyph)
+    return _series(_HUES[position % len(_HUES)], _SHAPES[position % len(_SHAPES)], theme)
 
 
 def series_for(variant_key: str, theme: Theme | None = None) -> Series:
     """Return colour and shape of a variant, by its key alone; a key that is not known gets one by its letters."""
-    theme = theme or current_theme()
-    if variant_key in _TABLE:
-        (light, dark), (symbol, glyph) = _TABLE[variant_key]
-    else:
-        # crc32, because hash() of a text differs from process to process.
-        number = zlib.crc32(variant_key.encode())
-        light, dark = _HUES[number % len(_HUES)]
-        symbol, glyph = _SHAPES[number // len(_HUES) % len(_SHAPES)]
-    return Series(light if theme.name == "light" else dark, symbol, glyph)
+    # crc32, because hash() of a text differs from process to process.
+    rest, hue = divmod(zlib.crc32(variant_key.encode()), len(_HUES))
+    return _series(*_TABLE.get(variant_key, (_HUES[hue], _SHAPES[rest % len(_SHAPES)])), theme)
+
+
+def _series(hue: tuple[str, str], shape: tuple[str, str], theme: Theme | None) -> Series:
+    return Series(hue[(theme or current_theme()).name != "light"], *shape)

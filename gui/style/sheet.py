@@ -1,11 +1,6 @@
-"""The little that Fusion and a palette cannot say: tooltips, dock titles, flat tool buttons. No Qt in here."""
+"""What Fusion and a palette cannot say: tooltips, dock titles, flat tool buttons. Fields of a Theme fill it."""
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gui.style.theme import Theme
-
-_SHEET = """
+STYLE_SHEET = """
 QMenu {{ background: {base}; border: 1px solid {line}; padding: 4px 0; }}
 QMenu::item {{ padding: 4px 24px 4px 8px; }}
 QMenu::item:selected {{ background: {raised}; color: {text}; }}
@@ -27,17 +22,3 @@ QToolButton#primary:disabled {{ background: {raised}; color: {muted}; }}
 QHeaderView::section {{ background: {window}; color: {muted}; border: 0; border-bottom: 1px solid {line};
                         padding: 4px 8px; }}
 """
-
-
-def sheet_for(theme: "Theme") -> str:
-    """Return the style sheet of the application for a theme."""
-    return _SHEET.format(
-        base=theme.base,
-        raised=theme.raised,
-        text=theme.text,
-        line=theme.line,
-        accent=theme.accent,
-        accent_text=theme.accent_text,
-        muted=theme.muted,
-        window=theme.window,
-    )

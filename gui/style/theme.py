@@ -3,14 +3,14 @@
 Text and muted text have at least 4.5 : 1 contrast on every surface they stand on (a test computes it).
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory
 
-from gui.style.sheet import sheet_for
+from gui.style.sheet import STYLE_SHEET
 
 ThemeName = Literal["light", "dark", "system"]
 
@@ -43,49 +43,31 @@ class Theme:
     checker_dark: str
 
 
-LIGHT = Theme(
-    name="light",
-    window="#f2f4f7",
-    base="#ffffff",
-    raised="#e6e9ee",
-    text="#1a1e24",
-    muted="#525b67",
-    accent="#0b5fc0",
-    accent_text="#ffffff",
-    line="#c3c9d2",
-    outline="#858d99",
-    positive="#c65a00",
-    negative="#0067a5",
-    good="#136a2e",
-    warning="#7a5200",
-    error="#b3202a",
-    checker_light="#ffffff",
-    checker_dark="#d9dde3",
-)
-
-DARK = Theme(
-    name="dark",
-    window="#1d2025",
-    base="#15171b",
-    raised="#2a2e36",
-    text="#e7e9ed",
-    muted="#a6aeba",
-    accent="#5aaaf5",
-    accent_text="#0a1018",
-    line="#414852",
-    outline="#727b88",
-    positive="#f59a4a",
-    negative="#58b2ec",
-    good="#56c777",
-    warning="#e2b340",
-    error="#ff8a82",
-    checker_light="#3a3f48",
-    checker_dark="#2a2e36",
-)
+# Light and dark.
+_COLOURS = {
+    "window": ("#f2f4f7", "#1d2025"),
+    "base": ("#ffffff", "#15171b"),
+    "raised": ("#e6e9ee", "#2a2e36"),
+    "text": ("#1a1e24", "#e7e9ed"),
+    "muted": ("#525b67", "#a6aeba"),
+    "accent": ("#0b5fc0", "#5aaaf5"),
+    "accent_text": ("#ffffff", "#0a1018"),
+    "line": ("#c3c9d2", "#414852"),
+    "outline": ("#858d99", "#727b88"),
+    "positive": ("#c65a00", "#f59a4a"),
+    "negative": ("#0067a5", "#58b2ec"),
+    "good": ("#136a2e", "#56c777"),
+    "warning": ("#7a5200", "#e2b340"),
+    "error": ("#b3202a", "#ff8a82"),
+    "checker_light": ("#ffffff", "#3a3f48"),
+    "checker_dark": ("#d9dde3", "#2a2e36"),
+}
+LIGHT = Theme("light", **{use: light for use, (light, _) in _COLOURS.items()})
+DARK = Theme("dark", **{use: dark for use, (_, dark) in _COLOURS.items()})
 
 
 class _Notifier(QObject):
-    """Tells who paints by hand that the colours are others now.
+    """For widgets that paint by hand.
 
     Signals
     -------
@@ -97,7 +79,7 @@ class _Notifier(QObject):
 
 
 # Controls that do not fill their background with `Window`.
-_OUTLINED = (
+_OUTLINED = [
     "QAbstractSpinBox",
     "QCheckBox",
     "QComboBox",
@@ -105,7 +87,7 @@ _OUTLINED = (
     "QProgressBar",
     "QPushButton",
     "QRadioButton",
-)
+]
 
 _current = LIGHT
 _choice: ThemeName = "light"
@@ -134,52 +116,35 @@ def apply_theme(app: QApplication, name: ThemeName) -> None:
     _follow_system(app)
     if name == "system":
         hints.unsetColorScheme()
-        dark = hints.colorScheme() == Qt.ColorScheme.Dark
+        scheme = hints.colorScheme()
     else:
-        dark = name == "dark"
-        hints.setColorScheme(Qt.ColorScheme.Dark if dark else Qt.ColorScheme.Light)
-    _show(app, DARK if dark else LIGHT)
+        scheme = Qt.ColorScheme.Dark if name == "dark" else Qt.ColorScheme.Light
+        hints.setColorScheme(scheme)
+    _show(app, _of_scheme(scheme))
 
 
 def palette_of(theme: Theme) -> QPalette:
     """Return Qt's palette for a theme."""
-    role = QPalette.ColorRole
+    role, is_light = QPalette.ColorRole, theme.name == "light"
     palette = QPalette()
-    for which, colour in (
-        (role.Window, theme.window),
-        (role.WindowText, theme.text),
-        (role.Base, theme.base),
-        (role.AlternateBase, theme.window),
-        (role.Text, theme.text),
-        (role.PlaceholderText, theme.muted),
-        (role.Button, theme.raised),
-        (role.ButtonText, theme.text),
-        (role.BrightText, theme.error),
-        (role.ToolTipBase, theme.raised),
-        (role.ToolTipText, theme.text),
-        (role.Highlight, theme.accent),
-        (role.HighlightedText, theme.accent_text),
-        (role.Accent, theme.accent),
-        (role.Link, theme.accent),
-        (role.LinkVisited, theme.accent),
-        (role.Light, theme.base if theme.name == "light" else theme.line),
-        (role.Midlight, theme.raised),
-        (role.Mid, theme.line),
-        (role.Dark, theme.line if theme.name == "light" else theme.base),
-        (role.Shadow, theme.line if theme.name == "light" else "#000000"),
+    for colour, roles in (
+        (theme.window, (role.Window, role.AlternateBase)),
+        (theme.text, (role.WindowText, role.Text, role.ButtonText, role.ToolTipText)),
+        (theme.base, (role.Base, role.Light if is_light else role.Dark)),
+        (theme.muted, (role.PlaceholderText,)),
+        (theme.raised, (role.Button, role.ToolTipBase, role.Midlight)),
+        (theme.error, (role.BrightText,)),
+        (theme.accent, (role.Highlight, role.Accent, role.Link, role.LinkVisited)),
+        (theme.accent_text, (role.HighlightedText,)),
+        (theme.line, (role.Mid, role.Dark if is_light else role.Light)),
+        (theme.line if is_light else "#000000", (role.Shadow,)),
     ):
-        palette.setColor(which, QColor(colour))
+        for which in roles:
+            palette.setColor(which, QColor(colour))
     for which in (role.WindowText, role.Text, role.ButtonText):
         palette.setColor(QPalette.ColorGroup.Disabled, which, QColor(theme.muted))
     palette.setColor(QPalette.ColorGroup.Disabled, role.Highlight, QColor(theme.line))
     palette.setColor(QPalette.ColorGroup.Disabled, role.HighlightedText, QColor(theme.text))
-    return palette
-
-
-def _outlined(theme: Theme) -> QPalette:
-    """Return the palette of controls: Fusion outlines them in `Window` darkened by 1.4, which on dark is invisible."""
-    palette = palette_of(theme)
-    palette.setColor(QPalette.ColorRole.Window, QColor(theme.outline).lighter(140))
     return palette
 
 
@@ -192,21 +157,28 @@ def _show(app: QApplication, theme: Theme) -> None:
     # A style sheet replaces the style object's name, so Fusion is set once, before the sheet.
     if not app.styleSheet():
         app.setStyle(QStyleFactory.create("Fusion"))
-    app.setPalette(palette_of(theme))
+    palette = palette_of(theme)
+    app.setPalette(palette)
+    # Fusion outlines controls in `Window` darkened by 1.4, which on dark is invisible.
+    palette.setColor(QPalette.ColorRole.Window, QColor(theme.outline).lighter(140))
     for control in _OUTLINED:
         # PySide6 6.11.3 takes a text here; its stubs and its error message say bytes.
-        app.setPalette(_outlined(theme), control)  # type: ignore[arg-type]
-    app.setStyleSheet(sheet_for(theme))
+        app.setPalette(palette, control)  # type: ignore[arg-type]
+    app.setStyleSheet(STYLE_SHEET.format(**asdict(theme)))
     theme_notifier().changed.emit(theme)
 
 
 def _follow_system(app: QApplication) -> None:
     global _follows_system
+
+    def show(scheme: Qt.ColorScheme) -> None:
+        if _choice == "system":
+            _show(app, _of_scheme(scheme))
+
     if not _follows_system:
         _follows_system = True
-        app.styleHints().colorSchemeChanged.connect(lambda _: _system_changed(app))
+        app.styleHints().colorSchemeChanged.connect(show)
 
 
-def _system_changed(app: QApplication) -> None:
-    if _choice == "system":
-        _show(app, DARK if app.styleHints().colorScheme() == Qt.ColorScheme.Dark else LIGHT)
+def _of_scheme(scheme: Qt.ColorScheme) -> Theme:
+    return DARK if scheme == Qt.ColorScheme.Dark else LIGHT

@@ -9,16 +9,10 @@ from gui.style.theme import current_theme, theme_notifier
 
 
 class ElidedLabel(QLabel):
-    """A label that never widens its panel.
+    """A label that never widens its panel; `small` takes the smaller font of notes.
 
-    Parameters
-    ----------
-    lines : int
-        How many lines it takes at least.
-    most : int, optional
-        How many it may take where its text needs them; what does not fit is cut. None: it keeps its height.
-    small : bool
-        In the smaller font of notes.
+    It takes `lines` lines, and up to `most` where its text needs them; what does not fit is cut. Without `most` it
+    keeps its height.
     """
 
     def __init__(self, lines: int = 1, *, most: int | None = None, small: bool = False) -> None:

@@ -1,23 +1,26 @@
-"""What panels are made of: rows and columns, labels, small buttons, a scroll area."""
+"""What panels are made of: rows and columns, labels, small buttons, scroll areas, tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QBoxLayout,
     QFrame,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
     QLayout,
     QScrollArea,
+    QTableView,
     QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from gui.style.icons import icon
-from gui.style.metrics import GRID
+from gui.style.metrics import GRID, number_font
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
 Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int
@@ -97,7 +100,7 @@ def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
 
 
 def scrolled(content: QWidget) -> QScrollArea:
-    """Return the content in an area that scrolls up and down where the window is low, and is as wide as the content needs."""
+    """Return the content in an area as wide as it needs, which scrolls up and down where the window is low."""
     area = QScrollArea()
     area.setWidget(content)
     area.setWidgetResizable(True)
@@ -106,3 +109,46 @@ def scrolled(content: QWidget) -> QScrollArea:
     area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     area.setMinimumWidth(content.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width())
     return area
+
+
+def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
+    """Give a table its look, after its model: rows are chosen whole, nothing is edited, columns can be dragged.
+
+    `name` is for screen readers; `typical` has a text of typical length for each column.
+    """
+    table.setFont(number_font())
+    # Cells as far from their edges as the headers are.
+    table.setStyleSheet(f"QTableView::item {{ padding: 0 {GRID - 3}px; }}")
+    table.setAccessibleName(name)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+    table.setTextElideMode(Qt.TextElideMode.ElideRight)
+    table.setWordWrap(False)
+    table.setShowGrid(False)
+    table.setAlternatingRowColors(True)
+    table.setTabKeyNavigation(False)
+    table.verticalHeader().hide()
+    table.verticalHeader().setDefaultSectionSize(3 * GRID)
+    header = table.horizontalHeader()
+    header.setHighlightSections(False)
+    header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+    for position, text in enumerate(typical):
+        table.setColumnWidth(position, table.fontMetrics().horizontalAdvance(text) + 3 * GRID)
+
+
+class Place(QWidget):
+    """Where a widget will stand that is made later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import."""
+
+    def __init__(self, hint: QSize | None = None, above: int = 0) -> None:
+        super().__init__()
+        self._hint = hint
+        self._column = column(margins=(0, above, 0, 0))
+        self.setLayout(self._column)
+
+    def fill(self, widget: QWidget) -> None:
+        """Put the widget here."""
+        self._column.addWidget(widget)
+
+    def sizeHint(self) -> QSize:
+        return self._hint or super().sizeHint()

@@ -30,15 +30,7 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run; subclasses say which runs there are.
-
-    Parameters
-    ----------
-    task : str
-    baseline : str
-        Key of the variant that speed-ups are measured against.
-    first : iterable of str
-        Keys of the columns that stand first.
+    """A row for each run; subclasses say which runs there are. `first` has the keys of the columns that stand first.
 
     Signals
     -------
@@ -110,7 +102,7 @@ class RunsModel(QAbstractTableModel):
         if role == RUN_ROLE:
             return run
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if column.numeric else _LEFT
+            return _RIGHT if column.is_number else _LEFT
         if role == Qt.ItemDataRole.ToolTipRole:
             return self._tooltip(column.key, run)
         return None
@@ -124,7 +116,7 @@ class RunsModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return f"Speed-up\nvs {self._baseline}" if column.key == SPEED_UP else column.header
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _RIGHT if column.numeric else _LEFT
+            return _RIGHT if column.is_number else _LEFT
         if role == Qt.ItemDataRole.ToolTipRole:
             return column.explanation
         return None

@@ -6,15 +6,25 @@ theirs.
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QMenu, QTableView, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QMenu,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, table_text
 from engine.results.compare import Compared
-from gui.widgets.run_cells import RunCells
+from engine.results.metrics import Metric
+from gui.style.metrics import GRID
+from gui.style.series import series_for
+from gui.style.theme import Theme, current_theme
+from gui.widgets.panel_parts import dress_table
 from gui.widgets.runs_model import RUN_ROLE, RunsModel, RunsOrder
-from gui.widgets.table_look import dress_table
 
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
 _TYPICAL = {
@@ -34,15 +44,7 @@ _NUMBER = "0.01234"
 
 
 class RunsTable(QTableView):
-    """A table of runs.
-
-    Parameters
-    ----------
-    model : RunsModel
-    name : str
-        For screen readers.
-    shown : mapping of str to bool
-        Columns that are shown, or hidden, at first, whatever their metric says.
+    """A table of runs; `shown` has columns that are shown, or hidden, at first, whatever their metric says.
 
     Signals
     -------
@@ -73,9 +75,17 @@ class RunsTable(QTableView):
         self.order = RunsOrder(self)
         self.order.setSourceModel(model)
         self.setModel(self.order)
-        self.setItemDelegate(RunCells(model))
-        dress_table(self, name, [_typical(column) for column in model.columns])
-        self._build()
+        self.setItemDelegate(_RunCells(model))
+        typical = [
+            _TYPICAL.get(column.key) or max(column.header, _NUMBER, key=len) for column in model.columns
+        ]
+        dress_table(self, name, typical)
+        self._set_up_header()
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.customContextMenuRequested.connect(self._open_run_menu)
+        self.setSortingEnabled(True)
+        # As they arrived, until a header is clicked.
+        self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for signal in (model.rowsInserted, model.modelReset):
             signal.connect(self._show_columns)
         model.headerDataChanged.connect(self._fit_baseline)
@@ -139,7 +149,7 @@ class RunsTable(QTableView):
         else:
             super().keyPressEvent(event)
 
-    def _build(self) -> None:
+    def _set_up_header(self) -> None:
         header = self.horizontalHeader()
         header.setSectionsMovable(True)
         header.setSortIndicatorClearable(True)
@@ -147,11 +157,6 @@ class RunsTable(QTableView):
         header.customContextMenuRequested.connect(
             lambda place: self.column_menu().popup(header.mapToGlobal(place))
         )
-        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        self.customContextMenuRequested.connect(self._open_run_menu)
-        self.setSortingEnabled(True)
-        # As they arrived, until a header is clicked.
-        self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
 
     def _open_run_menu(self, place: QPoint) -> None:
         index: QModelIndex = self.indexAt(place)
@@ -182,9 +187,53 @@ class RunsTable(QTableView):
             self.caption_changed.emit(caption)
 
 
-def _typical(column: Column) -> str:
-    return _TYPICAL.get(column.key) or max(column.header, _NUMBER, key=len)
-
-
 def _is_copy(event: QEvent) -> bool:
     return isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)
+
+
+class _RunCells(QStyledItemDelegate):
+    """Paints the shape of a variant, and a proof in the colour of its state; all else comes from the model."""
+
+    def __init__(self, model: RunsModel) -> None:
+        super().__init__(model)
+        self._columns = model.columns
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        run, column = index.data(RUN_ROLE), self._columns[index.column()]
+        option.palette.setColor(QPalette.ColorRole.Text, QColor(_text_colour(column, run, current_theme())))
+        if column.key == "variant":
+            # Room for the shape, which `paint` adds in its own colour.
+            space = max(1, option.fontMetrics.horizontalAdvance(" "))
+            option.text = f"{' ' * round(2 * GRID / space + 1)}{option.text}"
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().paint(painter, option, index)
+        if self._columns[index.column()].key != "variant":
+            return
+        result, theme = index.data(RUN_ROLE).result, current_theme()
+        series = series_for(result.variant)
+        colour = theme.muted if result.refused else series.colour
+        painter.save()
+        painter.setPen(
+            QColor(theme.accent_text if option.state & QStyle.StateFlag.State_Selected else colour)
+        )
+        place = option.rect.adjusted(GRID, 0, -GRID, 0)
+        painter.drawText(place, int(option.displayAlignment), series.glyph)
+        painter.restore()
+
+
+def _text_colour(column: Column, run: Compared, theme: Theme) -> str:
+    result = run.result
+    was_tried = not result.refused and result.no_speed != "not run yet"
+    if column.key == "proof" and was_tried:
+        return theme.good if result.is_proven else theme.error
+    if column.key == KERNEL and was_tried and result.no_speed:
+        return theme.muted if result.is_proven else theme.error
+    # What was only counted is as good as ever.
+    counted = isinstance(column, Metric) and column.value(run) is not None
+    return theme.text if was_tried or counted else theme.muted

@@ -1,30 +1,21 @@
-"""A spin box in which anything can be typed: what is no whole number within its range is refused in words when it is entered."""
+"""A spin box in which anything can be typed: what is no whole number in its range is refused when entered."""
 
 import re
 
 from PySide6.QtCore import QEvent, Signal
-from PySide6.QtGui import QValidator
+from PySide6.QtGui import QKeyEvent, QKeySequence, QValidator
 from PySide6.QtWidgets import QSpinBox, QWidget
 
 from engine.mask.text_cells import quoted
 from gui.style.metrics import number_font
-from gui.widgets.undo_keys import belongs_to_window
 
 
 class WholeNumberBox(QSpinBox):
     """Takes a number when Enter is pressed or the box is left; otherwise the one before returns.
 
-    Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes 1200 where four
-    digits are the most.
-
-    Parameters
-    ----------
-    name : str
-        For screen readers and refusals: "Rows of the mask".
-    least, most : int
-        Of what the box takes; whether it can be used is said by whoever listens.
-    wanted : str
-        What is to be written: "a whole number from 1 to 127".
+    Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes 1200
+    where four digits are the most. `name` is for screen readers and refusals ("Rows of the mask"), `wanted` says
+    what is to be typed: "a whole number from 1 to 127".
 
     Signals
     -------
@@ -70,3 +61,13 @@ class WholeNumberBox(QSpinBox):
         why = f"{quoted(text.strip())} is not {self._wanted}" if text.strip() else "nothing was typed"
         self.refused.emit(f"{self._name} did not change: {why}.")
         return text
+
+
+def belongs_to_window(event: QEvent, *, is_typing: bool) -> bool:
+    """Return whether the keys of undo or redo in a field are the window's: while a text is typed, they are not.
+
+    Qt asks the field first (ShortcutOverride), and a field takes them also where it has nothing to undo.
+    """
+    if is_typing or event.type() != QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+        return False
+    return event.matches(QKeySequence.StandardKey.Undo) or event.matches(QKeySequence.StandardKey.Redo)

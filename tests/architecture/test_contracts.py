@@ -76,7 +76,7 @@ def test_that_only_devices_variants_and_three_modules_import_numba(graph: grimp.
     assert {name for name in direct if not name.startswith(("engine.device.", "engine.variants."))} == {
         "engine.host.display_levels",
         "engine.course.copy_variant",
-        "engine.streams.cuda_lanes",
+        "engine.streams.cuda_queues",
     }
 
 

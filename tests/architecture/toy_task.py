@@ -99,37 +99,23 @@ KEYS = ("in-one-go", "wrong", "on-the-gpu", "for-few")
 class Scale(Task[Scaling, np.ndarray, ToyVariant]):
     problem = Scaling
 
-    def expected_launch_s(
-        self, variant: ToyVariant, problem: Scaling, block: Block, device: DeviceInfo
-    ) -> float:
+    def expected_launch_s(self, job: Any, device: DeviceInfo) -> float:
         return 0.1
 
-    def allocate(
-        self, backend: Backend, problem: Scaling, operands: np.ndarray, host_out: Any = None
-    ) -> Buffers:
-        out = np.empty(problem.count, np.float32) if host_out is None else host_out
-        return Buffers(operands, out, out)
+    def allocate(self, backend: Backend, job: Any, host_out: Any = None) -> Buffers:
+        out = np.empty(job.problem.count, np.float32) if host_out is None else host_out
+        return Buffers(job.operands, out, out)
 
     def upload(self, backend: Backend, operands: np.ndarray, buffers: Buffers) -> None:
         pass
 
-    def verify(
-        self,
-        values: Any,
-        variant: ToyVariant,
-        problem: Scaling,
-        operands: np.ndarray,
-        block: Block,
-        *,
-        seed: int,
-        affordable: int | None,
-        checkpoint: Callable[[float], None],
-    ) -> Verification:
+    def verify(self, values: Any, job: Any, checkpoint: Callable[[float], None]) -> Verification:
         checkpoint(0.0)
-        error = float(np.abs(values - problem.factor * operands.astype(np.float64)).max())
+        count, factor = job.problem.count, job.problem.factor
+        error = float(np.abs(values - factor * job.operands.astype(np.float64)).max())
         passed = error <= 1e-6
         reason = "" if passed else "not verified: a number is off"
-        return Verification(passed, error, 1e-6, problem.count, problem.count, error == 0.0, reason)
+        return Verification(passed, error, 1e-6, count, count, error == 0.0, reason)
 
 
 SCALE = Scale()

@@ -31,7 +31,7 @@ def untimed(reason: str) -> dict[str, Any]:
 
 
 def entry(cell: Cell, **medians_ms: float | str) -> dict[str, Any]:
-    """Return a cell's entry; `haloscope_auto=1.0` is the contender "haloscope auto", a text the reason of one without a time."""
+    """Return a cell's entry; `haloscope_auto=1.0` is "haloscope auto", a text why there is no time."""
     auto = medians_ms.get("haloscope_auto")
     contenders = {}
     for name, value in medians_ms.items():
@@ -43,7 +43,7 @@ def entry(cell: Cell, **medians_ms: float | str) -> dict[str, Any]:
 
 
 def make_run() -> dict[str, Any]:
-    """Return a run of two cells: a peer that is slower, and one that is wrong with 3 x 3 and faster with 5 x 5."""
+    """Return a run of two cells: one peer is slower, one is wrong with 3 x 3 and faster with 5 x 5."""
     first = entry(
         CELLS[0], limit_copy=0.5, haloscope_auto=1.0, opencv_filter2D=2.5, npp_filter="not verified: row 0"
     )

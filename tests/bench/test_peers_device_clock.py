@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - the driver's own names
-"""The clock of a device on a made-up driver: each launch takes a known time on a stream that has a clock of its own."""
+"""The clock of a device on a made-up driver: each launch takes a known time on a stream."""
 
 import ctypes
 from typing import Any

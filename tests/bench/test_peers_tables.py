@@ -28,7 +28,8 @@ def test_that_the_limit_is_the_copy_or_the_multiply_adds_whichever_takes_longer(
     samples = 64 * 64
     assert limit_ms(one, {}) == 0.5
     assert limit_ms(one, {"multiply_adds_per_s": 25 * samples / 2e-3}) == pytest.approx(2.0)
-    # The bytes of a picture and its result at the bandwidth of a smaller picture's copy, where that is faster.
+    # The bytes of a picture and its result at the bandwidth of a smaller picture's copy, where that is
+    # faster.
     assert limit_ms(one, {"copies": [(4 * samples, 8 * samples / 0.25e-3)]}) == pytest.approx(0.25)
     assert limit_ms(one, {"copies": [(4 * samples + 1, 8 * samples / 0.25e-3)]}) == 0.5
     assert limit_ms(entry(CELLS[1], haloscope_auto=1.0), {}) is None
@@ -108,7 +109,8 @@ def test_that_only_what_stands_between_the_markers_is_replaced(tmp_path: Path) -
     put_between(document, "peers:cpu", ["new"])
     once = document.read_text()
     assert once == (
-        "before\n<!-- peers:cpu -->\n\nnew\n\n<!-- /peers:cpu -->\nafter <!-- peers:gpu --><!-- /peers:gpu -->\n"
+        "before\n<!-- peers:cpu -->\n\nnew\n\n<!-- /peers:cpu -->\n"
+        "after <!-- peers:gpu --><!-- /peers:gpu -->\n"
     )
     put_between(document, "peers:cpu", ["new"])
     assert document.read_text() == once

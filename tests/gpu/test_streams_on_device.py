@@ -10,7 +10,7 @@ import engine
 from engine.device import cuda_pool
 from engine.device.launches import DeviceKind
 from engine.geometry.border import Border
-from engine.streams.timeline import QueuePolicy
+from engine.streams.timeline import Queue
 from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import mask_for
@@ -87,8 +87,8 @@ def test_that_pinned_memory_changes_the_way_and_not_the_result(
     streamed = engine.filter_stream(picture, MASK, device=device, out=out, chunk_bytes=1 << 20)
     assert streamed.values is out
     np.testing.assert_array_equal(bits(out), bits(engine.correlate(picture, MASK, device=device)))
-    assert (QueuePolicy.STAGE_IN in streamed.timeline.lanes) is not pinned_in
-    assert (QueuePolicy.STAGE_OUT in streamed.timeline.lanes) is not pinned_out
+    assert (Queue.STAGE_IN in streamed.timeline.queues) is not pinned_in
+    assert (Queue.STAGE_OUT in streamed.timeline.queues) is not pinned_out
 
 
 def test_that_a_batch_of_unequal_pictures_comes_back_right(device: str) -> None:
@@ -118,20 +118,19 @@ def test_that_lanes_overlap_and_hold_one_chunk_at_a_time(device: str) -> None:
     for _ in range(2):
         timeline = engine.filter_stream(picture, MASK, device=device, out=out).timeline
     assert timeline.clock == "device events"
-    for lane in (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT):
-        spans = [span for span in timeline.spans if span.lane is lane]
+    for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT):
+        spans = [span for span in timeline.spans if span.queue is queue]
         assert len(spans) == len(timeline.chunks) >= 8
         # An event is exact to about half a microsecond.
         assert all(b.begin_ms >= a.end_ms - 0.002 for a, b in itertools.pairwise(spans))
     copies_in, copies_out = (
-        [span for span in timeline.spans if span.lane is lane]
-        for lane in (QueuePolicy.COPY_IN, QueuePolicy.COPY_OUT)
+        [span for span in timeline.spans if span.queue is queue] for queue in (Queue.COPY_IN, Queue.COPY_OUT)
     )
     both_ms = sum(
         max(0.0, min(a.end_ms, b.end_ms) - max(a.begin_ms, b.begin_ms))
         for a, b in itertools.product(copies_in, copies_out)
     )
-    assert both_ms > 0.3 * timeline.busy_ms(QueuePolicy.COPY_IN), "the copies wait for one another"
+    assert both_ms > 0.3 * timeline.busy_ms(Queue.COPY_IN), "the copies wait for one another"
 
 
 def test_that_the_next_stream_and_the_next_run_allocate_nothing(

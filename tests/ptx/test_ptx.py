@@ -18,8 +18,8 @@ from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
-# The newest capability with every type and the oldest with two, each with another border; the one between with one, because
-# the code differs at 8.0 only.
+# The newest capability with every type and the oldest with two, each with another border; the one between
+# with one, because the code differs at 8.0 only.
 PAIRS = [
     (
         CAPABILITIES[i],
@@ -123,8 +123,8 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
     for ptx in ptx_of(variant, (9, 0), "float32", Border.WRAP):
         blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
         assert blocks
-        # A column or a row, the block's times a constant, fits 32 bits (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch
-        # does not.
+        # A column or a row, the block's times a constant, fits 32 bits
+        # (`engine.tasks.filtering.problem.MAX_SIDE`); a row times the pitch does not.
         factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
         products = [
             pair for pair in factors if blocks & set(pair) and all(one.startswith("%") for one in pair)

@@ -1,7 +1,8 @@
 """The limits of a GPU, measured in the same run: how fast it copies, and how fast it multiplies and adds.
 
-"copy" is a method like any other: the driver copies as many bytes as the cell's picture and result have together, from one
-buffer to another. Beside it, once a process: the copy of 1 GiB, and a kernel of nothing but multiply-adds.
+"copy" is a method like any other: the driver copies as many bytes as the cell's picture and result have
+together, from one buffer to another. Beside it, once a process: the copy of 1 GiB, and a kernel of nothing
+but multiply-adds.
 """
 
 from typing import Any
@@ -16,7 +17,8 @@ from engine.device.cuda_kernels import float32
 from engine.device.numba_cuda import cuda
 
 LARGE_BYTES = 1 << 30
-# Lanes that multiply and add float32, by compute capability: CUDA C++ Programming Guide, "Arithmetic Instructions".
+# Lanes that multiply and add float32, by compute capability: CUDA C++ Programming Guide, "Arithmetic
+# Instructions".
 LANES = {(7, 0): 64, (7, 5): 64, (8, 0): 64}
 CHAINS = 8
 ROUNDS, UNROLLED = 160, 24
@@ -109,8 +111,8 @@ class DeviceLimits:
 def _kernel() -> Any:
     """Return a kernel of eight independent chains of multiply-adds, `UNROLLED` of each a round.
 
-    What they add is in the instruction, and a round is long: so an H200 makes 97 % of its theoretical rate. With three
-    registers to read, or eight of each a round, it makes 88 %.
+    What they add is in the instruction, and a round is long: so an H200 makes 97 % of its theoretical rate.
+    With three registers to read, or eight of each a round, it makes 88 %.
     """
     term = np.float32(1.0)
 

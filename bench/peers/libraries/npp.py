@@ -1,18 +1,23 @@
 """NPP through ctypes: `nppiFilter` (32f, 8u with whole weights and a divisor), `nppiFilter32f` (8u), `nppiFilterBorder`.
 
-What its header says (nppi_filtering_functions.h, "Common parameters for nppiFilter functions"), and what is easily done wrong:
+What its header says (nppi_filtering_functions.h, "Common parameters for nppiFilter functions"), and what is
+easily done wrong:
 
-- it is a convolution: coefficients "are expected to be stored in reverse order". A correlation has to hand in its mask turned
-  by 180 degrees. With positive weights the unturned one gives plausible results all the same: off by 0.1 to 0.3 of the
-  largest at most (random masks of 3 x 3 to 15 x 15), a few per cent of most;
+- it is a convolution: coefficients "are expected to be stored in reverse order". A correlation has to hand in
+its mask turned
+  by 180 degrees. With positive weights the unturned one gives plausible results all the same: off by 0.1 to
+  0.3 of the largest at most (random masks of 3 x 3 to 15 x 15), a few per cent of most;
 - mask and picture lie in device memory; the anchor is (x, y); steps are bytes;
-- `nppiFilter` reads outside the rectangle that it filters, so the picture needs ghost cells of its own: zeros, laid down
+- `nppiFilter` reads outside the rectangle that it filters, so the picture needs ghost cells of its own:
+zeros, laid down
   before, which costs it no time here;
 - `nppiFilterBorder` knows a replicated border only, and is compared with that;
-- since CUDA 13 there are only functions with `_Ctx`, and the context (stream, device facts) is filled by the caller.
+- since CUDA 13 there are only functions with `_Ctx`, and the context (stream, device facts) is filled by the
+caller.
 
-Whether the mask is taken in reverse order is seen from the result for a single bright pixel, asked of each function and mask
-size before anything else; what was seen goes into the record, and a result that fits neither order is refused as not verified.
+Whether the mask is taken in reverse order is seen from the result for a single bright pixel, asked of each
+function and mask size before anything else; what was seen goes into the record, and a result that fits
+neither order is refused as not verified.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """torch on the CPU: `conv2d` in float32. It has no 8-bit convolution.
 
-Every channel is a picture of its own in the format channels_last: what was fastest for it (2 cores, 2048 x 2048, 3 x 3: 26 ms
-instead of 207, 15 x 15: 329 instead of 383).
+Every channel is a picture of its own in the format channels_last: what was fastest for it (2 cores, 2048 x
+2048, 3 x 3: 26 ms instead of 207, 15 x 15: 329 instead of 383).
 """
 
 import numpy as np

@@ -18,7 +18,8 @@ class _Convolution:
         planar = np.ascontiguousarray(np.moveaxis(job.pictures, 3, 1)).reshape(-1, 1, height, width)
         self._in = [torch.from_numpy(planar.copy()).cuda() for _ in range(job.copies)]
         self._weights = [weights.cuda() for weights in weights_of(job, method)]
-        # Every copy's result is kept: else the allocator would hand out the same memory, warm, again and again.
+        # Every copy's result is kept: else the allocator would hand out the same memory, warm, again and
+        # again.
         self._out: list[torch.Tensor | None] = [None] * job.copies
         self._stream = stream
 

@@ -5,13 +5,13 @@ A float32 sum of n products and an offset, in whatever order and fused or not, l
     |result - oracle| <= gamma * S + (n + 1) * 2^-149,   gamma = (n + 2) u / (1 - (n + 2) u),   u = 2^-24
 
 where S = |weights| correlated with |image| (plus |offset|) (Higham, Accuracy and Stability of Numerical
-Algorithms, 2nd ed., sections 2.2 and 3.1). Each product is rounded once (or, fused, not at all) and then takes
-part in at most n additions, whether they form one long sum or a partial sum per mask row, the offset's included:
-n + 1 roundings. One more pays for the oracle's own float64 and for the bound's. The last term covers products
-that are subnormal.
+Algorithms, 2nd ed., sections 2.2 and 3.1). Each product is rounded once (or, fused, not at all) and then
+takes part in at most n additions, whether they form one long sum or a partial sum per mask row, the offset's
+included: n + 1 roundings. One more pays for the oracle's own float64 and for the bound's. The last term
+covers products that are subnormal.
 
-Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is ever
-rounded: the result has to be equal bit for bit.
+Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is
+ever rounded: the result has to be equal bit for bit.
 
 `engine.verify.closeness.compare_quantised` says what the bound means for results of 8 and 16 bit.
 """
@@ -30,7 +30,7 @@ from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
-# The oracle makes about 0.25 G multiply-adds per second and each check needs two sums: 2.5e8 keeps it near 2 s.
+# The oracle makes about 0.25 G multiply-adds per second; each check needs two sums: 2.5e8 keeps it near 2 s.
 AFFORDABLE_MULTIPLY_ADDS = 250_000_000
 # A band costs the oracle about 0.4 s at most.
 BAND_PIXELS = 1 << 18
@@ -38,17 +38,9 @@ BAND_MULTIPLY_ADDS = 100_000_000
 
 
 def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
-    """Return the bound of |result - oracle| for sums of `taps` products and an offset.
+    """Return the bound of |result - oracle| for sums of `taps` products and an offset, float64.
 
-    Parameters
-    ----------
-    magnitudes : ndarray
-        S: |weights| correlated with |image| plus |offset|, float64.
-    taps : int
-
-    Returns
-    -------
-    ndarray of the same shape, float64
+    `magnitudes` is S: |weights| correlated with |image| plus |offset|, float64.
     """
     bound: np.ndarray = relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
     return bound
@@ -75,11 +67,10 @@ def largest_magnitude(image: np.ndarray, problem: Problem) -> float:
     return max(largest, abs(float(np.float32(problem.ghost_value))))
 
 
-def regions_to_check(
-    problem: Problem, seed: int, affordable: int = AFFORDABLE_MULTIPLY_ADDS
-) -> tuple[Region, ...]:
+def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
     """Return the whole picture where the oracle can afford it; else its four edges and spread rectangles."""
     cost = problem.taps * problem.channels
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(problem.height, problem.width, problem.mask_shape, cost, affordable, seed)
 
 
@@ -90,27 +81,23 @@ def verify(
     problem: Problem,
     *,
     seed: int = 0,
-    affordable: int = AFFORDABLE_MULTIPLY_ADDS,
+    affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
     added_error: float = 0.0,
 ) -> Verification:
-    """Compare a result with the oracle.
+    """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
 
     Parameters
     ----------
-    result : ndarray of shape (H, W, C), of the problem's `result_dtype`
-    image : ndarray of shape (H, W, C), of the problem's dtype
-    mask : Mask
-    problem : Problem
     seed : int
         Of the rectangles, where not everything can be checked.
-    affordable : int
-        Multiply-adds that the oracle may spend.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     added_error : float
         What the result may be off beyond the bound, relative to the largest magnitude among samples and ghost
-        value: `engine.variants.contract.Variant.added_error`. In the exact class nothing may be off all the same.
+        value: `engine.variants.contract.Variant.added_error`. In the exact class nothing may be off.
     """
     must_be_equal = is_exact_class(image, mask, problem.ghost_value)
     added = added_error * largest_magnitude(image, problem) if added_error else 0.0
@@ -139,14 +126,9 @@ def verify_bank(
     checkpoint: Callable[[float], None],
     added_error: float,
 ) -> Verification:
-    """Compare every result of a bank with the oracle, as `verify` does with one.
+    """Compare every result of a bank, (masks x H, W, C), with the oracle, as `verify` does with one.
 
-    Parameters
-    ----------
-    result : ndarray of shape (masks x H, W, C)
-        The results one below the other.
-    affordable : int, optional
-        Multiply-adds for each mask; None: for all together what one filter may cost.
+    `affordable` counts for each mask; None: for all together what one filter may cost.
     """
     if affordable is None:
         affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
@@ -163,7 +145,7 @@ def verify_bank(
 def together(each: list[Verification]) -> Verification:
     """Return what the verifications of a bank's results say as one: the worst error, the first fault.
 
-    The worst error is the largest relative to its own bound, because results of different masks differ in size.
+    The worst error is the largest relative to its own bound, as results of different masks differ in size.
     """
     worst = max(each, key=_share_of_bound)
     fault = next((number for number, one in enumerate(each) if not one.passed), None)

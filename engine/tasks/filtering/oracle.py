@@ -1,9 +1,12 @@
-"""The oracle: correlation in float64 by an explicit index map; slow, obvious, sharing no line with any variant.
+"""The oracle: correlation in float64 by an explicit index map; slow, obvious, no line shared with a variant.
 
-The weights and the offset are taken as the kernels get them, rounded to float32; from there on every product and sum is float64.
-Only the border's index rule is shared with the variants, because it *is* the definition of the border.
+The weights and the offset are taken as the kernels get them, rounded to float32; from there on every product
+and sum is float64. Only the border's index rule is shared with the variants, because it *is* the definition
+of the border.
 
-    result[r, c] = offset + sum over (m, n) of weights[m, n] * image[r + m - anchor_row, c + n - anchor_column]
+    result[r, c] = offset + sum over (m, n) of weights[m, n] * image[r + m - up, c + n - left]
+
+where (up, left) is the anchor.
 """
 
 import numpy as np
@@ -23,20 +26,9 @@ def _indices(first: int, last: int, before: int, after: int, length: int, border
 
 
 def gather(image: np.ndarray, mask: Mask, border: Border, cval: float, region: Region) -> Float64Array:
-    """Return the input cells that the results of `region` read, ghost cells filled in.
+    """Return the input cells that the results of `region` read, float64, ghost cells filled in with `cval`.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W) or (H, W, C)
-    mask : Mask
-    border : Border
-    cval : float
-        Value of ghost cells where the border has them.
-    region : Region
-
-    Returns
-    -------
-    ndarray of shape (rows + mask rows - 1, columns + mask columns - 1[, C]), float64
+    The shape is (rows + mask rows - 1, columns + mask columns - 1[, C]).
     """
     up, left = mask.anchor
     rows = _indices(region.top, region.bottom, up, mask.rows - 1 - up, image.shape[0], border)
@@ -54,22 +46,17 @@ def correlate(
     cval: float = 0.0,
     region: Region | None = None,
 ) -> Float64Array:
-    """Correlate in float64.
+    """Correlate in float64; the result has the shape of the region.
 
     Parameters
     ----------
     image : ndarray of shape (H, W) or (H, W, C), any real dtype
     mask : Mask
         Its `weights32` and `offset` are used, rounded to float32 as the kernels get them.
-    border : Border, default zero
-    cval : float, default 0
+    cval : float
         Value of ghost cells for `Border.CONSTANT`, rounded to float32 as the kernels get it.
     region : Region, optional
-        The results wanted; all of them by default.
-
-    Returns
-    -------
-    ndarray of the region's shape, float64
+        The results wanted; None: all of them.
     """
     region = region or Region(0, image.shape[0], 0, image.shape[1])
     cells = gather(image, mask, border, _ghost_value(border, cval), region)

@@ -38,14 +38,14 @@ class Problem:
     cval : float
         Value of a ghost cell for a border that takes one (`Border.CONSTANT`), in the picture's own units.
     result_dtype : str
-        Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32 one with
-        the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
+        Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32
+        one with the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
 
     Raises
     ------
     BadValue
-        A size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or a result that is neither
-        float32 nor of the picture's type.
+        A size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or a result that
+        is neither float32 nor of the picture's type.
     """
 
     task: ClassVar[str] = "filtering"
@@ -127,7 +127,7 @@ class Problem:
 
     @property
     def comparable(self) -> Hashable:
-        """What two runs must share so that their times can be compared; `cval` counts only where it is used."""
+        """What two runs must share to have comparable times; `cval` counts only where it is used."""
         return self if self.cval == self.ghost_value else replace(self, cval=self.ghost_value)
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
@@ -179,6 +179,6 @@ class Problem:
 
     @property
     def picture_text(self) -> str:
-        """Size, colours and type of the picture, and the type of its results where it is not float32 as a rule."""
+        """Size, colours and type of the picture, and the type of its results where it is not float32."""
         results = f", {self.result_dtype} results" if self.is_quantised else ""
         return f"{self.size_text} {self.dtype}{results}"

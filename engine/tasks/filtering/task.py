@@ -9,33 +9,25 @@ import numpy as np
 
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import UnsupportedVariant
-from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
 from engine.tasks.contract import Task
-from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify, verify_bank
+from engine.tasks.filtering.agreement import verify, verify_bank
 from engine.tasks.filtering.problem import Problem
 from engine.verify.verification import Verification
 
 if TYPE_CHECKING:
     from engine.device.backend import Backend, Buffers
+    from engine.run.job import FilterJob
     from engine.variants.contract import Variant
 
 
 @dataclass(frozen=True, slots=True)
 class FilterOperands:
-    """A picture with what it is filtered by.
+    """A picture (H, W, C) of the problem's dtype with what it is filtered by, a mask or a bank of masks.
 
-    Parameters
-    ----------
-    samples : ndarray of shape (H, W, C), of the problem's dtype
-    mask : Mask
-        Of a bank the first one.
-    layout : Layout
-        Of the rows on a CUDA device.
-    bank : Bank, optional
-        Several masks, whose results a variant made for them writes one below the other.
+    Of a bank, `mask` is the first one; a variant made for it writes the results one below the other.
     """
 
     samples: np.ndarray
@@ -49,9 +41,7 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
 
     problem = Problem
 
-    def expected_launch_s(
-        self, variant: "Variant", problem: Problem, block: Block, device: DeviceInfo
-    ) -> float:
+    def expected_launch_s(self, job: "FilterJob", device: DeviceInfo) -> float:
         """Estimate one launch, seconds.
 
         The plain loops on one core make about 0.3 G multiply-adds per second, the plain kernel on a small GPU
@@ -59,51 +49,37 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         start and its barriers take about 1 ms), and a block may have twenty such threads for each result:
         `implicit-gemm` with one mask in a block of 20 x 20 takes ten times as long as `tiled`.
         """
+        problem = job.problem
         if device.key != SIMULATOR:
             return 0.5 + problem.multiply_adds / (1e10 if device.kind == "cuda" else 3e8)
-        launches = variant.plan(problem, block)
+        launches = job.variant.plan(problem, job.block)
         threads = sum(launch.blocks * math.prod(launch.block) for launch in launches)
         return 0.5 + max(problem.multiply_adds, threads * problem.taps) / 1e5 + threads / 1e3
 
-    def allocate(
-        self, backend: "Backend", problem: Problem, operands: FilterOperands, host_out: Any = None
-    ) -> "Buffers":
+    def allocate(self, backend: "Backend", job: "FilterJob", host_out: Any = None) -> "Buffers":
         """Return buffers for the picture and the result, or the results of a bank."""
-        samples = operands.samples
-        if operands.bank is not None:
+        samples, bank = job.operands.samples, job.operands.bank
+        if bank is not None:
             height, width, channels = samples.shape
-            host_out = np.empty((len(operands.bank) * height, width, channels), np.float32)
-        return backend.allocate(samples, host_out, operands.layout, problem.result_dtype)
+            host_out = np.empty((len(bank) * height, width, channels), np.float32)
+        return backend.allocate(samples, host_out, job.operands.layout, job.problem.result_dtype)
 
     def upload(self, backend: "Backend", operands: FilterOperands, buffers: "Buffers") -> None:
         """Copy the picture to the device."""
         backend.upload(operands.samples, buffers)
 
-    def verify(
-        self,
-        values: Any,
-        variant: "Variant",
-        problem: Problem,
-        operands: FilterOperands,
-        block: Block,
-        *,
-        seed: int,
-        affordable: int | None,
-        checkpoint: Callable[[float], None],
-    ) -> Verification:
+    def verify(self, values: Any, job: "FilterJob", checkpoint: Callable[[float], None]) -> Verification:
         """Compare with the oracle, of a bank every result."""
-        shared: dict[str, Any] = {
-            "seed": seed,
+        picture, mask, bank = job.operands.samples, job.operands.mask, job.operands.bank
+        how: dict[str, Any] = {
+            "seed": job.seed,
+            "affordable": job.affordable,
             "checkpoint": checkpoint,
-            "added_error": variant.added_error(problem, operands.mask),
+            "added_error": job.variant.added_error(job.problem, mask),
         }
-        if operands.bank is not None:
-            return verify_bank(
-                values, operands.samples, operands.bank, problem, affordable=affordable, **shared
-            )
-        if affordable is None:
-            affordable = AFFORDABLE_MULTIPLY_ADDS
-        return verify(values, operands.samples, operands.mask, problem, affordable=affordable, **shared)
+        if bank is None:
+            return verify(values, picture, mask, job.problem, **how)
+        return verify_bank(values, picture, bank, job.problem, **how)
 
     def constant(self, operands: FilterOperands) -> Mask:
         """Return the mask."""
@@ -113,13 +89,13 @@ class Filtering(Task[Problem, FilterOperands, "Variant"]):
         """Refuse a picture with NaN or infinity where a variant cannot keep them apart."""
         refuse_strange_samples(variant, operands.samples)
 
-    def labels(self, operands: FilterOperands, device_kind: str) -> dict[str, Any]:
+    def labels(self, job: "FilterJob") -> dict[str, Any]:
         """Return the mask's name and weights, and the layout where rows can lie one way or another."""
-        masks = operands.bank or operands.mask
+        masks = job.operands.bank or job.operands.mask
         return {
             "mask_name": masks.name or "custom",
             "weights_digest": masks.weights_digest,
-            "layout": str(operands.layout) if device_kind == "cuda" else "",
+            "layout": str(job.operands.layout) if job.variant.device == "cuda" else "",
         }
 
     def result(self, values: Any, operands: FilterOperands) -> Any:

@@ -1,4 +1,4 @@
-"""What a filtering asks of the machine, counted by construction: a model, and called one where it is shown."""
+"""What a filtering asks of the machine, counted by construction: a model, and shown as one."""
 
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import FLOAT_BYTES, Work
@@ -21,14 +21,12 @@ def filter_work(
 
     Parameters
     ----------
-    problem : Problem
     picture_loads : int
         Cells of the picture that are read; ghost cells cost no load.
     weight_loads : int
         Weights that are read from global memory.
     scratch_loads, scratch_stores : int
         float32 values between two passes, in global memory.
-    shared_loads, shared_stores, constant_loads : int
     multiply_adds : int, optional
         None: one for each mask cell of each result.
     masks : int
@@ -55,7 +53,7 @@ def cells_inside(first: int, last: int, length: int) -> int:
 
 
 def taps_inside(length: int, mask_side: int, anchor: int) -> int:
-    """Return how many (result, tap) pairs along one axis read a cell of the picture rather than a ghost cell."""
+    """Return how many (result, tap) pairs along one axis read a cell of the picture, not a ghost cell."""
     return sum(cells_inside(tap - anchor, tap - anchor + length, length) for tap in range(mask_side))
 
 
@@ -72,7 +70,7 @@ def loads_by_taps(problem: Problem) -> int:
 
 
 def tile_cells_inside(length: int, side: int, mask_side: int, anchor: int, ghost_cells: bool) -> int:
-    """Return the cells along one axis that all blocks load for their input tiles of side + mask_side - 1 cells.
+    """Return the cells along one axis that all blocks load for input tiles of side + mask_side - 1 cells.
 
     Ghost cells are not loaded; borders without ghost cells load every cell of the tile from somewhere.
     """

@@ -10,17 +10,16 @@ from engine.tasks.product.tile import LARGEST_TILE
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, verify_regions
 
-# NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of them:
-# 1e10 keeps it near 2 s, and covers every element up to 2154 x 2154 x 2154.
+# NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of
+# them: 1e10 keeps it near 2 s, and covers every element up to 2154 x 2154 x 2154.
 AFFORDABLE_MULTIPLY_ADDS = 10_000_000_000
 BAND_MULTIPLY_ADDS = 2_000_000_000
 
 
-def regions_to_check(
-    product: MatrixProduct, seed: int, affordable: int = AFFORDABLE_MULTIPLY_ADDS
-) -> tuple[Region, ...]:
-    """Return all of C where the oracle can afford it; else edges as wide as the largest tile, and rectangles."""
+def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
+    """Return all of C where the oracle can afford it; else edges as wide as the largest tile, rectangles."""
     edges = (LARGEST_TILE, LARGEST_TILE)
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
     return affordable_regions(product.rows, product.columns, edges, product.inner, affordable, seed)
 
 
@@ -32,29 +31,21 @@ def verify(
     roundings: int,
     *,
     seed: int = 0,
-    affordable: int = AFFORDABLE_MULTIPLY_ADDS,
+    affordable: int | None = None,
     checkpoint: Callable[[float], None] = lambda fraction: None,
 ) -> Verification:
-    """Compare a product with the oracle's.
+    """Compare a float32 product with the oracle's; its pixels are the elements of C.
 
     Parameters
     ----------
-    result : ndarray of shape (rows, columns), float32
-    a, b : ndarray, float32
-    product : MatrixProduct
     roundings : int
         As `MatmulVariant.roundings` gives them.
     seed : int
         Of the rectangles, where not everything can be checked.
-    affordable : int
-        Multiply-adds that the oracle may spend.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 2 s.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
-
-    Returns
-    -------
-    Verification
-        Its pixels are the elements of C.
     """
     integers = oracle.are_integers(a, b)
 

@@ -1,8 +1,8 @@
 """What the lecture on memories and performance computes about products of matrices. Pure functions.
 
-Source: COSC 407, "CUDA Memories and Performance Revisited", slides "CGMA", "Problem!" and "Computing CGMA when Tiling
-is used": a kernel that asks global memory for one float each 1/CGMA operations can do no more operations than the
-memory delivers floats, times CGMA. Caches are left out, so a real device may do better.
+Source: COSC 407, "CUDA Memories and Performance Revisited", slides "CGMA", "Problem!" and "Computing CGMA
+when Tiling is used": a kernel that asks global memory for one float each 1/CGMA operations can do no more
+operations than the memory delivers floats, times CGMA. Caches are left out, so a real device may do better.
 """
 
 LECTURE_DEVICE = "G80"
@@ -13,19 +13,10 @@ BYTES_PER_ACCESS = 4
 
 
 def bandwidth_limited_gflops(cgma: float, bandwidth_gb_s: float) -> float:
-    """Return the most that a bandwidth allows, GFLOPS: bandwidth / 4 bytes x CGMA.
-
-    Parameters
-    ----------
-    cgma : float
-        Operations for each access to global memory.
-    bandwidth_gb_s : float
-        Of global memory, GB/s.
+    """Return the most that a bandwidth in GB/s allows, GFLOPS: bandwidth / 4 bytes x CGMA.
 
     Examples
     --------
-    >>> round(bandwidth_limited_gflops(1.0, LECTURE_BANDWIDTH_GB_S), 1)
-    21.6
     >>> round(bandwidth_limited_gflops(16.0, LECTURE_BANDWIDTH_GB_S), 1)
     345.6
     """

@@ -12,18 +12,9 @@ Matrices = tuple[Matrix, Matrix]
 
 
 def as_matrix(name: str, values: ArrayLike) -> Matrix:
-    """Return a matrix as the kernels take it.
+    """Return a matrix as the kernels take it: (rows, columns), float32, C-contiguous, aligned.
 
-    Parameters
-    ----------
-    name : str
-        "A" or "B", for the errors.
-    values : array of shape (rows, columns)
-        Real numbers of any type; they become float32.
-
-    Returns
-    -------
-    ndarray of shape (rows, columns), float32, C-contiguous, aligned
+    `name` is "A" or "B", for the errors; real numbers of any type become float32.
 
     Raises
     ------
@@ -58,13 +49,7 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
 
 
 def product_of(a: np.ndarray, b: np.ndarray) -> MatrixProduct:
-    """Return the product that two matrices have.
-
-    Raises
-    ------
-    BadValue
-        The inner sizes differ.
-    """
+    """Return the product that two matrices have; a `BadValue` says that the inner sizes differ."""
     if a.shape[1] != b.shape[0]:
         turned = " B turned (b.T) would fit." if a.shape[1] == b.shape[1] else ""
         raise BadValue(
@@ -76,12 +61,7 @@ def product_of(a: np.ndarray, b: np.ndarray) -> MatrixProduct:
 
 
 def refuse_too_large(product: MatrixProduct) -> None:
-    """Refuse matrices that would fill the memory, before any is made.
-
-    Raises
-    ------
-    BadValue
-    """
+    """Refuse, with a `BadValue`, matrices that would fill the memory, before any is made."""
     if product.bytes > DEFAULT_MAX_BYTES:
         raise BadValue(
             f"matrices of {product.size_text}",

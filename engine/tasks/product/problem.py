@@ -15,10 +15,6 @@ MAX_SIDE = 1 << 20
 class MatrixProduct:
     """The shapes of C = A B: A is rows x inner, B is inner x columns, C is rows x columns; all float32.
 
-    Parameters
-    ----------
-    rows, inner, columns : int
-
     Raises
     ------
     BadValue
@@ -42,12 +38,7 @@ class MatrixProduct:
 
     @classmethod
     def parse(cls, text: str) -> "MatrixProduct":
-        """Read "512", which is square, or rows x inner x columns such as "17x33x5".
-
-        Raises
-        ------
-        BadValue
-        """
+        """Read "512", which is square, or "17x33x5"; a `BadValue` says why a text is no size."""
         match = re.fullmatch(r"\s*(\d{1,9})(?:\s*[xX×]\s*(\d{1,9})\s*[xX×]\s*(\d{1,9}))?\s*", text)
         if not match:
             raise BadValue(

@@ -1,4 +1,4 @@
-"""Tiles of matrices, T x T: what is one, what a device and the grid allow, the nearest legal one. Pure integers.
+"""Tiles of matrices, T x T: what is one, what device and grid allow, the nearest legal one. Pure integers.
 
 The window and the command line apply the same rules before they ask for anything.
 """
@@ -21,12 +21,7 @@ _RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
 
 
 def as_tile(value: object) -> int:
-    """Return a tile's side that a person gave.
-
-    Parameters
-    ----------
-    value : object
-        A whole number, or a text of one.
+    """Return a tile's side that a person gave: a whole number, or a text of one.
 
     Raises
     ------
@@ -55,16 +50,9 @@ def refuse_tile(
     limits: Limits,
     shared_bytes: SharedBytes = lambda block: 0,
 ) -> Refusal | None:
-    """Return why a tile is illegal for a product on a device, with the nearest legal one; None if it is legal.
+    """Return why a tile is illegal for a product on a device, with the nearest legal one, or None.
 
-    Parameters
-    ----------
-    product : MatrixProduct
-    block : Block
-        The tile: a square block of threads.
-    limits : Limits
-    shared_bytes : callable of Block -> int
-        Static shared memory that the variant uses with a tile, bytes.
+    `shared_bytes` gives the static shared memory that the variant uses with a block, bytes.
     """
     reason = _reason(product, block.x, limits, shared_bytes)
     if not reason:

@@ -16,12 +16,11 @@ def product_work(
 
     Parameters
     ----------
-    product : MatrixProduct
     global_loads : int
         Elements of A and B that threads ask of global memory.
     multiply_adds : int, optional
-        Those that are really done, where a kernel also multiplies zeros that fill a tile; None: those of the definition.
-    shared_loads, shared_stores : int
+        Those that are really done, where a kernel also multiplies zeros that fill a tile; None: those of the
+        definition.
     """
     return Work(
         flops=product.flops if multiply_adds is None else 2 * multiply_adds,

@@ -23,12 +23,18 @@ class Choice:
     reason: str = ""
 
 
+<<<<<<< HEAD
 def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why a variant cannot filter that on a device of these limits, and which others can; or None."""
     return variant.why_not(problem, mask, block, limits, VARIANTS)
 
 
 def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo) -> Choice:
+=======
+def choose(
+    key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, in_bands: bool = False
+) -> Choice:
+>>>>>>> main
     """Return the variant and the block that a request means on a device.
 
     Parameters
@@ -40,8 +46,15 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     block : Block, optional
         None: the variant's default.
     device : DeviceInfo
+<<<<<<< HEAD
         `auto` chooses, among the variants for its kind whose results are sure to hold the bound of a direct
         sum, the one with the least time by `engine.variants.auto.costs`.
+=======
+        `auto` chooses among the variants written for its kind the one that takes the least time by
+        `engine.variants.auto.costs`, if its results are sure to hold the bound of a direct sum.
+    in_bands : bool
+        The picture is filtered in bands: `auto` chooses among the variants whose results do not change by that.
+>>>>>>> main
 
     Raises
     ------
@@ -51,20 +64,28 @@ def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: 
     if key != AUTO:
         chosen = variant(key)
         return Choice(chosen, block or chosen.default_block)
-    return _fastest(problem, mask, block, device, cost_table(device.kind))
+    return _fastest(problem, mask, block, device, cost_table(device.kind), in_bands)
 
 
 # The same picture size and mask again, as in a stream: 0.1 to 0.4 ms less before the first copy.
 @lru_cache(maxsize=64)
 def _fastest(
-    problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable
+    problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable, in_bands: bool
 ) -> Choice:
     """Return the choice of `auto` by a table of costs."""
+<<<<<<< HEAD
     candidates = [candidate for candidate in VARIANTS if candidate.device.value == device.kind]
 
     def block_of(candidate: Variant) -> Block:
         return block if block is not None and candidate.uses_block else candidate.default_block
 
+=======
+    candidates = [
+        (candidate, block if block is not None and candidate.uses_block else candidate.default_block)
+        for candidate in VARIANTS
+        if candidate.device.value == device.kind and (candidate.band_invariant or not in_bands)
+    ]
+>>>>>>> main
     able = [
         candidate
         for candidate in candidates
@@ -83,7 +104,9 @@ def _fastest(
     position = next((n for n, candidate in enumerate(order) if holds_bound(candidate, problem, mask)), 0)
     reason = _reason(order, position, times_us, problem, mask, device.key == "simulator")
     if problem.is_quantised:
-        in_float32 = choose(AUTO, replace(problem, result_dtype="float32"), mask, block, device).variant
+        in_float32 = choose(
+            AUTO, replace(problem, result_dtype="float32"), mask, block, device, in_bands
+        ).variant
         if not in_float32.integer_output:
             reason += f"; {in_float32.key} would be faster, but writes float32 results only"
     return Choice(order[position], block_of(order[position]), reason)

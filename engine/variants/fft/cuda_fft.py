@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import SIMULATED, cuda
@@ -111,7 +111,7 @@ class TransformedPicture:
     def __init__(self, problem: Problem, mask: Mask) -> None:
         self._channels = problem.channels
         # The default stream.
-        with WHOLE_DEVICE, _cupy_on(0) as cupy:
+        with CAPTURE_LOCK, _cupy_on(0) as cupy:
             self._filter = SpectralFilter(problem, mask, _sides(problem), cupy, cupy.fft)
             cupy.cuda.get_current_stream().synchronize()
 

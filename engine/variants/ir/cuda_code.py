@@ -65,8 +65,8 @@ class CudaCode(LlvmCode):
     def load_bytes(self, pointer: Value, words: int) -> list[Value]:
         """Load `words` x 4 bytes at once, aligned to all of them, as float32.
 
-        Bytes that are not used leave no code. Written so, taking a byte out and converting it are one instruction
-        (`I2F.U8`), which runs beside the multiply-adds.
+        Bytes that are not used leave no code. Written so, taking a byte out and converting it are one
+        instruction (`I2F.U8`), which runs beside the multiply-adds.
         """
         values = []
         for word in pointer.pointing_to(I32).load(words):

@@ -9,7 +9,7 @@ WORD = 4
 
 @dataclass
 class StoredSamples:
-    """A thread's results as they are stored: float32, integers, or words, of `in_unit` samples of 8 bit each."""
+    """A thread's results as they are stored: float32, integers, or words of `in_unit` samples of 8 bit."""
 
     code: Any
     units: list[Any]

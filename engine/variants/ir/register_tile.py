@@ -97,7 +97,7 @@ class TileShape:
         return {2: 1, 4: 3, 6: 1}.get(self.vectors, 0)
 
     def vector_index(self, vector: Any) -> Any:
-        """Return where vector number `vector` of a row of the input tile lies in it: an integer or a value."""
+        """Return where vector number `vector` of a row of the input tile lies in it."""
         return vector ^ (vector >> 3 & self.mixed) if self.mixed else vector
 
     @property

@@ -1,19 +1,19 @@
 """`low-rank-2`: the mask as a sum of two columns times rows, both applied in one kernel.
 
 Idea
-    A mask that is no product may be the sum of two: a difference of Gaussians, the Laplacian of a Gaussian. The singular
-    value decomposition finds them.
+    A mask that is no product may be the sum of two: a difference of Gaussians, the Laplacian of a Gaussian.
+    The singular value decomposition finds them.
 Who loads what
-    As `separable-fused`: each warp streams down a strip of 128 samples, and the sums of results that wait for further rows
-    are registers. A row is filtered twice, and added to each result twice.
+    Each warp streams down a strip of 128 samples, and the sums of results that wait for further rows are
+    registers (`product_strips.py`). A row is filtered twice, and added to each result twice.
 What it saves
     2 (rows + columns) multiply-adds a result instead of rows x columns.
 Limit
-    More is rounded off than by a direct sum where the products are larger than the mask that they add up to; the bound is in
-    `low_rank_sum.py`, and every result is held to it.
+    More is rounded off than by a direct sum where the products are larger than the mask that they add up to;
+    the bound is in `low_rank_sum.py`, and every result is held to it.
 
-Source: S. Treitel and J. L. Shanks, "The design of multistage separable planar filters", IEEE Transactions on Geoscience
-Electronics 9 (1971).
+Source: S. Treitel and J. L. Shanks, "The design of multistage separable planar filters", IEEE Transactions on
+Geoscience Electronics 9 (1971).
 """
 
 from engine.variants.low_rank.low_rank_sum import low_rank_variant

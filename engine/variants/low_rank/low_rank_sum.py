@@ -1,27 +1,29 @@
-"""What `low-rank-2` and `low-rank-3` do the same way: a mask as a sum of columns times rows, all applied in one kernel.
+"""What `low-rank-2` and `low-rank-3` share: a mask as a sum of columns times rows, all applied in one kernel.
 
-A row of the picture is filtered once with each row of weights, and then added to all results that have it under their mask,
-once with each column (`fused_strips.py`). The columns and rows are those of `engine/mask/low_rank.py`.
+A row of the picture is filtered once with each row of weights, and then added to all results that have it
+under their mask, once with each column (`product_strips.py`). The columns and rows are those of
+`engine/mask/low_rank.py`.
 
 Error
-    A term of a result is rounded `columns` times at most along the row, terms x rows times down the column, and once with
-    the offset; one more is for the oracle's own float64 (`engine.tasks.filtering.agreement`). With k of all these, P = the sum of
-    |column| times |row|, and E what the float32 columns and rows leave out of the mask,
+    A term of a result is rounded `columns` times at most along the row, terms x rows times down the column,
+    and once with the offset; one more is for the oracle's own float64 (`engine.tasks.filtering.agreement`).
+    With k of all these, P = the sum of |column| times |row|, and E what the float32 columns and rows leave
+    out of the mask,
 
         |result - oracle| <= sum over the mask of (|E| + gamma(k) P) |sample|  +  u |offset|
 
-    A direct sum is granted gamma(rows x columns + 2) |weight| in the place of the bracket. `added_error` is the sum of what
-    the bracket is larger, cell by cell: 0 for many masks of positive weights; about 10^-6 of the largest sample where
-    weights change their sign, because P does not vanish there. A sample that is subnormal loses more, as with every
-    separable variant.
+    A direct sum is granted gamma(rows x columns + 2) |weight| in the place of the bracket. `added_error` is
+    the sum of what the bracket is larger, cell by cell: 0 for many masks of positive weights; about 10^-6 of
+    the largest sample where weights change their sign, because P does not vanish there. A sample that is
+    subnormal loses more, as with every separable variant.
 Refused
-    Pictures of whole numbers with weights of so few digits that direct sums of them are exact: the columns and rows are
-    rounded, and such results are promised bit for bit. Pictures with NaN or infinity: where the direct sum is infinite,
-    products of both signs give infinity less infinity. So would samples past `MOST_SAMPLE`, which are refused too.
+    Pictures of whole numbers with weights of so few digits that direct sums of them are exact: the columns
+    and rows are rounded, and such results are promised bit for bit. Pictures with NaN or infinity: where the
+    direct sum is infinite, products of both signs give infinity less infinity. So would samples past
+    `MOST_SAMPLE`, which are refused too.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -37,7 +39,7 @@ from engine.mask.mask import MAX_SIDE, Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
 from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.separable_fused import fused_strips
+from engine.variants.low_rank import product_strips
 from engine.verify.closeness import relative_bound
 
 WORTH_IT = 0.75
@@ -49,32 +51,22 @@ MOST_SAMPLE = 2.0**60
 _WORDS = {2: "two", 3: "three"}
 
 
-def plan_of(terms: int) -> Callable[[Problem, Block], tuple[Launch, ...]]:
-    """Return `plan` of the variant of so many products: one launch; the block is the variant's own, 32 threads across."""
-    return lambda problem, block: (fused_strips.launch_of(problem, terms),)
-
-
-def work_of(terms: int) -> Callable[[Problem, Block], Work]:
-    """Return `work` of the variant of so many products."""
-    return lambda problem, block: fused_strips.work_of(problem, terms)
-
-
 def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     """Return why a mask is not worth a sum of so many products, or is none; None if all is well."""
     (rows, columns), word = mask.shape, _WORDS[terms]
     if factor(mask).separable:
         fitting = "separable-fused" if max(mask.shape) <= MOST_FUSED else "separable-l1"
         return Refusal(f"The mask is one column times one row. Use {fitting}, which needs no more.")
-    if rows > fused_strips.MOST_ROWS:
+    if rows > product_strips.MOST_ROWS:
         return Refusal(
             f"A mask of {rows} rows is too high for the registers of a thread, which hold the sums of up to "
-            f"{fused_strips.MOST_ROWS} rows. Use tiled or fft."
+            f"{product_strips.MOST_ROWS} rows. Use tiled or fft."
         )
     if terms * (rows + columns) > WORTH_IT * mask.taps:
         beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
         return Refusal(
-            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds a result; the mask itself "
-            f"takes {mask.taps}, which is {beside}. Use register-blocked or tiled."
+            f"{word.capitalize()} columns and rows take {terms * (rows + columns)} multiply-adds a result; "
+            f"the mask itself takes {mask.taps}, which is {beside}. Use register-blocked or tiled."
         )
     found = low_rank(mask, terms)
     if found.rank > terms:
@@ -92,52 +84,48 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     # Of rank 1 are masks that are no product weight by weight (docs/decisions/0003-separable-factors.md).
     if found.rank <= 2 < terms:
         return Refusal(
-            f"The mask's rank is {found.rank}, for which two columns and rows do. Use low-rank-2, which needs no more."
+            f"The mask's rank is {found.rank}, for which two columns and rows do. Use low-rank-2, which "
+            "needs no more."
         )
     return None
 
 
-def unsupported_by(terms: int) -> Callable[[Problem, Mask, Block, Limits], Refusal | None]:
-    """Return `unsupported` of the variant of so many products."""
+def low_rank_variant(terms: int) -> Variant:
+    """Return the variant of so many products; the block is its own, 32 threads across."""
+    word = _WORDS[terms]
+
+    def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+        return (product_strips.launch_of(problem, terms),)
+
+    def work(problem: Problem, block: Block) -> Work:
+        return product_strips.work_of(problem, terms)
 
     def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         weights = mask.weights32
         are_few_digits = np.abs(weights).sum(dtype=np.float64) < EXACT_STEPS * step_of(weights)
         if problem.dtype != "float32" and are_few_digits and not factor(mask).separable:
             return Refusal(
-                "The weights have so few digits that sums over a picture of whole numbers are exact, and rounded columns and "
-                "rows would not give them. Use register-blocked or tiled."
+                "The weights have so few digits that sums over a picture of whole numbers are exact, and "
+                "rounded columns and rows would not give them. Use register-blocked or tiled."
             )
         refusal = refuse_mask(mask, terms)
         if refusal is not None:
             return refusal
-        launch = fused_strips.launch_of(problem, terms)
-        most = min(limits.shared_bytes, fused_strips.SHARED_BYTES)
+        (launch,) = plan(problem, block)
+        most = min(limits.shared_bytes, product_strips.SHARED_BYTES)
         if launch.shared_bytes > most:
             return Refusal(
-                f"{mask.columns} mask columns on {problem.channels} channels need {launch.shared_bytes:,} bytes of shared "
-                f"memory; a block has {most:,}. Use register-blocked, or fewer channels."
+                f"{mask.columns} mask columns on {problem.channels} channels need {launch.shared_bytes:,} "
+                f"bytes of shared memory; a block has {most:,}. Use register-blocked, or fewer channels."
             )
         return None
-
-    return unsupported
-
-
-def passes_of(terms: int) -> Callable[[Problem, Mask, Block], tuple[Pass, ...]]:
-    """Return `passes` of the variant of so many products."""
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         refusal = refuse_mask(mask, terms)
         if refusal is not None:
             raise UnsupportedVariant("The mask cannot be applied as a sum of products", refusal.reason)
         found = low_rank(mask, terms)
-        return (fused_strips.pass_of(problem, found.columns, found.rows, mask.offset),)
-
-    return passes
-
-
-def added_error_of(terms: int) -> Callable[[Problem, Mask], float]:
-    """Return `added_error` of the variant of so many products."""
+        return (product_strips.pass_of(problem, found.columns, found.rows, mask.offset),)
 
     def added_error(problem: Problem, mask: Mask) -> float:
         found = low_rank(mask, terms)
@@ -146,36 +134,31 @@ def added_error_of(terms: int) -> Callable[[Problem, Mask], float]:
         granted = relative_bound(mask.taps + 2) * np.abs(mask.weights32.astype(np.float64))
         return float(np.maximum(most - granted, 0.0).sum())
 
-    return added_error
-
-
-def low_rank_variant(terms: int) -> Variant:
-    """Return the variant of so many products."""
-    passes, word = passes_of(terms), _WORDS[terms]
     return Variant(
         key=f"low-rank-{terms}",
         title=f"Low rank, {word} products",
         device=DeviceKind.CUDA,
-        idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by separable-fused.",
-        default_block=Block(32, fused_strips.WARPS),
-        plan=plan_of(terms),
-        work=work_of(terms),
+        idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by "
+        "separable-fused.",
+        default_block=Block(32, product_strips.WARPS),
+        plan=plan,
+        work=work,
         prepare=prepare_passes(passes),
-        unsupported=unsupported_by(terms),
+        unsupported=unsupported,
         passes=passes,
         uses_block=False,
-        remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that of a direct "
-        "sum, and it is stated; pictures with NaN or infinity are refused.",
+        remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that "
+        "of a direct sum, and it is stated; pictures with NaN or infinity are refused.",
         integer_output=True,
         finite_only=True,
         most_sample=MOST_SAMPLE,
-        added_error=added_error_of(terms),
+        added_error=added_error,
         masks=MaskClass.PRODUCTS,
         rank=terms,
         grows_with=Growth.SIDES,
         # terms x (side + side) <= WORTH_IT x side x side.
         least_side=math.ceil(2 * terms / WORTH_IT),
-        most_rows=fused_strips.MOST_ROWS,
+        most_rows=product_strips.MOST_ROWS,
         most_columns=MAX_SIDE,
         rounds_weights=True,
     )

@@ -1,8 +1,8 @@
-"""`numpy`: NumPy's own product, made by the BLAS that it was built with, on the CPU: what the kernels compare with.
+"""`numpy`: NumPy's own product on the CPU, by the BLAS that it was built with: what the kernels compare with.
 
 What it does inside is the library's: vectors, tiles for each cache, all cores. So its loads are not counted,
-and it has neither tile nor CGMA. Python looks for Ctrl+C between its calls, so past 4096 x 4096 x 4096 a product
-is several calls, one per part of C, which take as long as one for the whole (8192: 5.4 s).
+and it has neither tile nor CGMA. Python looks for Ctrl+C between its calls, so past 4096 x 4096 x 4096 a
+product is several calls, one per part of C, which take as long as one for the whole (8192: 5.4 s).
 """
 
 import math

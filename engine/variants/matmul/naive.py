@@ -3,9 +3,9 @@
 Idea
     Thread (row, column) walks along row `row` of A and down column `column` of B.
 Who loads what
-    Every thread loads its whole row of A and its whole column of B. The threads of one row of the block ask for
-    the same element of A at once (one broadcast) and for neighbouring elements of B (coalesced). What the other
-    rows of the block ask for again may come from L1 or L2.
+    Every thread loads its whole row of A and its whole column of B. The threads of one row of the block ask
+    for the same element of A at once (one broadcast) and for neighbouring elements of B (coalesced). What the
+    other rows of the block ask for again may come from L1 or L2.
 Limit
     One load per operation, CGMA 1: 86.4 GB/s feed 21.6 GFLOPS. The tile is only the block's side here: no
     shared memory is used.
@@ -46,7 +46,7 @@ def unsupported(product: MatrixProduct, constant: None, block: Block, limits: Li
 
 
 def roundings(product: MatrixProduct, block: Block) -> int:
-    """Return the roundings of the first product: its own, and one for each later product of the one long sum."""
+    """Return the roundings of the first product: its own, and one for each later product of the sum."""
     return product.inner
 
 
@@ -77,7 +77,7 @@ VARIANT = MatmulVariant(
     key="matmul-naive",
     title="Naive product",
     device=DeviceKind.CUDA,
-    idea="One thread per element of C; every thread reads its row of A and its column of B from global memory.",
+    idea="One thread per element of C, which reads its row of A and its column of B from global memory.",
     prepare=prepare_product(passes),
     roundings=roundings,
     plan=plan,

@@ -1,22 +1,22 @@
 """`matmul-tiled`: the block shares tiles of A and B, phase by phase along the inner dimension.
 
 Idea
-    A block of T x T threads computes a tile of C. In each phase it copies one T x T tile of A and one of B into
-    shared memory, one element of each per thread; after a barrier every thread multiplies its row of the one
-    with its column of the other, and adds the phase's partial sum to its total. A second barrier keeps the
-    tiles until all have read them.
+    A block of T x T threads computes a tile of C. In each phase it copies one T x T tile of A and one of B
+    into shared memory, one element of each per thread; after a barrier every thread multiplies its row of the
+    one with its column of the other, and adds the phase's partial sum to its total. A second barrier keeps
+    the tiles until all have read them.
 Who loads what
     Each thread loads two elements per phase and uses 2 T: each loaded element serves T threads. Outside the
     matrices a thread stores zero instead, so that any size is possible and no thread misses a barrier.
 What it saves
-    Against `matmul-naive`: loads from global memory fall by the factor T, CGMA T (16 x 16: 86.4 GB/s feed 345.6
-    GFLOPS; the slide prints 347.6).
+    Against `matmul-naive`: loads from global memory fall by the factor T, CGMA T (16 x 16: 86.4 GB/s feed
+    345.6 GFLOPS; the slide prints 347.6).
 Limit
-    Each multiply-add still needs two loads from shared memory, and sizes that are no multiples of T multiply the
-    filling zeros as well.
+    Each multiply-add still needs two loads from shared memory, and sizes that are no multiples of T multiply
+    the filling zeros as well.
 
-Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplication: Kernel Code" with the guards
-that its slides ask for.
+Source: COSC 407, "CUDA Memories and Performance Revisited", "Tiled Multiplication: Kernel Code" with the
+guards that its slides ask for.
 """
 
 from functools import lru_cache
@@ -48,8 +48,8 @@ def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
 def work(product: MatrixProduct, block: Block) -> Work:
     """Return the work: A is loaded once for each tile of columns, B once for each tile of rows.
 
-    Every thread stores two elements per phase, filling zeros included; a thread with an element of C reads and
-    multiplies T elements of each tile in each phase, zeros included.
+    Every thread stores two elements per phase, filling zeros included; a thread with an element of C reads
+    and multiplies T elements of each tile in each phase, zeros included.
     """
     phases = blocks_along(product.inner, block.x)
     across, down = blocks_along(product.columns, block.x), blocks_along(product.rows, block.y)
@@ -69,7 +69,7 @@ def unsupported(product: MatrixProduct, constant: None, block: Block, limits: Li
 
 
 def roundings(product: MatrixProduct, block: Block) -> int:
-    """Return the roundings of the first product: its own and its partial sum's, then one for each later phase."""
+    """Return the roundings of the first product: its own and its partial sum's, then one per later phase."""
     return min(block.x, product.inner) + blocks_along(product.inner, block.x) - 1
 
 
@@ -125,7 +125,7 @@ VARIANT = MatmulVariant(
     key="matmul-tiled",
     title="Tiled product, shared memory",
     device=DeviceKind.CUDA,
-    idea="The block loads a tile of A and one of B into shared memory in each phase; each element serves T threads.",
+    idea="In each phase the block loads tiles of A and B into shared memory; each element serves T threads.",
     prepare=prepare_product(passes),
     roundings=roundings,
     plan=plan,

@@ -18,10 +18,10 @@ Values = list[Any]
 class Accumulation:
     """Accumulates a thread's results down the mask rows, over a window of input rows.
 
-    Result row i lies under mask row m with input row i + m. So mask row m needs `rows` input rows; the next one
-    needs the same but for the first, and one more, which is all that is loaded. Each weight serves `rows` x
-    `across` results at once. Each (result, mask row) pair has a float32 partial sum of its own, a chain of fused
-    multiply-adds, the first of which begins with `start`.
+    Result row i lies under mask row m with input row i + m. So mask row m needs `rows` input rows; the next
+    one needs the same but for the first, and one more, which is all that is loaded. Each weight serves `rows`
+    x `across` results at once. Each (result, mask row) pair has a float32 partial sum of its own, a chain of
+    fused multiply-adds, the first of which begins with `start`.
 
     `cells` point to each vector of this thread's window of the first input row, `weights` to the mask,
     `weight_pitch` floats a row.
@@ -96,15 +96,15 @@ def window_pointers(shape: TileShape, row: Any, lane: Any) -> Values:
 def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
     """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
 
-    `at` is where the row of the tile begins that lies under the mask's first row and the thread's first results;
-    `start` is added to each sum. The `rows` x `across` sums begin with row 0.
+    `at` is where the row of the tile begins that lies under the mask's first row and the thread's first
+    results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
 
     Parameters
     ----------
     shape : TileShape
     all_weights : int, optional
-        Of the kernel in constant memory, with those of other functions, which come after its own; None: there are
-        no others.
+        Of the kernel in constant memory, with those of other functions, which come after its own; None: there
+        are no others.
     """
     count = shape.weights if all_weights is None else all_weights
 
@@ -117,7 +117,7 @@ def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
 
 
 def row_store(shape: TileShape) -> Any:
-    """Return the function `keep(tile, at, lane, values)`: a lane's `across` values, in the row at element `at`.
+    """Return the function `keep(tile, at, lane, values)`: a lane's values, in the row at element `at`.
 
     The lane's vectors are where `vector_index` has them: in the place of the samples of the same columns.
     """

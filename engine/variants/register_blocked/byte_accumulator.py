@@ -13,12 +13,12 @@ Values = list[Any]
 def byte_accumulator(shape: ByteTileShape) -> Any:
     """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
 
-    `at` is the byte where the row of the tile begins that lies under the mask's first row and the thread's first
-    results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
+    `at` is the byte where the row of the tile begins that lies under the mask's first row and the thread's
+    first results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
 
-    Each input row is loaded and converted once, and serves every mask row that lies on it for one of the thread's
-    rows of results, so no row is kept. Each (result, mask row) pair has a float32 partial sum of its own, a chain
-    of fused multiply-adds; they are added in the order of the mask rows.
+    Each input row is loaded and converted once, and serves every mask row that lies on it for one of the
+    thread's rows of results, so no row is kept. Each (result, mask row) pair has a float32 partial sum of its
+    own, a chain of fused multiply-adds; they are added in the order of the mask rows.
     """
 
     def accumulate(code, tile, at, lane, weights, start):

@@ -1,7 +1,7 @@
 """The input tile of an 8-bit picture, kept as bytes in shared memory.
 
-Nothing is converted on its way, so a thread waits for no load: 16 samples at a time go straight to shared memory
-(`CudaCode.copy_ahead`), and whoever reads them converts them (`byte_accumulator.py`).
+Nothing is converted on its way, so a thread waits for no load: 16 samples at a time go straight to shared
+memory (`CudaCode.copy_ahead`), and whoever reads them converts them (`byte_accumulator.py`).
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from engine.variants.register_blocked.byte_tile_shape import PIECE
 class ByteTileFill:
     """Fills a tile; the fields are those of `byte_tile_loader`.
 
-    A thread copies one piece of 16 samples a round, always in the same columns, so it divides once. In a tile that
-    touches an edge, rows come from where the border's rule says, and the columns that no whole piece of the picture
-    covers, few of them, are shared out cell by cell.
+    A thread copies one piece of 16 samples a round, always in the same columns, so it divides once. In a tile
+    that touches an edge, rows come from where the border's rule says, and the columns that no whole piece of
+    the picture covers, few of them, are shared out cell by cell.
     """
 
     code: Any
@@ -88,7 +88,7 @@ class ByteTileFill:
             copied()
 
     def _cells(self, is_aligned: Any, ghost: Any) -> None:
-        """Fill the cells that are read and that no piece covers: columns begin .. stop - 1, end .. limit - 1."""
+        """Fill the cells that results read and no piece covers: begin .. stop - 1 and end .. limit - 1."""
         code, shape, window = self.code, self.shape, self.window
         begin, cells = shape.before - shape.left, shape.tile_samples
         stop = code.select(code.all_of(is_aligned, window.left < 0), shape.before, code.integer(begin))
@@ -109,9 +109,9 @@ class ByteTileFill:
     def _cell(self, target: Any, source_row: Any, sample: Any, ghost: Any) -> None:
         """Fill a cell: with one way to the store the compiler has several under way.
 
-        That pays where a thread has several (256 x 256 RGB, 7 x 7: 4.7 instead of 5.8 us with zeros, 4.8 instead of
-        7.0 mirrored): ghost cells are loaded from somewhere in the picture, and replaced. Of one channel there are
-        few (5 x 5: 3.7 instead of 3.3 us).
+        That pays where a thread has several (256 x 256 RGB, 7 x 7: 4.7 instead of 5.8 us with zeros, 4.8
+        instead of 7.0 mirrored): ghost cells are loaded from somewhere in the picture, and replaced. Of one
+        channel there are few (5 x 5: 3.7 instead of 3.3 us).
         """
         code, window = self.code, self.window
         is_cell = source_row | sample >= 0
@@ -132,9 +132,9 @@ def byte_tile_loader(shape: Any, rule: Rule) -> Any:
     """Return the function that fills the input tile.
 
     `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile is row top + j of the
-    picture, from sample `left` (a multiple of 16) on; a row of the picture has `samples` samples. Cells outside the
-    picture get the value that the border's rule has for them; `ghost_value` is a whole number from 0 to 255. Cells
-    that no result reads may stay what they were.
+    picture, from sample `left` (a multiple of 16) on; a row of the picture has `samples` samples. Cells
+    outside the picture get the value that the border's rule has for them; `ghost_value` is a whole number
+    from 0 to 255. Cells that no result reads may stay what they were.
 
     Parameters
     ----------

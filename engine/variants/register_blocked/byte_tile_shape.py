@@ -1,4 +1,4 @@
-"""The shape of a block's work where its tile of an 8-bit picture stays bytes in shared memory. Pure integers."""
+"""The shape of a block's work where its tile of an 8-bit picture stays bytes. Pure integers."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ WORD = 4
 """Samples of a word: what a thread reads of shared memory at least."""
 
 PIECE = 16
-"""Samples that are copied at once: a tile begins on a multiple of them in the picture, its rows are multiples."""
+"""Samples that are copied at once; a tile's rows are whole pieces, and begin on one in the picture."""
 
 
 @dataclass(frozen=True, slots=True)

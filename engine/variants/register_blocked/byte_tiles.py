@@ -1,8 +1,9 @@
 """The kernel of `register-blocked` for 8-bit pictures and results: its tile stays bytes in shared memory.
 
-The kernel for other types converts integers on their way into a float32 tile, so it has to wait for them, and reads
-four bytes of shared memory per sample. Here 16 samples at a time are copied without waiting, a thread reads four
-samples with each word and converts each for all its results. What is added up, and in which order, is the same.
+The kernel for other types converts integers on their way into a float32 tile, so it has to wait for them, and
+reads four bytes of shared memory per sample. Here 16 samples at a time are copied without waiting, a thread
+reads four samples with each word and converts each for all its results. What is added up, and in which order,
+is the same.
 
 Which problems get it, `byte_tile_shape` says; `register_blocked.py` asks it. No variant of its own.
 """
@@ -26,9 +27,9 @@ from engine.variants.register_blocked.result_storer import result_storer
 uint8 = types.uint8
 
 WARPS = 4
-# By channels: for masks of up to so many rows and columns, the words of results in a row of a thread, and its rows:
-# the fastest of what was tried (H200). Each row shares the input rows of the others, but all code has to stay in
-# the instruction cache; larger masks, and pixels of two samples, take the kernel for all types.
+# By channels: for masks of up to so many rows and columns, the words of results in a row of a thread, and its
+# rows: the fastest of what was tried (H200). Each row shares the input rows of the others, but all code has
+# to stay in the instruction cache; larger masks, and pixels of two samples, take the kernel for all types.
 SHAPES = {
     1: ((3, 2, 8), (5, 2, 6), (7, 2, 4)),
     3: ((3, 4, 4), (5, 2, 8)),

@@ -1,23 +1,24 @@
 """`register-blocked`: each thread keeps a block of results in registers; the fastest direct kernel here.
 
 Idea
-    A thread owns `rows` neighbouring rows of 4 (RGB: 12) results. It goes down the mask rows with the input rows
-    under them in registers: each step loads one more input row, 16 bytes at a time, and every weight serves all of
-    the thread's results.
+    A thread owns `rows` neighbouring rows of 4 (RGB: 12) results. It goes down the mask rows with the input
+    rows under them in registers: each step loads one more input row, 16 bytes at a time, and every weight
+    serves all of the thread's results.
 Who loads what
-    The block copies its input tile into shared memory with 16-byte copies that no thread waits for (4 samples of
-    any type); borders are decided there, never in the inner loop. The weights lie in constant memory that is
-    written when a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform registers.
-    Pictures and results of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile (`byte_tiles.py`).
+    The block copies its input tile into shared memory with 16-byte copies that no thread waits for (4 samples
+    of any type); borders are decided there, never in the inner loop. The weights lie in constant memory that
+    is written when a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform
+    registers. Pictures and results of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile
+    (`byte_tiles.py`).
 What it saves
-    Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of one, a
-    weight 16 and more of them.
+    Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of
+    one, a weight 16 and more of them.
 Limit
     Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
 
-Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear algebra",
-SC 2008, section 3) applied to the rows of a correlation; the emitters are in the modules beside this one
-(`docs/emission.md`).
+Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear
+algebra", SC 2008, section 3) applied to the rows of a correlation; the emitters are in the modules beside
+this one (`docs/emission.md`).
 """
 
 from dataclasses import replace
@@ -61,15 +62,15 @@ MOST_UNROLLED = 1000
 # `auto` asks again and again, while somebody waits.
 @lru_cache(maxsize=256)
 def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
-    """Return the shape of a block's work: the fastest of those tried (H200), if shared memory has room for it.
+    """Return the shape of a block's work: the fastest of those tried (H200) that shared memory has room for.
 
-    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have three
-    or four samples: the next one of a channel is so many samples on, and each sample of one vector's input serves
-    one or two results of a row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it only takes
-    registers. Up to 5 x 5 memory is the limit, and more rows of one vector are stored in better order (5 x 5 on
-    four channels: 8 rows 141, 4 rows 146 us). Two steps per block overlap the second one's loads with the first
-    one's multiply-adds; they pay where both take about as long (7 x 7 float32: 45 instead of 48 us), and cost order
-    in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    Neighbouring vectors of results share their input samples and their weights, which pays where pixels have
+    three or four samples: the next one of a channel is so many samples on, and each sample of one vector's
+    input serves one or two results of a row (15 x 15 on four channels: 670 instead of 1055 us). Elsewhere it
+    only takes registers. Up to 5 x 5 memory is the limit, and more rows of one vector are stored in better
+    order (5 x 5 on four channels: 8 rows 141, 4 rows 146 us). Two steps per block overlap the second one's
+    loads with the first one's multiply-adds; they pay where both take about as long (7 x 7 float32: 45
+    instead of 48 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
     """
     left = anchor_column * channels
     before = whole_vectors(left)
@@ -110,7 +111,8 @@ def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, i
 def _unrolled_rows(shape: TileShape) -> int:
     """Return how many mask rows are written one after another: all of them if they are few enough.
 
-    Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to the next.
+    Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to
+    the next.
     """
     one = shape.rows * shape.across * (shape.mask_columns + 1)
     if shape.mask_rows * one <= MOST_UNROLLED:
@@ -137,7 +139,7 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: a block fills its whole tile (ghost cells cost no load) and computes all its results."""
+    """Return the work: a block fills its whole tile (ghost cells cost no load), computes all results."""
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
     across, down = launch.grid[:2]
@@ -160,14 +162,15 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
-            f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may have up "
-            f"to {MAX_SIDE} rows and columns. Use tiled."
+            f"A mask of {rows} x {columns} needs more results in registers than a thread can keep; it may "
+            f"have up to {MAX_SIDE} rows and columns. Use tiled."
         )
     (launch,) = plan(problem, block)
     if launch.shared_bytes > limits.shared_bytes:
         return Refusal(
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} bytes of "
-            f"shared memory for its tile; a block has {limits.shared_bytes:,}. Use tiled, or fewer channels."
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
+            f"bytes of shared memory for its tile; a block has {limits.shared_bytes:,}. Use tiled, or fewer "
+            "channels."
         )
     return refuse_rows(problem, launch, _shape_of(problem).out_rows)
 
@@ -176,7 +179,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a block's work, and a sample's bytes in picture and result."""
+    """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
     load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)

@@ -14,8 +14,8 @@ MOST_BYTES = 16
 def result_storer(rows: int, across: int, itemsize: int = 4) -> Any:
     """Return the function that writes a thread's results: `store(out, row, sample, samples, results)`.
 
-    `row` and `sample` are those of its first result; nothing is written past the picture's rows, or from sample
-    `samples` on.
+    `row` and `sample` are those of its first result; nothing is written past the picture's rows, or from
+    sample `samples` on.
 
     Parameters
     ----------

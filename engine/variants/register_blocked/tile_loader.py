@@ -29,8 +29,8 @@ class Piece(NamedTuple):
 def copy_pieces(code: Any, pieces: list[Piece], itemsize: int, always_there: Any = None) -> None:
     """Copy vectors; integers are all under way before the first is stored as float32.
 
-    So that no thread branches meanwhile, one that has no such vector loads from `always_there` instead, or from
-    where the piece's source points to.
+    So that no thread branches meanwhile, one that has no such vector loads from `always_there` instead, or
+    from where the piece's source points to.
     """
     if itemsize == 4:
         for piece in pieces:
@@ -49,8 +49,8 @@ def copy_pieces(code: Any, pieces: list[Piece], itemsize: int, always_there: Any
 class TileFill:
     """Fills rows of a tile from the cell at `tile` on; the other fields are those of `tile_loader`.
 
-    A tile that lies in the picture is copied by vectors, row under row. Of any other tile the vectors that lie in
-    the picture are copied as such, and the other cells one by one, from where the border's rule says.
+    A tile that lies in the picture is copied by vectors, row under row. Of any other tile the vectors that
+    lie in the picture are copied as such, and the other cells one by one, from where the border's rule says.
     """
 
     code: Any
@@ -82,7 +82,7 @@ class TileFill:
         return self.tile + (row * self.shape.tile_samples + self.shape.vector_index(vector) * VECTOR)
 
     def _inside(self) -> None:
-        """One pointer, moved from row to row; the block's threads share what rows have past the output tile."""
+        """Move one pointer from row to row; the block's threads share what rows have past the output tile."""
         code, shape, warp = self.code, self.shape, self.warp
         target = self._target(warp, self.lane)
         pointer = always_there = self._source_in_tile(warp, self.lane)
@@ -171,8 +171,8 @@ class TileFill:
     def _integers_anywhere(self, target: Any, source_row: Any, is_whole: Any, samples: Values) -> None:
         """Load a vector, or its cells, and store it: with one way to the store several rows are under way.
 
-        Ghost cells are loaded from somewhere in the picture, and replaced (256 x 256 8-bit RGB, 3 x 3, float32
-        results: 4.9 instead of 6.7 us with zeros, 5.1 instead of 7.9 mirrored).
+        Ghost cells are loaded from somewhere in the picture, and replaced (256 x 256 8-bit RGB, 3 x 3,
+        float32 results: 4.9 instead of 6.7 us with zeros, 5.1 instead of 7.9 mirrored).
         """
         code, window = self.code, self.window
         is_row, are_cells = None, [None] * VECTOR
@@ -219,11 +219,12 @@ class TileFill:
 def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Any:
     """Return the function that fills rows of the input tile.
 
-    `load(tile, at, image, samples, top, lane, warp, left, ghost_value)`: row j of them, at element `at` of the
-    tile, is row top + j of the picture, from sample `left` (a multiple of 4) on; a row of the picture has `samples`
-    samples. Cells outside the picture get the value that the border's rule has for them. A warp loads whole rows,
-    32 vectors at once; the block's threads share what a row has past the output tile. float32 is copied without
-    waiting (`CudaCode.copy_ahead`), as one group; integers are converted on their way.
+    `load(tile, at, image, samples, top, lane, warp, left, ghost_value)`: row j of them, at element `at` of
+    the tile, is row top + j of the picture, from sample `left` (a multiple of 4) on; a row of the picture has
+    `samples` samples. Cells outside the picture get the value that the border's rule has for them. A warp
+    loads whole rows, 32 vectors at once; the block's threads share what a row has past the output tile.
+    float32 is copied without waiting (`CudaCode.copy_ahead`), as one group; integers are converted on their
+    way.
 
     Parameters
     ----------

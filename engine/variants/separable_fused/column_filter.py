@@ -56,47 +56,37 @@ class ColumnShape:
         return VECTOR * self.rows * (self.mask_rows - rows_in_loop + (self.round_rows if rows_in_loop else 0))
 
 
+@dataclass
 class ColumnFilter:
     """The multiply-adds of a thread: result row i takes input row i + m with weight m, from above to below.
 
-    Parameters
-    ----------
-    code : CudaCode or PlainCode
-    shape : ColumnShape
-    tile : pointer
-        To the first element of the tile; float32, any address space.
-    first : int
-        The row of the tile under the mask's first row and the thread's first results; of a ring a multiple of `rows`.
-    cell : int
-        The thread's vector in each row.
-    weights : pointer
-        One for each mask row.
-    start : float32
-        What each sum begins with.
+    `column` points to the thread's vector in the tile's first row, `weights` to one for each mask row; the
+    other fields are those of `column_filter`.
     """
 
-    def __init__(
-        self, code: Any, shape: ColumnShape, tile: Any, first: Any, cell: Any, weights: Any, start: Any
-    ) -> None:
-        self._code, self._shape, self._weights, self._start = code, shape, weights, start
-        self._first, self._column = first, tile + cell
+    code: Any
+    shape: ColumnShape
+    first: Any
+    column: Any
+    weights: Any
+    start: Any
 
     def sums(self) -> Values:
         """Return the sums, row by row."""
-        shape = self._shape
+        shape = self.shape
         rows = shape.rows
-        sums: list[Values] = [[self._start] * VECTOR for _ in range(rows)]
+        sums: list[Values] = [[self.start] * VECTOR for _ in range(rows)]
         last = rows + shape.mask_rows - 1
         if shape.rounds:
-            sums = self._code.repeat(shape.rounds, self._written(sums, 0, rows), self._round)
+            sums = self.code.repeat(shape.rounds, self._written(sums, 0, rows), self._round)
             sums = self._written(sums, rows + shape.rounds * shape.round_rows, last)
         else:
             sums = self._written(sums, 0, last)
         return [value for row in sums for value in row]
 
     def _written(self, sums: list[Values], first: int, last: int) -> list[Values]:
-        """Add input rows `first` to `last`, which lie under some of the results only; `first` begins a piece."""
-        shape, sums = self._shape, [*sums]
+        """Add input rows `first` to `last`, which some of the results take only; `first` begins a piece."""
+        shape, sums = self.shape, [*sums]
         for piece in range(first, last, shape.rows):
             rows = range(piece, min(piece + shape.rows, last))
             pointer = self._piece(piece)
@@ -104,16 +94,16 @@ class ColumnFilter:
             for j, values in zip(rows, loaded, strict=True):
                 for i in range(shape.rows):
                     if 0 <= j - i < shape.mask_rows:
-                        sums[i] = self._added(sums[i], values, (self._weights + (j - i)).load())
+                        sums[i] = self._added(sums[i], values, (self.weights + (j - i)).load())
         return sums
 
     def _round(self, number: Any, sums: list[Values]) -> list[Values]:
         """Add the input rows of a round, which lie under all results."""
-        shape = self._shape
-        rows, weights = shape.rows, self._weights + number * shape.round_rows
+        shape = self.shape
+        rows, weights = shape.rows, self.weights + number * shape.round_rows
         passed = number * (shape.round_rows // rows)
         factors = {m: (weights + (rows + m)).load() for m in range(1 - rows, shape.round_rows)}
-        pointer = self._column
+        pointer = self.column
         for j in range(shape.round_rows):
             piece, row = divmod(j, rows)
             if not row:
@@ -124,32 +114,27 @@ class ColumnFilter:
 
     def _piece(self, below: Any) -> Any:
         """Return the pointer to the first of `rows` rows, so many rows below the first one."""
-        shape, row = self._shape, self._first + below
+        shape, row = self.shape, self.first + below
         if shape.ring_rows:
             beyond = row - shape.ring_rows
-            row = self._code.select(beyond >= 0, beyond, row)
-        return self._column + row * shape.pitch
+            row = self.code.select(beyond >= 0, beyond, row)
+        return self.column + row * shape.pitch
 
     def _added(self, sums: Values, values: Values, weight: Any) -> Values:
-        return [self._code.fma(v, weight, total) for v, total in zip(values, sums, strict=True)]
+        return [self.code.fma(v, weight, total) for v, total in zip(values, sums, strict=True)]
 
 
 def column_filter(shape: ColumnShape, first_weight: int, all_weights: int) -> Any:
-    """Return the function `filter_down(tile, first, cell, weights, start)` -> sums, 4 for each of the thread's rows.
+    """Return the function `filter_down(tile, first, cell, weights, start)` -> 4 sums for each of the rows.
 
-    `first` is the row of the tile under the mask's first row and the thread's first results, `cell` the thread's vector in
-    each row; `weights` has the shape (mask rows, 1).
-
-    Parameters
-    ----------
-    shape : ColumnShape
-    first_weight, all_weights : int
-        In constant memory.
+    `first` is the row of the tile under the mask's first row and the thread's first results, of a ring a
+    multiple of `rows`; `cell` is the thread's vector in each row. `weights` has the shape (mask rows, 1); in
+    constant memory the column begins at `first_weight` of `all_weights`. Each sum begins with `start`.
     """
 
-    def filter_down(code: Any, tile: Any, first: Any, cell: Any, weights: Any, start: Any) -> Values:
+    def filter_down(code, tile, first, cell, weights, start):
         data, first, cell = code.shared(tile), code.narrow(first), code.narrow(cell)
         mask = code.weights(weights, all_weights, 1, first_weight)
-        return ColumnFilter(code, shape, data, first, cell, mask, start).sums()
+        return ColumnFilter(code, shape, first, data + cell, mask, start).sums()
 
     return device_function(types.UniTuple(types.float32, shape.rows * VECTOR), filter_down)

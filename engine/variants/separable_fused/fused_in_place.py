@@ -1,11 +1,11 @@
-"""Rows and columns in one kernel, a tile a block: rows are filtered where they lie in shared memory.
+"""Rows and columns in one kernel, a tile per block: rows are filtered where they lie in shared memory.
 
-What `separable-fused` does wherever shared memory has room for the tile. The block copies its input tile into shared memory. Each
-row is filtered along itself by one warp, which puts the values in the place of the samples; 8 or 16 neighbouring results a
-thread share what they read, so a warp has two or four rows at once. Then each thread walks down its column with 4 results
-of several rows in registers. The rows above and below the output tile are filtered again by the neighbouring blocks: for
-masks of many rows a block goes on down instead, and fills one half of its tile while the other one still has the rows
-above.
+What `separable-fused` does wherever shared memory has room for the tile. The block copies its input tile into
+shared memory. Each row is filtered along itself by one warp, which puts the values in the place of the
+samples; 8 or 16 neighbouring results per thread share what they read, so a warp has two or four rows at once.
+Then each thread goes down its column with 4 results of several rows in registers. The rows above and below
+the output tile are filtered again by the neighbouring blocks: for masks of many rows a block goes on down
+instead, and fills one half of its tile while the other one still has the rows above.
 """
 
 from dataclasses import dataclass
@@ -19,32 +19,33 @@ from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
 from engine.variants.register_blocked.accumulator import accumulator, row_store
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused.column_filter import ColumnShape, column_filter
-from engine.variants.separable_fused.fused_pass import fused_pass
+from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
 
 WARPS = 8
 OUT_SAMPLES = 128
 SHARED_BYTES = 48 * 1024
 # Mask rows up to which memory is the limit.
 MOST_ROWS_OF_FOUR = 13
-# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and 65 (H200).
+# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and
+# 65 (H200).
 LEAST_ROWS_OF_TWO = 22
 LEAST_RING_ROWS = 27
-# Mask rows but one that half of a ring has room for above the first result; larger masks are left to `fused_ring.py`.
+# Mask rows but one that half of a ring has room for above the first result; `fused_ring.py` takes larger
+# masks.
 MOST_RING_ROWS = 4 * WARPS + 1
-# Tiles of several channels leave few rows of results then (27 x 27 RGB float32: 241 us, by `fused_ring` 163; 25 x 25 RGB of 8
-# bit: 206 and 187).
+# Tiles of several channels leave few rows of results then (27 x 27 RGB float32: 241 us, by `fused_ring` 163;
+# 25 x 25 RGB of 8 bit: 206 and 187).
 MOST_SIDE_OF_SEVERAL = 23
 MOST_STEPS = 8
 # A large GPU has 128 to 144 multiprocessors, which take four blocks each.
@@ -78,7 +79,7 @@ class InPlaceShape:
 
     @property
     def lot_rows(self) -> int:
-        """Input rows that are filtered along themselves at once: half of a ring, or the tile; whole rounds of a warp."""
+        """Input rows that are filtered at once: half of a ring, or the tile; whole rounds of a warp."""
         if self.is_ring:
             return self.step_rows
         return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
@@ -112,17 +113,18 @@ class InPlaceShape:
     @property
     def weights(self) -> int:
         """Both factors in constant memory."""
-        return self.along.weights + -(-self.mask_rows // VECTOR) * VECTOR
+        return self.along.weights + whole_vectors(self.mask_rows)
 
 
 def in_place_shape(problem: Problem) -> InPlaceShape | None:
-    """Return the shape of a block's work: what was fastest of what was tried (H200); None if the mask is too large for it.
+    """Return the shape of a block's work: the fastest of those tried (H200); None for masks too large for it.
 
-    More neighbouring results a thread share more of what it reads of a row, and are worth it where the mask is wide. More
-    rows share the filtering of those above and below, but take the registers of other warps: where memory is the limit (up
-    to 13 rows of float32) four are best (9 x 9: 35.9 us, six 36.8; 15 x 15 the other way round: 43.8 and 42.4). A ring
-    filters no row twice but those above a strip, and waits for every step's: it pays for high masks, where there is work
-    enough for all multiprocessors (31 x 31: 64 us, without 73; 25 x 25: 64 and 57).
+    More neighbouring results per thread share more of what it reads of a row, and are worth it where the mask
+    is wide. More rows share the filtering of those above and below, but take the registers of other warps:
+    where memory is the limit (up to 13 rows of float32) four are best (9 x 9: 35.9 us, six 36.8; 15 x 15 the
+    other way round: 43.8 and 42.4). A ring filters no row twice but those above a strip, and waits for every
+    step's: it pays for high masks, where there is work enough for all multiprocessors (31 x 31: 64 us,
+    without 73; 25 x 25: 64 and 57).
     """
     rows, columns = problem.mask_shape
     if rows > MOST_RING_ROWS or (problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL):
@@ -146,21 +148,20 @@ def in_place_shape(problem: Problem) -> InPlaceShape | None:
 
 def _shape(problem: Problem, vectors: int, rows: int, *, is_ring: bool) -> InPlaceShape:
     left = problem.anchor[1] * problem.channels
-    before = -(-left // VECTOR) * VECTOR
-    shift, lanes = before - left, OUT_SAMPLES // VECTOR // vectors
+    before, lanes = whole_vectors(left), OUT_SAMPLES // VECTOR // vectors
     mask_rows, columns = problem.mask_shape
-    along = TileShape(1, columns, problem.channels, before, shift, vectors, warps=WARPS, lanes=lanes)
+    along = TileShape(1, columns, problem.channels, before, before - left, vectors, warps=WARPS, lanes=lanes)
     return InPlaceShape(along, mask_rows, rows, is_ring)
 
 
 def _multiply_adds(shape: InPlaceShape) -> float:
-    """Return about how many multiply-adds a result takes, with those of warps that have nothing to do meanwhile."""
+    """Return about how many multiply-adds a result takes, with those of warps that are idle meanwhile."""
     filtered = shape.rounds * shape.along.warps * shape.warp_rows
     return filtered * shape.along.mask_columns / shape.step_rows + shape.mask_rows
 
 
 def _steps(problem: Problem, step_rows: int) -> int:
-    """Return the steps of a block that goes on down: as many as leave a picture about as many blocks as run at once."""
+    """Return the steps of a block that goes on down: as many as leave about as many blocks as run at once."""
     strips = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
     return min(MOST_STEPS, strips * blocks_along(problem.height, step_rows) // BLOCKS_AT_ONCE)
 
@@ -178,7 +179,7 @@ def launch_of(problem: Problem, shape: InPlaceShape) -> Launch:
 
 
 def work_of(problem: Problem, shape: InPlaceShape) -> Work:
-    """Return the work: a block filters its input rows along themselves, in whole lots, and its results down the columns."""
+    """Return the work: a block filters its input rows, in whole lots, then its results down the columns."""
     across, height, along = launch_of(problem, shape).grid[0], strip_rows(problem, shape), shape.along
     tops = range(0, problem.height, height)
     steps = [blocks_along(min(height, problem.height - top), shape.step_rows) for top in tops]
@@ -186,15 +187,15 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
     cells = across * sum(filtered) * along.tile_samples
     lefts = [block * OUT_SAMPLES - along.before for block in range(across)]
     bands = [(top - problem.anchor[0], rows) for top, rows in zip(tops, filtered, strict=True)]
-    lanes, walks = across * sum(filtered) * along.lanes, across * sum(steps) * along.threads
+    lanes, threads = across * sum(filtered) * along.lanes, across * sum(steps) * along.threads
     return filter_work(
         problem,
         picture_loads=loads_of_tiles(problem, lefts, along.tile_samples, bands),
-        shared_loads=lanes * along.window + walks * (shape.rows + shape.mask_rows - 1) * VECTOR,
+        shared_loads=lanes * along.window + threads * (shape.rows + shape.mask_rows - 1) * VECTOR,
         shared_stores=cells + lanes * along.across,
-        constant_loads=lanes * along.mask_columns + walks * shape.mask_rows,
+        constant_loads=lanes * along.mask_columns + threads * shape.mask_rows,
         multiply_adds=lanes * along.across * along.mask_columns
-        + walks * shape.rows * VECTOR * shape.mask_rows,
+        + threads * shape.rows * VECTOR * shape.mask_rows,
     )
 
 
@@ -202,7 +203,7 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     along = shape.along
     load = tile_loader(along, shape.lot_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
@@ -212,14 +213,8 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
     CHANNELS, BEFORE, PITCH, MIXED = along.channels, along.before, along.tile_samples, along.mixed
     CELLS, LOT_CELLS = shape.tile_rows * PITCH, shape.lot_rows * PITCH
     ROWS, STEP_ROWS, LOT_ROWS = shape.rows, shape.step_rows, shape.lot_rows
-    LANES, WARP_ROWS, ROUND_ROWS, ROUNDS = (
-        along.lanes,
-        shape.warp_rows,
-        along.warps * shape.warp_rows,
-        shape.rounds,
-    )
-    IS_RING = shape.is_ring
-    NOTHING = np.float32(0)
+    LANES, WARP_ROWS, ROUND_ROWS = along.lanes, shape.warp_rows, along.warps * shape.warp_rows
+    ROUNDS, IS_RING, NOTHING = shape.rounds, shape.is_ring, np.float32(0)
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_in_place(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
@@ -235,7 +230,8 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
             top += LOT_ROWS
             load(tile, LOT_CELLS, image, samples, top, lane, warp, left, ghost_value)
             lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + 1
-        # The rows that a lane filters of each round, and where the vector of its results lies in a filtered row.
+        # The rows that a lane filters of each round, and where the vector of its results lies in a filtered
+        # row.
         own_row, own_lane = warp * WARP_ROWS + lane // LANES, lane % LANES
         cell = (lane ^ (lane >> 3 & MIXED)) * VECTOR
         here, row = 0, first - STEP_ROWS if IS_RING else first
@@ -278,8 +274,10 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
     return correlate_in_place
 
 
-def pass_of(problem: Problem, mask: Mask, shape: InPlaceShape) -> Pass:
+def pass_of(problem: Problem, shape: InPlaceShape, factors: Factors32, offset: float) -> Pass:
     """Return the pass for a mask that is one column times one row."""
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
-    return fused_pass("correlate_in_place", function, problem, mask, launch, rows, shape.along.weights)
+    return fused_pass(
+        "correlate_in_place", function, problem, launch, rows, factors, shape.along.weights, offset
+    )

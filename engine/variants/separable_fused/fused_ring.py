@@ -1,9 +1,10 @@
-"""Rows and columns in one kernel, for masks of many rows: a block goes on down, and keeps filtered rows in a ring.
+"""Rows and columns in one kernel, for masks of many rows: a block goes on down, with filtered rows in a ring.
 
-What `separable-fused` does where a tile has no room. A block takes 16 or 32 input rows at a time. Four or eight threads filter each
-of them along itself, 16 neighbouring results a thread, into a ring of rows, of which there are as many as the mask needs; then each
-thread filters a column of it down into 16 results while the next input rows arrive. Input rows and the ring's rows have an odd number
-of vectors, so that threads meet in no bank (`engine/variants/box/box_shape.py`). No row is filtered twice but those above a strip.
+What `separable-fused` does where a tile has no room. A block takes 16 or 32 input rows at a time. Four or
+eight threads filter each of them along itself, 16 neighbouring results per thread, into a ring of rows, of
+which there are as many as the mask needs; then each thread filters a column of it down into 16 results while
+the next input rows arrive. Input rows and the ring's rows have an odd number of vectors, so that threads meet
+in no bank (`engine/variants/box/box_shape.py`). No row is filtered twice but those above a strip.
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
@@ -23,16 +23,18 @@ from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.box.tile_sums import sums_store
 from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
-from engine.variants.ir.register_tile import VECTOR
+from engine.variants.ir.register_tile import whole_vectors
 from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
-from engine.variants.separable_fused.fused_pass import fused_pass
+from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
 from engine.variants.separable_fused.line_filter import column_weigher, row_weigher
 
-# Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each serves at once.
+# Neighbouring results of a thread along a row, and rows of a thread down a column: as many weights as each
+# serves at once.
 RESULTS = ROWS = 16
-# Samples of a row of results, and warps: what was fastest of what was tried (H200; docs/experiments/separable-fused.md).
+# Samples of a row of results, and warps: what was fastest of what was tried (H200;
+# docs/experiments/separable-fused.md).
 OF_ONE_CHANNEL, OF_SEVERAL_CHANNELS, SMALLEST = (64, 4), (128, 4), (64, 2)
 # A large device: the blocks that run on it at once, and how often they do so before a picture is done.
 MULTIPROCESSORS = 132
@@ -48,19 +50,20 @@ class RingShape(BoxShape):
     @property
     def along_weights(self) -> int:
         """Weights along the row, in whole vectors; those down the column come after them."""
-        return -(-self.mask_columns // VECTOR) * VECTOR
+        return whole_vectors(self.mask_columns)
 
     @property
     def weights(self) -> int:
         """All weights in constant memory."""
-        return self.along_weights + -(-self.mask_rows // VECTOR) * VECTOR
+        return self.along_weights + whole_vectors(self.mask_rows)
 
 
 def ring_shape(problem: Problem) -> RingShape:
     """Return the shape of a block's work.
 
-    The smallest one has room for every mask up to 63 x 63 on four channels. On several channels float32 gains by wide ones, which
-    read less beside their results (RGB 31 x 31: 206 us), and 8 and 16 bit by many small blocks (uint8 232 instead of 273 us).
+    The smallest one has room for every mask up to 63 x 63 on four channels. On several channels float32 gains
+    by wide ones, which read less beside their results (RGB 31 x 31: 206 us), and 8 and 16 bit by many small
+    blocks (uint8 232 instead of 273 us).
     """
     size = OF_ONE_CHANNEL
     if problem.channels > 1:
@@ -84,7 +87,7 @@ def _shape(problem: Problem, samples: int, warps: int) -> RingShape:
 
 
 def strip_rows(problem: Problem, shape: RingShape) -> int:
-    """Return the rows of results of a block: as many as leave a large device one or two times the blocks that run at once."""
+    """Return the rows of results of a block, so that a large device has the blocks of one or two waves."""
     across = blocks_along(problem.width * problem.channels, shape.out_samples)
     at_once = MULTIPROCESSORS * (SHARED_BYTES_OF_ALL // (shape.shared_bytes + RESERVED_BYTES))
     waves = WAVES_OF_ONE_CHANNEL if problem.channels == 1 else WAVES_OF_SEVERAL
@@ -103,7 +106,7 @@ def launch_of(problem: Problem, shape: RingShape) -> Launch:
 
 
 def work_of(problem: Problem, shape: RingShape) -> Work:
-    """Return the work: a block filters its input rows along themselves, in whole lots, and its results down the columns."""
+    """Return the work: a block filters its input rows, in whole lots, then its results down the columns."""
     across, height = launch_of(problem, shape).grid[0], strip_rows(problem, shape)
     tops = range(0, problem.height, height)
     lots = [shape.lots(min(height, problem.height - top)) for top in tops]
@@ -114,15 +117,15 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
         for top, count in zip(tops, lots, strict=True)
     ]
     jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
-    walks = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
+    threads = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
     rows, columns = problem.mask_shape
     return filter_work(
         problem,
         picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
-        shared_loads=jobs * shape.along.read + walks * shape.down.windows.samples,
+        shared_loads=jobs * shape.along.read + threads * shape.down.windows.samples,
         shared_stores=cells + jobs * shape.results,
-        constant_loads=jobs * columns + walks * rows,
-        multiply_adds=jobs * shape.results * columns + walks * shape.rows * rows,
+        constant_loads=jobs * columns + threads * rows,
+        multiply_adds=jobs * shape.results * columns + threads * shape.rows * rows,
     )
 
 
@@ -130,20 +133,15 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
     filter_along, keep = row_weigher(shape.along, shape.weights), sums_store(shape.results)
     filter_down = column_weigher(shape.down, shape.kept_at, shape.along_weights, shape.weights)
     store = result_storer(shape.rows, shape.columns, result_itemsize)
     CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
-    CHANNELS, BEFORE, OUT_SAMPLES, WARP_ROWS = (
-        shape.channels,
-        shape.before,
-        shape.out_samples,
-        shape.warp_rows,
-    )
-    STEP_ROWS, RING_ROWS = shape.step_rows, shape.ring_rows
+    CHANNELS, BEFORE, OUT_SAMPLES = shape.channels, shape.before, shape.out_samples
+    WARP_ROWS, STEP_ROWS, RING_ROWS = shape.warp_rows, shape.step_rows, shape.ring_rows
     EARLY_STEPS, EARLY_ROWS, COLUMN_THREADS = shape.early_steps, shape.early_rows, shape.column_threads
 
     @jit_with_constant(WEIGHTS, shape.weights)
@@ -166,7 +164,8 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
         there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
         for lot in range(lots):
             wait()
-            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still read.
+            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still
+            # read.
             cuda.syncthreads()
             values = filter_along(tile, lot_row * PITCH + across, along)
             kept = there + lot_row
@@ -188,8 +187,8 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
     return correlate_ring
 
 
-def pass_of(problem: Problem, mask: Mask, shape: RingShape) -> Pass:
+def pass_of(problem: Problem, shape: RingShape, factors: Factors32, offset: float) -> Pass:
     """Return the pass for a mask that is one column times one row."""
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     launch, rows = launch_of(problem, shape), strip_rows(problem, shape)
-    return fused_pass("correlate_ring", function, problem, mask, launch, rows, shape.along_weights)
+    return fused_pass("correlate_ring", function, problem, launch, rows, factors, shape.along_weights, offset)

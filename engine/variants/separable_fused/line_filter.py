@@ -1,12 +1,12 @@
 """Neighbouring windows of one line in shared memory, each multiplied by the same weights and summed up.
 
-Along a row or down a column alike: a thread makes `count` results from the cells under all their windows, and each weight serves
-all of them at once. Each result is one chain of fused multiply-adds, from the first weight to the last. Weights past those that
-the instruction cache has room for go through a loop, which hands the cells that windows still need from round to round.
+Along a row or down a column alike: a thread makes `count` results from the cells under all their windows, and
+each weight serves all of them at once. Each result is one chain of fused multiply-adds, from the first weight
+to the last. Weights past those that the instruction cache has room for go through a loop, which hands the
+cells that windows still need from round to round.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from numba import types
@@ -17,51 +17,37 @@ from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
 
 Values = list[Any]
-# Loads one vector: its number from the first one of the part on, and the rounds of the loop before it (None: none).
+# Loads one vector: its number from the first one of the part on, and the rounds of the loop before it (None:
+# none).
 Load = Callable[[int, Any], Values]
 
-# Multiply-adds that are written one after another; more of them go through a loop: 752 (47 x 47) run as fast as half of them in
-# a loop, 1008 (63 x 63) a sixth slower (H200).
+# Multiply-adds that are written one after another; more of them go through a loop: 752 (47 x 47) run as fast
+# as half of them in a loop, 1008 (63 x 63) a sixth slower (H200).
 MOST_UNROLLED = 800
 # Weights of a round of the loop along a row.
 ROUND_WEIGHTS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Weighing:
-    """How the weights are gone through.
-
-    Parameters
-    ----------
-    windows : Windows
-    round_weights : int
-        Weights of a round of the loop; their cells are whole vectors.
-    """
-
-    windows: Windows
-    round_weights: int
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of the loop; none if all weights are written one after another."""
-        if self.windows.length * self.windows.count <= MOST_UNROLLED:
-            return 0
-        # At least one weight comes after them, so that no cell is loaded that no window needs.
-        rounds = (self.windows.length - 1) // self.round_weights
-        return rounds if rounds > 1 else 0
-
-
 def filtered_line(
-    code: Any, weighing: Weighing, load: Load, width: int, shift: int, weights: Any, start: Any
+    code: Any,
+    windows: Windows,
+    load: Load,
+    round_weights: int,
+    width: int,
+    shift: int,
+    weights: Any,
+    start: Any,
 ) -> Values:
     """Return the results of a thread.
 
     Parameters
     ----------
     code : CudaCode or PlainCode
-    weighing : Weighing
+    windows : Windows
     load : callable of (int, int or None) -> list of values
         Loads a vector: its number, and the rounds of the loop before it.
+    round_weights : int
+        Weights of a round of the loop; their cells are whole vectors.
     width : int
         Cells of a vector.
     shift : int
@@ -70,7 +56,10 @@ def filtered_line(
     start : float32
         What each sum begins with.
     """
-    windows, rounds, round_weights = weighing.windows, weighing.rounds, weighing.round_weights
+    # At least one weight comes after the loop, so that no cell is loaded that no window needs.
+    rounds = (windows.length - 1) // round_weights
+    if windows.length * windows.count <= MOST_UNROLLED or rounds == 1:
+        rounds = 0
 
     def weigh(sums: Values, cells: Values, numbers: range, pointer: Any, number_of_round: Any) -> Values:
         """Add weights `numbers`; cells that are not there yet are loaded."""
@@ -102,18 +91,8 @@ def filtered_line(
     return weigh(sums, cells, range(rounds * round_weights, windows.length), weights, None)
 
 
-def row_loader(pointer: Any, step: int) -> Load:
-    """Return what loads vectors of a row from a pointer on; a round of the loop is `step` cells further on."""
-
-    def load(number: int, number_of_round: Any) -> Values:
-        first = pointer if number_of_round is None else pointer + number_of_round * step
-        return (first + number * VECTOR).load(VECTOR)
-
-    return load
-
-
 def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column: Any) -> Load:
-    """Return what loads cells of a column from row `first` of a ring on; a round of the loop is `rows` rows further on."""
+    """Return what loads cells of a column from row `first` of a ring on; each round takes `rows` rows."""
     here = rows + column + first * down.pitch
     again = here + -down.ring_rows * down.pitch
     known: dict[tuple[int, int], Any] = {}
@@ -136,31 +115,32 @@ def column_loader(code: Any, down: ColumnWindows, rows: Any, first: Any, column:
 
 
 def row_weigher(row: RowWindows, all_weights: int) -> Any:
-    """Return the function `filter_along(tile, at, weights)` -> results, one a window; `at` is the thread's first element.
+    """Return the function `filter_along(tile, at, weights)` -> results, one per window.
 
-    `weights` has the shape (1, mask columns).
-
-    Parameters
-    ----------
-    row : RowWindows
-    all_weights : int
-        In constant memory; the row's own are the first of them.
+    `at` is the thread's first element. `weights` has the shape (1, mask columns); in constant memory they are
+    the first of `all_weights`.
     """
-    weighing = Weighing(row.windows, ROUND_WEIGHTS)
 
-    def filter_along(code: Any, tile: Any, at: Any, weights: Any) -> Values:
-        load = row_loader(code.shared(tile) + code.narrow(at), ROUND_WEIGHTS * row.windows.apart)
+    def filter_along(code, tile, at, weights):
+        pointer = code.shared(tile) + code.narrow(at)
+        step = ROUND_WEIGHTS * row.windows.apart
+
+        def load(number: int, number_of_round: Any) -> Values:
+            first = pointer if number_of_round is None else pointer + number_of_round * step
+            return (first + number * VECTOR).load(VECTOR)
+
         mask = code.weights(weights, all_weights, row.windows.length)
-        return filtered_line(code, weighing, load, VECTOR, row.shift, mask, code.f32(0.0))
+        nothing = code.f32(0.0)
+        return filtered_line(code, row.windows, load, ROUND_WEIGHTS, VECTOR, row.shift, mask, nothing)
 
     return device_function(types.UniTuple(types.float32, row.windows.count), filter_along)
 
 
 def column_weigher(down: ColumnWindows, first_element: int, first_weight: int, all_weights: int) -> Any:
-    """Return the function `filter_down(tile, first, column, weights, start)` -> results, one a row of the thread.
+    """Return the function `filter_down(tile, first, column, weights, start)` -> results, one per row.
 
-    `first` is the row of the ring under the mask's first row and the thread's first result, a multiple of `rows`; `column` the
-    thread's own one. `weights` has the shape (mask rows, 1).
+    `first` is the row of the ring under the mask's first row and the thread's first result, a multiple of
+    `rows`; `column` is the thread's own. `weights` has the shape (mask rows, 1).
 
     Parameters
     ----------
@@ -171,12 +151,11 @@ def column_weigher(down: ColumnWindows, first_element: int, first_weight: int, a
     first_weight, all_weights : int
         In constant memory.
     """
-    weighing = Weighing(down.windows, down.rows)
 
-    def filter_down(code: Any, tile: Any, first: Any, column: Any, weights: Any, start: Any) -> Values:
+    def filter_down(code, tile, first, column, weights, start):
         data, first, column = code.shared(tile), code.narrow(first), code.narrow(column)
         mask = code.weights(weights, all_weights, 1, first_weight)
         load = column_loader(code, down, data + first_element, first, column)
-        return filtered_line(code, weighing, load, 1, 0, mask, start)
+        return filtered_line(code, down.windows, load, down.rows, 1, 0, mask, start)
 
     return device_function(types.UniTuple(types.float32, down.rows), filter_down)

@@ -1,29 +1,34 @@
-"""`separable-fused`: rows and columns in one kernel; what the first pass gives never leaves the multiprocessor.
+"""`separable-fused`: rows and columns in one kernel; what the first pass gives stays in the multiprocessor.
 
 Idea
-    A mask that is a column times a row is applied along the rows and then along the columns, as by `separable-l0`; but
-    within a block, between two barriers.
+    A mask that is a column times a row is applied along the rows and then along the columns, as by
+    `separable-l0`; but within a block, between two barriers.
 Who loads what
-    A block copies its input tile into shared memory with 16-byte copies that no thread waits for, filters each of its rows
-    where it lies, and then its columns with the results of several rows in registers (`fused_in_place.py`). Where the tile
-    of a large mask has no room, a block goes on down the picture, and has a few input rows and a ring of filtered ones
-    (`fused_ring.py`). The factors lie in constant memory that is written when a mask is prepared.
+    A block copies its input tile into shared memory with 16-byte copies that no thread waits for, filters
+    each of its rows where it lies, and then its columns with the results of several rows in registers
+    (`fused_in_place.py`). Where the tile of a large mask has no room, a block goes on down the picture, and
+    has a few input rows and a ring of filtered ones (`fused_ring.py`). The factors lie in constant memory
+    that is written when a mask is prepared.
 What it saves
-    Against the two-pass variants: the scratch picture in global memory, written once and read at least once. Against
-    `register-blocked`: rows + columns multiply-adds a result instead of rows x columns.
+    Against the two-pass variants: the scratch picture in global memory, written once and read at least once.
+    Against `register-blocked`: rows + columns multiply-adds a result instead of rows x columns.
 Limit
-    Memory up to about 15 x 15. The rows that the mask hangs over a block are filtered again by the next one: 8 beside 32 of
-    a mask of 9 rows, 32 beside 256 of one of 31, 62 beside 416 of one of 63 (4096 x 4096).
+    Memory up to about 15 x 15. The rows that the mask reaches over a block are filtered again by the next
+    one: 8 beside 32 of a mask of 9 rows, 32 beside 256 of one of 31, 62 beside 416 of one of 63 (4096 x
+    4096).
 
 Source: the fused passes of V. Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), section "Separable
 convolution", kept in shared memory. The rounding is that of `engine/variants/ladder/two_passes.py`.
 """
+
+import numpy as np
 
 from engine.device.cuda_kernels import prepare_passes
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
+from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import Work
@@ -52,7 +57,7 @@ def work(problem: Problem, block: Block) -> Work:
 
 
 def _in_place(problem: Problem) -> InPlaceShape | None:
-    """Return the shape of a block's work in place; None where only strips with a ring have room, or are high enough."""
+    """Return the shape of a block's work in place; None where only a ring has room or is high enough."""
     shape = in_place_shape(problem)
     if shape is None or fused_in_place.launch_of(problem, shape).grid[1] > MAX_GRID_Y:
         return None
@@ -64,8 +69,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     rows, columns = problem.mask_shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
-            f"A mask of {rows} x {columns} is longer than shared memory allows; it may have up to {MAX_SIDE} rows and "
-            "columns. Use separable-l1 or separable-l0."
+            f"A mask of {rows} x {columns} is longer than shared memory allows; it may have up to {MAX_SIDE} "
+            "rows and columns. Use separable-l1 or separable-l0."
         )
     refusal = refuse_mask(mask)
     if refusal is not None:
@@ -73,8 +78,9 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     (launch,) = plan(problem, block)
     if launch.shared_bytes > limits.shared_bytes:
         return Refusal(
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} bytes of shared "
-            f"memory for its rows; a block has {limits.shared_bytes:,}. Use separable-l1, or fewer channels."
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
+            f"bytes of shared memory for its rows; a block has {limits.shared_bytes:,}. Use separable-l1, or "
+            "fewer channels."
         )
     # Of a picture of any height: strips are as high as the grid needs.
     return None
@@ -91,9 +97,12 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     refusal = refuse_mask(mask)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)
+    found = factor(mask)
+    column, row = (np.asarray(one, np.float32) for one in (found.column, found.row))
+    factors = column.reshape(-1, 1), row.reshape(1, -1)
     if shape := _in_place(problem):
-        return (fused_in_place.pass_of(problem, mask, shape),)
-    return (fused_ring.pass_of(problem, mask, ring_shape(problem)),)
+        return (fused_in_place.pass_of(problem, shape, factors, mask.offset),)
+    return (fused_ring.pass_of(problem, ring_shape(problem), factors, mask.offset),)
 
 
 VARIANT = Variant(

@@ -11,20 +11,14 @@ PAIR = 2
 
 
 def pair_storer(rows: int, apart: int) -> Any:
-    """Return the function that writes two pairs of float32 results in each of some rows, the second one `apart` after the first.
+    """Return the function that writes two pairs of float32, `apart` samples from each other, in some rows.
 
-    `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result, `sample` is even; what lies
-    before row `first`, at or past row `end`, or at or past `samples` is not written.
-
-    Parameters
-    ----------
-    rows, apart : int
+    `store(out, row, first, end, sample, samples, results)`: `row` and `sample` are those of the first result,
+    `sample` is even; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
     """
     places = [0, 1, apart, apart + 1]
 
-    def store(
-        code: Any, out: Any, row: Any, first: Any, end: Any, sample: Any, samples: Any, results: list[Any]
-    ) -> None:
+    def store(code, out, row, first, end, sample, samples, results):
         data = code.pointer(out)
         _, row_pixels, channels = code.shape(out)
         pitch = row_pixels * channels

@@ -1,4 +1,4 @@
-"""What a kernel calls of `split_sums.py`: a group's sums with their reference implementation, the first scaling, a lane's weights."""
+"""What a kernel calls of `split_sums.py`: a group's sums, their reference implementation, and the start."""
 
 from typing import Any
 
@@ -9,41 +9,25 @@ from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.warp import Warp
 from engine.variants.split_float16.pair_storer import PAIR
 from engine.variants.split_float16.split_shape import SplitShape
-from engine.variants.split_float16.split_sums import HALF_STRIP, SCALING, ZEROS_ONLY, SplitSums
+from engine.variants.split_float16.split_sums import PLACES, SCALING, ZEROS_ONLY, SplitSums
 from engine.variants.strips.strip_shape import LANES
-
-Values = list[Any]
 
 
 def split_accumulator(shape: SplitShape) -> Any:
     """Return the function `accumulate(tile, at, lane, accumulators, scaling, weights, mask, unit, offset)`.
 
-    It returns the results of a group's rows, 4 each: those of a lane's left pair and of its right one, 64 samples on; then the
-    accumulators afterwards and the scaling. `at` is where the group begins in the tile; `accumulators` are those of
-    `zero_accumulators` or of the call before, `scaling` is that of `first_scaling` or of the call before; `weights` are the lane's
-    (`lane_weights`), `mask` the weights as float32, `unit` what the halves count, `offset` what every result begins with. Row j of the
-    results is complete with input row j of the group. All lanes of a warp have to call it together. Its reference implementation
-    computes all groups in float32.
-
-    Parameters
-    ----------
-    shape : SplitShape
+    It returns the results of a group's rows, 4 each: those of a lane's left pair and of its right one, 64
+    samples on; then the accumulators afterwards and the scaling. `at` is where the group begins in the tile;
+    `accumulators` are those of `zero_accumulators` or of the call before, `scaling` is that of
+    `first_scaling` or of the call before; `weights` are the lane's (`lane_weights`), `mask` the weights as
+    float32, `unit` what the halves count, `offset` what every result begins with. Row j of the results is
+    complete with input row j of the group. All lanes of a warp have to call it together. Its reference
+    implementation computes all groups in float32.
     """
     results = types.UniTuple(types.float32, VECTOR * shape.group_rows)
     returns = types.Tuple((results, types.UniTuple(types.float32, shape.kept), SCALING))
 
-    def accumulate(
-        code: Any,
-        tile: Any,
-        at: Any,
-        lane: Any,
-        accumulators: Values,
-        scaling: Values,
-        weights: Values,
-        mask: Any,
-        unit: Any,
-        offset: Any,
-    ) -> tuple[Values, Values, Values]:
+    def accumulate(code, tile, at, lane, accumulators, scaling, weights, mask, unit, offset):
         rows, lane = code.shared(tile) + at, code.narrow(lane)
         own = code.pointer(mask)
         sums = SplitSums(code, Warp(code), shape, rows, lane, weights, own, unit, offset)
@@ -53,19 +37,7 @@ def split_accumulator(shape: SplitShape) -> Any:
 
 
 def _directly(shape: SplitShape) -> Any:
-    apart = (0, 1, HALF_STRIP, HALF_STRIP + 1)
-
-    def accumulate(
-        tile: Any,
-        at: int,
-        lane: int,
-        accumulators: tuple[Any, ...],
-        scaling: Any,
-        weights: Any,
-        mask: Any,
-        unit: Any,
-        offset: Any,
-    ) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
+    def accumulate(tile, at, lane, accumulators, scaling, weights, mask, unit, offset):
         sums: list[list[Any]] = [[offset] * VECTOR for _ in range(shape.touched)]
         for result in range(shape.group_rows, shape.touched):
             first = VECTOR * (result - shape.group_rows)
@@ -76,7 +48,7 @@ def _directly(shape: SplitShape) -> Any:
                 mask_row = shape.mask_row(result, row)
                 if mask_row is None:
                     continue
-                for place, first in enumerate(apart):
+                for place, first in enumerate(PLACES):
                     total = types.float32(0.0)
                     for column in range(shape.mask_columns):
                         total = tile[start + first + column] * mask[mask_row, column] + total
@@ -91,7 +63,7 @@ def _directly(shape: SplitShape) -> Any:
 def first_scaling() -> Any:
     """Return the function `fresh()` of the scaling before the first group."""
 
-    def fresh(code: Any) -> list[Any]:
+    def fresh(code):
         scale, inverse, *bits = ZEROS_ONLY
         return [code.f32(scale), code.f32(inverse), *(code.integer(number) for number in bits)]
 
@@ -101,7 +73,7 @@ def first_scaling() -> Any:
 def lane_weights(shape: SplitShape) -> Any:
     """Return the function `held(fragments, lane)` of a lane's words of weights (`split_fragments.py`)."""
 
-    def held(code: Any, fragments: Any, lane: Any) -> Values:
+    def held(code, fragments, lane):
         first = code.pointer(fragments) + code.narrow(lane)
         return [(first + LANES * number).load() for number in range(shape.fragments)]
 

@@ -1,26 +1,30 @@
-"""`split-float16`: float32 samples and weights as two float16 each, multiplied on tensor cores, a strip a warp.
+"""`split-float16`: float32 samples and weights as two float16 each, multiplied on tensor cores.
 
 Idea
-    A float32 number is the sum of two float16 numbers, but for its last bit. Of two such sums' product three parts count; each is
-    float16 times float16, exact in float32, and tensor cores form 2048 of them with one instruction, where multiply-adds take 64.
-    A mask row's weights, moved by 0 to 7 cells, are the columns of one factor, so that a product has 8 neighbouring results in each row;
-    about half of what is multiplied are zeros there.
+    A float32 number is the sum of two float16 numbers, but for its last bit. Of two such sums' product three
+    parts count; each is float16 times float16, exact in float32, and tensor cores form 2048 of them with one
+    instruction, where multiply-adds take 64. A mask row's weights, moved by 0 to 7 cells, are the columns of
+    one factor, so that a product has 8 neighbouring results in each row; about half of what is multiplied are
+    zeros there.
 Who loads what
-    As `low-rank-2` (`fused_strips.py`): each warp streams down a strip of 128 samples, whose rows are copied to shared memory a group ahead of
-    need, and borders are decided there. Weights stay in registers all the way down, and so do the sums of results that wait for further
-    rows. A mask edit needs no compiling.
+    As `low-rank-2`: each warp streams down a strip of 128 samples, whose rows are copied to shared memory a
+    group ahead of need, and borders are decided there. Weights stay in registers all the way down, and so do
+    the sums of results that wait for further rows. A mask edit needs no compiling.
 What it saves
     Against `register-blocked`: multiply-adds, which are what that waits for with masks from 7 x 7 on.
 Limit
-    Registers leave two warps a scheduler, which hardly hide what one of them waits for: tensor cores work for half of the time.
+    Registers leave two warps a scheduler, which hardly hide what one of them waits for: tensor cores work for
+    half of the time.
 
-What is rounded stands in `engine/variants/split_float16/weight_halves.py`. Groups of rows with NaN, infinity, or samples too far apart for float16 are
-multiplied in float32 instead, so that NaN and infinity are where a direct sum has them; such groups take about five times as long.
+What is rounded stands in `weight_halves.py`. Groups of rows with NaN, infinity, or samples too far apart for
+float16 are multiplied in float32 instead, so that NaN and infinity are where a direct sum has them; such
+groups take about five times as long.
 
-Sources: Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA tensor core programmability, performance & precision" (2018),
-arXiv:1803.04014, section V; Ootomo and Yokota, "Recovering single precision accuracy from tensor cores while surpassing the FP32
-theoretical peak performance" (2022), arXiv:2203.03341. A correlation as a product with a matrix of moved weights (Toeplitz): Chen
-et al., "ConvStencil: Transform Stencil Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
+Sources: Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA tensor core programmability, performance &
+precision" (2018), arXiv:1803.04014, section V; Ootomo and Yokota, "Recovering single precision accuracy from
+tensor cores while surpassing the FP32 theoretical peak performance" (2022), arXiv:2203.03341. A correlation
+as a product with a matrix of moved weights (Toeplitz): Chen et al., "ConvStencil: Transform Stencil
+Computation to Matrix Multiplication on Tensor Cores", PPoPP 2024.
 """
 
 from functools import lru_cache
@@ -48,13 +52,7 @@ from engine.variants.split_float16.split_fragments import fragments_of
 from engine.variants.split_float16.split_shape import MOST_REGISTERS, SplitShape, registers_of, split_shape
 from engine.variants.split_float16.split_sums import HALF_STRIP
 from engine.variants.split_float16.weight_halves import halves_of, is_in_range, may_be_exact, roundings_of
-from engine.variants.strips.strip_grid import (
-    strip_groups,
-    strip_launch,
-    strip_loads,
-    strip_rows,
-    strips_across,
-)
+from engine.variants.strips.strip_grid import StripGrid
 from engine.variants.strips.strip_loader import strip_columns, strip_loader
 from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES
 
@@ -73,32 +71,31 @@ def shape_of(problem: Problem) -> SplitShape:
     return split_shape(problem.mask_shape, problem.anchor[1], WARPS)
 
 
-def strip_height(problem: Problem) -> int:
-    """Return the rows of results of a strip."""
-    return strip_rows(problem, shape_of(problem), MOST_WARPS)
+def grid_of(problem: Problem) -> StripGrid:
+    """Return how strips cover a picture."""
+    return StripGrid(problem, shape_of(problem), MOST_WARPS)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch, a warp a strip; the block is the variant's own, 32 threads across."""
-    return (strip_launch(problem, shape_of(problem), strip_height(problem)),)
+    """Return one launch, a warp per strip; the block is the variant's own, 32 threads across."""
+    return (grid_of(problem).launch(),)
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each strip filters the rows under its own results and those that the mask hangs over.
+    """Return the work: each strip filters the rows under its results and those that the mask reaches over.
 
-    A multiply-add of a sample and a weight counts once; on tensor cores it is three of float16, and more with zeros.
+    A multiply-add of a sample and a weight counts once; on tensor cores it is three of float16, and more with
+    zeros.
     """
-    shape, height = shape_of(problem), strip_height(problem)
-    rows = sum(strip_groups(problem, shape, height)) * shape.group_rows
-    strips, (launch,) = strips_across(problem), plan(problem, block)
-    lanes = strips * LANES
+    grid, shape = grid_of(problem), shape_of(problem)
+    rows, lanes = grid.input_rows, grid.across * LANES
     pairs = 3 if shape.halo_lanes else 2
     return filter_work(
         problem,
-        picture_loads=strip_loads(problem, shape, height),
-        weight_loads=launch.grid[1] * lanes * shape.fragments,
+        picture_loads=grid.loads,
+        weight_loads=grid.launch().grid[1] * lanes * shape.fragments,
         shared_loads=lanes * rows * PAIR * pairs,
-        shared_stores=strips * rows * shape.along.tile_samples,
+        shared_stores=grid.across * rows * shape.along.tile_samples,
         multiply_adds=lanes * rows * VECTOR * problem.taps,
     )
 
@@ -108,24 +105,26 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if limits.compute_capability is not None and limits.compute_capability < LEAST_CAPABILITY:
         has = ".".join(map(str, limits.compute_capability))
         return Refusal(
-            f"It needs tensor cores and copies of compute capability 8.0; this device has {has}. Use register-blocked."
+            f"It needs tensor cores and copies of compute capability 8.0; this device has {has}. Use "
+            "register-blocked."
         )
     if (problem.dtype, problem.channels) != ("float32", 1):
         channels = f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"
         return Refusal(
-            f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}. Use register-blocked, which is faster "
-            "with these."
+            f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}. Use "
+            "register-blocked, which is faster with these."
         )
     shape = shape_of(problem)
     rows, columns = problem.mask_shape
     if registers_of(rows, shape.eights) > MOST_REGISTERS:
         return Refusal(
-            f"The weights of {rows} x {columns} cells and the sums that wait do not fit into a thread's registers; those of 17 x 17 and "
-            "9 x 31 do. Use register-blocked."
+            f"The weights of {rows} x {columns} cells and the sums that wait do not fit into a thread's "
+            "registers; those of 17 x 17 and 9 x 31 do. Use register-blocked."
         )
     if shape.shared_bytes > limits.shared_bytes:
         return Refusal(
-            f"It needs {shape.shared_bytes:,} bytes of shared memory; a block has {limits.shared_bytes:,}. Use register-blocked."
+            f"It needs {shape.shared_bytes:,} bytes of shared memory; a block has {limits.shared_bytes:,}. "
+            "Use register-blocked."
         )
     return _refuse_weights(mask, shape)
 
@@ -133,21 +132,21 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 def _refuse_weights(mask: Mask, shape: SplitShape) -> Refusal | None:
     if not is_in_range(mask):
         return Refusal(
-            "The largest weight is not between 2^-30 and 2^30: units of the sums could be too small or too large for float32. Use "
-            "register-blocked."
+            "The largest weight is not between 2^-30 and 2^30: units of the sums could be too small or too "
+            "large for float32. Use register-blocked."
         )
     if may_be_exact(mask):
         return Refusal(
-            "The weights have so few digits that sums of them over whole numbers are exact, and promised bit for bit; samples of more than "
-            "22 bits would lose their last one here. Use register-blocked."
+            "The weights have so few digits that sums of them over whole numbers are exact, and promised bit "
+            "for bit; samples of more than 22 bits would lose their last one here. Use register-blocked."
         )
     steps = min(shape.group_rows, shape.mask_rows) * len(shape.products)
     additions = -(-shape.mask_rows // shape.group_rows) + 1
     needed, granted = roundings_of(mask, steps, additions), mask.taps + 2
     if needed > granted:
         return Refusal(
-            f"Weights and samples as two float16 each could round as {needed:.0f} additions do; a direct sum of {mask.taps} cells is "
-            f"granted {granted}. Use register-blocked."
+            f"Weights and samples as two float16 each could round as {needed:.0f} additions do; a direct sum "
+            f"of {mask.taps} cells is granted {granted}. Use register-blocked."
         )
     return None
 
@@ -178,7 +177,7 @@ def kernel(border: Border, shape: SplitShape):
         steps = groups + AHEAD if left < width else 0
         ring = warp * RING_CELLS
         ring_end = ring + RING_CELLS
-        # Places of the next group that is loaded, and of the next one that is filtered.
+        # Where the next group that is loaded lies, and the next one that is filtered.
         there, here = ring, ring
         # The first input row of the one, and the first row that the other completes.
         top, row = first - anchor_row, first - ROWS_BEFORE
@@ -187,7 +186,8 @@ def kernel(border: Border, shape: SplitShape):
         sample = left + PAIR * lane
         for step in range(steps):
             wait()
-            # The group is there, and no lane reads the one before it any more, whose place the next one takes.
+            # The group is there, and no lane reads the one before it any more, whose cells the next one
+            # takes.
             if SIMULATED:
                 cuda.syncthreads()
             else:
@@ -222,7 +222,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         np.float32(halves.unit),
         problem.width,
         problem.anchor[0],
-        strip_height(problem),
+        grid_of(problem).rows,
         np.float32(problem.ghost_value),
         np.float32(mask.offset),
         Operand.OUT,
@@ -235,7 +235,8 @@ VARIANT = Variant(
     key="split-float16",
     title="Split float16 (tensor cores)",
     device=DeviceKind.CUDA,
-    idea="Samples and weights as two float16 numbers each: tensor cores form three exact products where float32 forms one.",
+    idea="Samples and weights as two float16 numbers each: tensor cores form three exact products where "
+    "float32 forms one.",
     default_block=Block(32, WARPS),
     plan=plan,
     work=work,
@@ -243,10 +244,8 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     uses_block=False,
-    remark=(
-        "float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or samples very far apart take about five times as "
-        "long."
-    ),
+    remark="float32 grey, masks of about 40 cells up to 17 x 17. Rows with NaN, infinity or samples very far "
+    "apart take about five times as long.",
     # Which rows share a group and a scale, and so how sums are rounded, depends on where a strip begins.
     band_invariant=False,
     # Of fewer cells a direct sum is granted fewer roundings than this takes.

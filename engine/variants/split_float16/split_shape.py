@@ -1,25 +1,27 @@
-"""The shape of a warp's work in `split-float16`: how a strip's samples become factors of tensor-core products. Pure integers.
+"""The shape of a warp's work in `split-float16`: how samples become factors of products. Pure integers.
 
-One product is 16 x 16 samples by 16 x 8 weights, or 16 x 8 by 8 x 8. Row r of the samples are the 16 (8) cells of an input row
-that begin with the strip's cell 8 r, so that neighbouring rows overlap by a half; column n of the weights is the mask's row,
-moved on by n cells. Row r, column n of what comes out is the mask row's sum for the strip's result 8 r + n: 128 results. A mask row
-and the 7 cells that it is moved take whole eights of cells (`eights`); two eights are one product of 16.
+One product is 16 x 16 samples by 16 x 8 weights, or 16 x 8 by 8 x 8. Row r of the samples are the 16 (8)
+cells of an input row that begin with the strip's cell 8 r, so that neighbouring rows overlap by a half;
+column n of the weights is the mask's row, moved on by n cells. Row r, column n of what comes out is the mask
+row's sum for the strip's result 8 r + n: 128 results. A mask row and the 7 cells that it is moved take whole
+eights of cells (`eights`); two eights are one product of 16.
 """
 
 from dataclasses import dataclass
 
-from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.strips.strip_shape import StripShape
 
 EIGHT = 8
 """Results of a row of the samples, and cells that neighbouring rows are apart."""
 
 MOST_REGISTERS = 170
-"""Weights and sums that a thread can hold beside all else, of 255 registers: 17 x 17 takes as many (H200: 8 bytes spilled)."""
+"""Weights and sums that a thread can hold beside all else, of 255 registers: 17 x 17 takes as many (8 bytes
+spilled, H200)."""
 
 GROUP_ROWS = {80: 6, 110: 4, MOST_REGISTERS: 3}
-"""Input rows in a group, by how many of these registers there are at most (H200, us: 7 x 7 45 and 43 with 4 and 6; 11 x 11 101, 92 and
-97 with 3, 4 and 5; 13 x 13 106 and 111 with 3 and 4)."""
+"""Input rows in a group, by how many of these registers there are at most (H200, us: 7 x 7 45 and 43 with 4
+and 6; 11 x 11 101, 92 and 97 with 3, 4 and 5; 13 x 13 106 and 111 with 3 and 4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ class SplitShape(StripShape):
 
     @property
     def eights(self) -> int:
-        """Eights of cells that a row of the samples has: what 8 neighbouring results have under a mask row."""
+        """Eights of cells in a row of the samples: what 8 neighbouring results have under a mask row."""
         return eights_of(self.mask_columns, self.shift)
 
     @property
@@ -58,20 +60,21 @@ class SplitShape(StripShape):
 
     @property
     def fragments(self) -> int:
-        """Words of weights that a lane holds: two halves of float16 each, the upper parts, then the lower ones."""
+        """Words of weights that a lane holds, two float16 each: the upper parts, then the lower ones."""
         return 2 * self.mask_rows * self.eights
 
     def mask_row(self, result: int, row: int) -> int | None:
-        """Return the mask row that lies on input row `row` of a group for a row of results; None if none does.
+        """Return the mask row that lies on input row `row` of a group for a row of results, or None.
 
-        Rows of results are counted from the last one, which has only the group's last row under the mask, upwards.
+        Rows of results are counted from the last one, which has only the group's last row under the mask,
+        upwards.
         """
         number = result - (self.group_rows - 1) + row
         return number if 0 <= number < self.mask_rows else None
 
 
 def eights_of(mask_columns: int, shift: int) -> int:
-    """Return the eights of cells that a mask row takes, moved by up to 7 cells, `shift` cells after the first."""
+    """Return the eights of cells that a mask row takes, moved by up to 7 cells, from `shift` cells on."""
     return -(-(EIGHT + mask_columns - 1 + shift) // EIGHT)
 
 
@@ -81,23 +84,17 @@ def registers_of(mask_rows: int, eights: int) -> int:
 
 
 def split_shape(mask_shape: tuple[int, int], anchor_column: int, warps: int) -> SplitShape:
-    """Return the shape of a warp's work for a mask.
+    """Return the shape of the work for a mask of each of at most `warps` warps of a block.
 
-    More input rows in a group mean longer chains of products and fewer additions outside them, and more registers.
-
-    Parameters
-    ----------
-    mask_shape : tuple of int
-    anchor_column : int
-    warps : int
-        Most warps of a block.
+    More input rows in a group mean longer chains of products and fewer additions outside them, and more
+    registers.
     """
     rows, columns = mask_shape
-    before = -(-anchor_column // VECTOR) * VECTOR
+    before = whole_vectors(anchor_column)
     shift = before - anchor_column
     eights = eights_of(columns, shift)
     # So wide that a strip's rows in shared memory have every cell that a product takes.
-    along = TileShape(1, EIGHT * (eights - 1) - shift + 1, 1, before, shift, 1, 1, 1, 1, 1)
+    along = TileShape(1, EIGHT * (eights - 1) - shift + 1, 1, before, shift)
     taken = registers_of(rows, eights)
     group_rows = next((count for most, count in GROUP_ROWS.items() if taken <= most), 3)
     return SplitShape(

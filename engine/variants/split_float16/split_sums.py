@@ -1,17 +1,21 @@
 """A group of a strip's input rows, multiplied as float16 halves on tensor cores.
 
-A lane loads three pairs of neighbouring cells of each row: 2 and 2 of the strip's 128, and of the first lanes 2 past them. It scales
-them by a power of two that the warp has agreed on, splits each into an upper and a lower float16 (`engine.variants.split_float16.weight_halves` has the
-arithmetic) and passes the words on to the lanes that need them for the overlapping rows of the products. A mask row's products
-with the group's rows form chains of tensor-core multiplications, uppers apart from what holds a lower part; the two sums are
-added to the result that the mask row belongs to. Sums of results that wait for further rows move up meanwhile, as in `engine/variants/strips/streaming_accumulator.py`.
+A lane loads three pairs of neighbouring cells of each row: 2 and 2 of the strip's 128, and of the first lanes
+2 past them. It scales them by a power of two that the warp has agreed on, splits each into an upper and a
+lower float16 (`weight_halves.py` has the arithmetic) and passes the words on to the lanes that need them for
+the overlapping rows of the products. A mask row's products with the group's rows form chains of tensor-core
+multiplications, uppers apart from what holds a lower part; the two sums are added to the result that the mask
+row belongs to. Sums of results that wait for further rows move up meanwhile, as in
+`engine/variants/strips/streaming_accumulator.py`.
 
-With the scale every cell of the group is in float16's normal range, or 0. Where none does that (NaN, infinity, cells more than 2^27 times
-smaller than the largest one, or this one not within 2^-47 to 2^74), the group is multiplied in float32, cell by cell, as a direct sum
-is: slower, and with every NaN in its place. A scale is kept as long as it suits.
+With the scale every cell of the group is in float16's normal range, or 0. Where no scale does that (NaN,
+infinity, cells more than 2^27 times smaller than the largest one, or this one not within 2^-47 to 2^74), the
+group is multiplied in float32, cell by cell, as a direct sum is: slower, and with every NaN in its place. A
+scale is kept as long as it suits.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -32,19 +36,22 @@ Values = list[Any]
 HALF_STRIP = LANES * PAIR
 """Cells from a lane's first pair to its second one, and results."""
 
+PLACES = (0, 1, HALF_STRIP, HALF_STRIP + 1)
+"""Where a lane's 4 results lie in a row, from its first one on."""
+
 _MANTISSA_BITS, _BIAS = 23, 127
 # With the largest cell of 2^-47 to 2^74 no unit of a sum under- or overflows, whatever the weights.
 _LEAST_EXPONENT, _MOST_EXPONENT = 80, 200
 
 SCALING = types.Tuple((types.float32, types.float32, types.uint32, types.uint32))
-"""A scale, its inverse, and the bits of the smallest (doubled, less 1) and of the largest magnitude that it suits."""
+"""A scale, its inverse, and the bits of the smallest (doubled, less 1) and largest suitable magnitude."""
 
 ZEROS_ONLY = (1.0, 0.0, 2**32 - 1, 0)
 """A scaling that suits a group of zeros, and no other."""
 
 
 def in_pairs(values: Values, combined: Callable[[Any, Any], Any]) -> Any:
-    """Return what all values come to when neighbours are combined, and then what came of them: few wait for one another."""
+    """Return all values combined as neighbours, and then what came of them: few wait for one another."""
     while len(values) > 1:
         rest = values[len(values) // 2 * 2 :]
         values = [combined(*pair) for pair in zip(values[::2], values[1::2], strict=False)] + rest
@@ -56,63 +63,42 @@ def _power(exponent: Any) -> Any:
     return exponent << _MANTISSA_BITS
 
 
+@dataclass
 class SplitSums:
-    """What a lane does with a group of input rows.
+    """What a lane does with a group of input rows, the first cell of which is at `rows`.
 
-    Parameters
-    ----------
-    code : CudaCode
-    warp : Warp
-    shape : SplitShape
-    rows : pointer
-        To the group's first cell; float32, any address space.
-    lane : int32
-    weights : list of int32
-        The lane's words (`split_fragments.py`).
-    mask : pointer
-        To the weights as float32, row after row: for groups that are not split.
-    unit : float32
-        What the weights' halves count (`WeightHalves.unit`).
-    offset : float32
-        What every result begins with.
+    `weights` are the lane's words (`split_fragments.py`) and `unit` what their halves count
+    (`WeightHalves.unit`); `mask` points to the weights as float32, row after row, for groups that are not
+    split. Every result begins with `offset`.
     """
 
-    def __init__(
-        self,
-        code: CudaCode,
-        warp: Warp,
-        shape: SplitShape,
-        rows: Any,
-        lane: Any,
-        weights: Values,
-        mask: Any,
-        unit: Any,
-        offset: Any,
-    ) -> None:
-        self._code, self._warp, self._shape = code, warp, shape
-        self._rows, self._lane, self._weights = rows, lane, weights
-        self._mask, self._unit, self._offset = mask, unit, offset
-        self._own = lane * PAIR
+    code: CudaCode
+    warp: Warp
+    shape: SplitShape
+    rows: Any
+    lane: Any
+    weights: Values
+    mask: Any
+    unit: Any
+    offset: Any
+
+    def __post_init__(self) -> None:
+        self.own = self.lane * PAIR
 
     def accumulate(self, accumulators: Values, scaling: Values) -> tuple[Values, Values, Values]:
-        """Return the results that the rows complete, row by row, the accumulators afterwards, and the scaling.
+        """Return the results that the rows complete, row by row, the new accumulators, and the scaling.
 
-        Parameters
-        ----------
-        accumulators : list of float32
-            4 sums for each result that waits for further rows, the newest first.
-        scaling : list of values
-            As `SCALING` has them.
+        The accumulators are 4 sums for each result that waits for further rows, the newest first.
         """
-        shape = self._shape
+        shape = self.shape
         cells = [self._pairs(row) for row in range(shape.group_rows)]
         scaling, suits = self._suited([cell for row in cells for pair in row for cell in pair], scaling)
-        sums = self._code.when(
+        sums = self.code.when(
             suits,
             lambda: self._split_sums(cells, scaling, accumulators),
             lambda: self._direct_sums(accumulators),
         )
-        # The last rows of results have the group's first row under the mask's last one: they are complete, topmost last.
+        # The last rows of results have the group's first row under the mask's last one: they are complete.
         first = VECTOR * (shape.mask_rows - 1)
         complete = [sums[place : place + VECTOR] for place in range(first, len(sums), VECTOR)]
         results = [value for row in reversed(complete) for value in row]
@@ -120,17 +106,17 @@ class SplitSums:
         return results, sums[:first] or accumulators, scaling
 
     def _pairs(self, row: int) -> list[Values]:
-        """Load a lane's pairs of an input row; lanes that have none past the strip load their first one again."""
-        code, at = self._code, row * self._shape.along.tile_samples
-        starts = [self._own, self._own + HALF_STRIP]
-        if self._shape.halo_lanes:
-            has_third = code.is_below(self._lane, self._shape.halo_lanes)
-            starts.append(code.select(has_third, self._own + 2 * HALF_STRIP, self._own))
-        return [(self._rows + start + at).load(PAIR) for start in starts]
+        """Load a lane's pairs of an input row; lanes with none past the strip load their first one again."""
+        code, at = self.code, row * self.shape.along.tile_samples
+        starts = [self.own, self.own + HALF_STRIP]
+        if self.shape.halo_lanes:
+            has_third = code.is_below(self.lane, self.shape.halo_lanes)
+            starts.append(code.select(has_third, self.own + 2 * HALF_STRIP, self.own))
+        return [(self.rows + start + at).load(PAIR) for start in starts]
 
     def _suited(self, cells: Values, scaling: Values) -> tuple[Values, Any]:
         """Return a scaling for the cells, the old one where it suits them, and whether it does."""
-        code, warp = self._code, self._warp
+        code, warp = self.code, self.warp
         largest, smallest = self._largest_magnitude(cells), self._smallest_magnitude(cells)
         does_not = warp.any(code.negated(self._is_within(largest, smallest, scaling)))
 
@@ -145,26 +131,26 @@ class SplitSums:
     def _largest_magnitude(self, cells: Values) -> Any:
         """Return the bits of the largest magnitude; of NaN, which are past all others, if there is one."""
         line = "{ .reg .f32 a, b; abs.f32 a, $1; abs.f32 b, $2; max.NaN.f32 $0, a, b; }"
-        larger = in_pairs(cells, lambda one, other: self._code.assembly(line, "=f,f,f", [one, other], F32))
+        larger = in_pairs(cells, lambda one, other: self.code.assembly(line, "=f,f,f", [one, other], F32))
         return larger.bits_as(I32)
 
     def _smallest_magnitude(self, cells: Values) -> Any:
-        """Return the bits of the smallest magnitude but 0, doubled, less 1: those of 0 are past all others then."""
-        code = self._code
+        """Return the bits of the smallest magnitude but 0, doubled, less 1: so those of 0 are the largest."""
+        code = self.code
         return in_pairs(
             [(cell.bits_as(I32) << 1) - 1 for cell in cells],
             lambda one, other: code.select(code.is_below(one, other), one, other),
         )
 
     def _is_within(self, largest: Any, smallest: Any, scaling: Values) -> Any:
-        code = self._code
+        code = self.code
         return code.all_of(
             code.compared(smallest, ">=", scaling[2]), code.compared(largest, "<=", scaling[3])
         )
 
     def _scaling_for(self, largest: Any) -> Values:
-        """Return the scaling for cells the largest of which has these bits; one for zeros only where there is none."""
-        code, exponent = self._code, largest >> _MANTISSA_BITS
+        """Return the scaling for cells the largest of which has these bits; if there is none, for zeros."""
+        code, exponent = self.code, largest >> _MANTISSA_BITS
         is_one = code.is_below(exponent - _LEAST_EXPONENT, _MOST_EXPONENT - _LEAST_EXPONENT + 1)
         found = [
             _power(2 * _BIAS + SCALED_TO - exponent).bits_as(F32),
@@ -175,9 +161,9 @@ class SplitSums:
         return [code.select(is_one, value, other) for value, other in zip(found, ZEROS_ONLY, strict=True)]
 
     def _split_sums(self, cells: list[list[Values]], scaling: Values, accumulators: Values) -> Values:
-        """Return the sums of all results that the rows have a part in, by tensor cores, the newest result first."""
-        shape, code, warp = self._shape, self._code, self._warp
-        back = scaling[1] * self._unit
+        """Return the sums of all results that the rows enter, by tensor cores, the newest result first."""
+        shape, code, warp = self.shape, self.code, self.warp
+        back = scaling[1] * self.unit
         back_lower = back * (1 / LOWER_SCALE)
         factors = [self._factors([self._halves(pair, scaling[0]) for pair in row]) for row in cells]
         sums: Values = []
@@ -203,17 +189,17 @@ class SplitSums:
 
     def _before(self, accumulators: Values, result: int, place: int) -> Any:
         """Return the sum that a result has from earlier groups; the offset if it has none."""
-        before = result - self._shape.group_rows
-        return accumulators[VECTOR * before + place] if before >= 0 else self._offset
+        before = result - self.shape.group_rows
+        return accumulators[VECTOR * before + place] if before >= 0 else self.offset
 
     def _words_of(self, part: int, mask_row: int, first: int, count: int) -> Values:
         """Return the lane's words of some eights of a mask row: upper parts (0) or lower ones."""
-        at = (part * self._shape.mask_rows + mask_row) * self._shape.eights + first
-        return self._weights[at : at + count]
+        at = (part * self.shape.mask_rows + mask_row) * self.shape.eights + first
+        return self.weights[at : at + count]
 
     def _halves(self, pair: Values, scale: Any) -> tuple[Any, Any]:
         """Return two cells' upper parts in a word, and their lower parts in another."""
-        code = self._code
+        code = self.code
         scaled = [cell * scale for cell in pair]
         uppers = self._packed(scaled)
         line = "{ .reg .f16 a, b; mov.b32 {a, b}, $2; cvt.f32.f16 $0, a; cvt.f32.f16 $1, b; }"
@@ -225,28 +211,29 @@ class SplitSums:
 
     def _packed(self, values: Values) -> Any:
         """Return two float32 rounded to float16, in a word (PTX ISA 9.7.9)."""
-        return self._code.assembly("cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f", values, I32)
+        return self.code.assembly("cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f", values, I32)
 
     def _factors(self, pairs: list[tuple[Any, Any]]) -> tuple[Values, Values]:
-        """Return the words of a row's products, upper and lower: of each eight those of rows g and g + 8, lane being 4 g + t.
+        """Return the words of a row's products, upper and lower: of each eight those of rows g and g + 8.
 
-        Row g begins 8 cells before row g + 1: an eight further on, a lane needs the words that the lane 4 further on had.
+        The lane is 4 g + t. Row g begins 8 cells before row g + 1: an eight further on, a lane needs the
+        words that the lane 4 further on had.
         """
-        code, warp = self._code, self._warp
+        code, warp = self.code, self.warp
         parts = []
         for words in zip(*pairs, strict=True):
             found = list(words[:2])
-            for eight in range(1, self._shape.eights):
-                source = (self._lane + 4 * eight) & (LANES - 1)
-                is_first = code.is_below(self._lane, 4 * eight)
+            for eight in range(1, self.shape.eights):
+                source = (self.lane + 4 * eight) & (LANES - 1)
+                is_first = code.is_below(self.lane, 4 * eight)
                 for own, following in pairwise(words):
                     found.append(warp.passed_on(code.select(is_first, following, own), source))
             parts.append(found)
         return parts[0], parts[1]
 
     def _direct_sums(self, accumulators: Values) -> Values:
-        """Return the same by multiply-adds in float32, in loops over mask rows: few groups need it, and all pay for registers."""
-        shape, code = self._shape, self._code
+        """Return the same in float32, in loops: few groups need it, and all would pay for registers."""
+        shape, code = self.shape, self.code
         sums = [[code.slot() for _ in range(VECTOR)] for _ in range(shape.touched)]
         for result, own in enumerate(sums):
             for place, slot in enumerate(own):
@@ -258,7 +245,8 @@ class SplitSums:
                 for _ in code.where(code.is_below(mask_row, shape.mask_rows)):
                     for slot, value in zip(sums[-1], self._row_sum(row, mask_row), strict=True):
                         slot.store(slot.load() + value)
-            # The next round's result moves to where this one was: after all rounds each is in its place again.
+            # The next round's result moves to where this one was: after all rounds each is in its place
+            # again.
             moved_on = [[slot.load() for slot in own] for own in [sums[-1], *sums[:-1]]]
             for own, values in zip(sums, moved_on, strict=True):
                 for slot, value in zip(own, values, strict=True):
@@ -267,12 +255,12 @@ class SplitSums:
 
     def _row_sum(self, row: Any, mask_row: Any) -> Values:
         """Return a mask row's sums for a lane's 4 results, over an input row of the group."""
-        shape, code = self._shape, self._code
-        weights = self._mask + mask_row * shape.mask_columns
-        cells = self._rows + (self._own + (row * shape.along.tile_samples + shape.shift))
+        shape, code = self.shape, self.code
+        weights = self.mask + mask_row * shape.mask_columns
+        cells = self.rows + (self.own + (row * shape.along.tile_samples + shape.shift))
         totals: Values = [code.f32(0.0)] * VECTOR
         for column in range(shape.mask_columns):
             weight = (weights + column).load()
-            for place, apart in enumerate((0, 1, HALF_STRIP, HALF_STRIP + 1)):
+            for place, apart in enumerate(PLACES):
                 totals[place] = code.fma((cells + (column + apart)).load(), weight, totals[place])
         return totals

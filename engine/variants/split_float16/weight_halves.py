@@ -1,22 +1,25 @@
-"""float32 weights and samples as sums of two float16 numbers, and what rounding their products leave. Pure NumPy.
+"""float32 weights and samples as sums of two float16 numbers, and how products round. Pure NumPy.
 
-A number v of 24 bits, scaled by a power of two, is h + l / 4096 and a rest: h is v rounded to float16, which has 11 bits, and l is
-4096 (v - h) rounded to float16. While |v| is in float16's normal range, 2^-14 to 2^16, the rest is at most 2 u |v|, u = 2^-24:
-v - h is a whole number of at most 12 bits and a sign in units of v's last place, and l keeps 11 of them. Of the products
+A number v of 24 bits, scaled by a power of two, is h + l / 4096 and a rest: h is v rounded to float16, which
+has 11 bits, and l is 4096 (v - h) rounded to float16. While |v| is in float16's normal range, 2^-14 to 2^16,
+the rest is at most 2 u |v|, u = 2^-24: v - h is a whole number of at most 12 bits and a sign in units of v's
+last place, and l keeps 11 of them. Of the products
 
     (h + l / 4096) (h' + l' / 4096)  =  h h'  +  (l h' + h l') / 4096  +  l l' / 2^24
 
 the last is left out: at most 4 u |v v'|. All others are float16 times float16: exact in float32.
 
-How tensor cores round their sums NVIDIA does not say. Of Hopper's (and of Ampere's, with a bit less) it was found that products are
-lined up with the largest of them and cut two bits past float32's last place, and the sum is cut to float32; `STEP_ROUNDINGS` u of the sum of
-magnitudes is no less than what 17 numbers lose so. Measured on an H200, random masks of 5 x 5 to 17 x 17: at most 4.3 u in all.
+How tensor cores round their sums NVIDIA does not say. Of Hopper's (and of Ampere's, with a bit less) it was
+found that products are lined up with the largest of them and cut two bits past float32's last place, and the
+sum is cut to float32; `STEP_ROUNDINGS` u of the sum of magnitudes is no less than what 17 numbers lose so.
+Measured on an H200, random masks of 5 x 5 to 17 x 17: at most 4.3 u in all.
 
-Sources: splitting into two lower-precision numbers, Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA tensor core
-programmability, performance & precision" (2018), arXiv:1803.04014; the lower parts scaled, and added up apart so that their cut does not
-matter, Ootomo and Yokota, "Recovering single precision accuracy from tensor cores while surpassing the FP32 theoretical peak
-performance" (2022), arXiv:2203.03341; how sums are rounded, Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor
-cores", PeerJ Computer Science 7 (2021), e330.
+Sources: splitting into two lower-precision numbers, Markidis, Der Chien, Laure, Peng and Vetter, "NVIDIA
+tensor core programmability, performance & precision" (2018), arXiv:1803.04014; the lower parts scaled, and
+added up apart so that their cut does not matter, Ootomo and Yokota, "Recovering single precision accuracy
+from tensor cores while surpassing the FP32 theoretical peak performance" (2022), arXiv:2203.03341; how sums
+are rounded, Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ Computer
+Science 7 (2021), e330.
 """
 
 import math
@@ -33,17 +36,17 @@ LOWER_SCALE = 4096.0
 """What the lower parts are multiplied by, so that they are as large as the upper ones."""
 
 SCALED_TO, ROOM_ABOVE, ROOM_BELOW = 14, 1, 27
-"""The largest sample of a group of rows is scaled to 2^14 to 2^15. The scale is kept while the largest one is not past 2^15, and no other
-but 0 below 2^-13: all within float16's normal range, lower parts too."""
+"""The largest sample of a group of rows is scaled to 2^14 to 2^15. The scale is kept while the largest is not
+past 2^15, and no other but 0 below 2^-13: all within float16's normal range, lower parts too."""
 
 LARGEST_EXPONENT = 13
-"""The largest weight is scaled to less than 2 to that power: sums of 16 products stay far below float32's largest."""
+"""The largest weight is scaled to less than 2 to that power, so that no sum of 16 products overflows."""
 
 SMALLEST_SCALED, LARGEST_SCALED = 2.0**-30, 2.0**30
 """Between these the largest weight has to lie: then no unit of a row's sums under- or overflows."""
 
 SPLIT_ROUNDINGS = 2 + 2 + 4
-"""Of a product: what the sample's rest, the weight's, and the product of the lower parts amount to, in u of its magnitude."""
+"""Of a product, in u of its magnitude: the sample's rest, the weight's, and the product of lower parts."""
 
 STEP_ROUNDINGS = 6
 """Of one multiplication on tensor cores, in u of the sum of magnitudes."""
@@ -101,7 +104,7 @@ def may_be_exact(mask: Mask) -> bool:
 
 
 def roundings_of(mask: Mask, steps: int, additions: int) -> float:
-    """Return how many roundings of u a result may have of the sum of magnitudes; a direct sum is granted its cells + 2.
+    """Return how many u of the sum of magnitudes a result may be off; a direct sum is granted cells + 2.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 
 LANES = 32
 STRIP_SAMPLES = LANES * VECTOR
@@ -16,7 +16,8 @@ class StripShape:
     Parameters
     ----------
     along : TileShape
-        Of an input row of a strip as it lies in shared memory: a mask of one row, one vector of results a thread, one warp.
+        Of an input row of a strip in shared memory: a mask of one row, one vector of results per thread, one
+        warp.
     mask_rows : int
     group_rows : int
         Input rows that are copied as one group and filtered without a loop.
@@ -59,13 +60,7 @@ class StripShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactorStripShape(StripShape):
-    """The shape where a mask is a sum of columns times rows.
-
-    Parameters
-    ----------
-    rank : int
-        Pairs of a column and a row whose products add up to the mask.
-    """
+    """The shape where a mask is a sum of `rank` columns times rows."""
 
     rank: int
 
@@ -76,5 +71,5 @@ class FactorStripShape(StripShape):
 
     @property
     def weights(self) -> int:
-        """Weights in constant memory: the rows, each filled up to whole vectors, then for each mask row those of the columns."""
-        return -(-(self.down_at + self.rank * self.mask_rows) // VECTOR) * VECTOR
+        """Weights in constant memory: the rows in whole vectors, then the columns, mask row by mask row."""
+        return whole_vectors(self.down_at + self.rank * self.mask_rows)

@@ -12,27 +12,18 @@ from engine.variants.ir.register_tile import VECTOR
 def strip_storer(rows: int, itemsize: int) -> Any:
     """Return the function that writes 4 results in each of some rows.
 
-    `store(out, row, first, end, sample, samples, results, offset)`: `row` and `sample` are those of the first result; what
-    lies before row `first`, at or past row `end`, or at or past `samples` is not written.
+    `store(out, row, first, end, sample, samples, results, offset)`: `row` and `sample` are those of the first
+    result; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
 
     Parameters
     ----------
     rows : int
     itemsize : int
-        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers (`engine/variants/ir/quantise.py`).
+        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers
+        (`engine/variants/ir/quantise.py`).
     """
 
-    def store(
-        code: Any,
-        out: Any,
-        row: Any,
-        first: Any,
-        end: Any,
-        sample: Any,
-        samples: Any,
-        results: list[Any],
-        offset: Any,
-    ) -> None:
+    def store(code, out, row, first, end, sample, samples, results, offset):
         data = code.pointer(out)
         _, row_pixels, channels = code.shape(out)
         pitch = row_pixels * channels

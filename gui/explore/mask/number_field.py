@@ -8,11 +8,11 @@ from engine.errors import MaskError
 from engine.mask.json_form import number_text
 from gui.explore.mask.weight_text import read_number
 from gui.style.metrics import GRID, number_font
-from gui.widgets.undo_keys import belongs_to_window
+from gui.widgets.whole_number_box import belongs_to_window
 
 
 class NumberField(QLineEdit):
-    """Takes a number when Enter is pressed or the field is left; refuses other text and shows the old number again.
+    """Takes a number when Enter is pressed or the field is left; other text is refused and undone.
 
     `name` is for screen readers; `what` begins a refusal.
     """

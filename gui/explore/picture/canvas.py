@@ -158,25 +158,23 @@ class PictureCanvas(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _PAN_STEP * self.devicePixelRatioF()
-        match Qt.Key(event.key()):
-            case Qt.Key.Key_Plus | Qt.Key.Key_Equal:
-                self.view.zoom_by(1)
-            case Qt.Key.Key_Minus:
-                self.view.zoom_by(-1)
-            case Qt.Key.Key_Home | Qt.Key.Key_0:
-                self.view.fit()
-            case Qt.Key.Key_1:
-                self.view.show_actual()
-            case Qt.Key.Key_Left:
-                self.view.pan(step, 0)
-            case Qt.Key.Key_Right:
-                self.view.pan(-step, 0)
-            case Qt.Key.Key_Up:
-                self.view.pan(0, step)
-            case Qt.Key.Key_Down:
-                self.view.pan(0, -step)
-            case _:
-                super().keyPressEvent(event)
+        key, keys = Qt.Key(event.key()), Qt.Key
+        ways = {
+            keys.Key_Left: (step, 0.0),
+            keys.Key_Right: (-step, 0.0),
+            keys.Key_Up: (0.0, step),
+            keys.Key_Down: (0.0, -step),
+        }
+        if key in ways:
+            self.view.pan(*ways[key])
+        elif key in (keys.Key_Plus, keys.Key_Equal, keys.Key_Minus):
+            self.view.zoom_by(-1 if key == keys.Key_Minus else 1)
+        elif key in (keys.Key_Home, keys.Key_0):
+            self.view.fit()
+        elif key == keys.Key_1:
+            self.view.show_actual()
+        else:
+            super().keyPressEvent(event)
 
     def _layers(self) -> list[Layer]:
         """Return what is painted where."""
@@ -184,8 +182,8 @@ class PictureCanvas(QWidget):
             return []
         whole = QRectF(0, 0, self._device_width(), self._device_height())
         values = self._values
-        original = Layer(self._original, "original", whole, whole, values.original_texts)
-        result = Layer(self._result, self._result_name, whole, whole, values.result_texts, is_right=True)
+        original = Layer(self._original, "original", values.original_texts)
+        result = Layer(self._result, self._result_name, values.result_texts, is_right=True)
         return arranged(self._mode, whole, self.handle.fraction, original, result)
 
     def _in_pane(self, position: QPointF) -> QPointF:

@@ -2,14 +2,17 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.image.formats import titles
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.panel_parts import column, row
 
-_TEXT = "Open a picture with Ctrl+O, drop one here, or take a sample.\nThe original and the filtered result are shown here."
-
+_TEXT = (
+    "Open a picture with Ctrl+O, drop one here, or take a sample.\n"
+    "The original and the filtered result are shown here."
+)
 _TITLE = "No picture yet"
 _TITLE_SCALE = 1.5
 
@@ -36,20 +39,12 @@ class EmptyState(QWidget):
         self.sample_button.setToolTip("Show a picture that came with the program.")
         self.open_button.clicked.connect(self.open_requested)
         self.sample_button.clicked.connect(self.sample_requested)
-        self.text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        centre = Qt.AlignmentFlag.AlignCenter
+        self.title.setAlignment(centre)
+        self.text.setAlignment(centre)
         self.text.setWordWrap(True)
-        column = QVBoxLayout(self)
-        column.setSpacing(2 * GRID)
-        column.addStretch(1)
-        column.addWidget(self.title, alignment=Qt.AlignmentFlag.AlignCenter)
-        column.addWidget(self.text)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.open_button)
-        buttons.addWidget(self.sample_button)
-        buttons.addStretch(1)
-        column.addLayout(buttons)
-        column.addStretch(1)
+        buttons = row(1, self.open_button, self.sample_button, 1)
+        self.setLayout(column(1, self.title, self.text, buttons, 1, spacing=2 * GRID))
         font = self.title.font()
         font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
         self.title.setFont(font)

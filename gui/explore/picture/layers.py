@@ -1,7 +1,7 @@
 """Original and result as layers: which part of the pane each takes, and how one is painted."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter
@@ -17,35 +17,22 @@ from gui.style.theme import current_theme
 _GAP = 2
 _NO_RESULT = "The result comes here."
 
-Texts = Callable[[int, int], tuple[str, ...]]
-
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One picture on the canvas.
-
-    Parameters
-    ----------
-    levels
-        The picture; None while there is none yet.
-    label
-        What it is, written on it.
-    pane
-        Where the transform counts from, device pixels of the canvas.
-    clip
-        The part of the canvas that it may paint on.
-    texts
-        Gives the numbers of a row and a column.
-    is_right
-        The label stands at the right edge.
-    """
+    """One picture on the canvas, and its place there in device pixels."""
 
     levels: PictureLevels | None
     label: str
-    pane: QRectF
-    clip: QRectF
-    texts: Texts
+    """What it is, written on it."""
+    texts: Callable[[int, int], tuple[str, ...]]
+    """Returns the numbers of a row and a column."""
     is_right: bool = False
+    """Whether the label stands at the right edge."""
+    pane: QRectF = field(default_factory=QRectF)
+    """Where the transform counts from."""
+    clip: QRectF = field(default_factory=QRectF)
+    """The part of the canvas that it may paint on."""
 
 
 def pane_width(mode: ViewMode, canvas_width: int) -> int:
@@ -54,46 +41,24 @@ def pane_width(mode: ViewMode, canvas_width: int) -> int:
 
 
 def arranged(mode: ViewMode, canvas: QRectF, split: float, original: Layer, result: Layer) -> list[Layer]:
-    """Return the layers that a mode shows, each with its place.
-
-    Parameters
-    ----------
-    mode
-        How the canvas is shared.
-    canvas
-        Its rectangle, device pixels.
-    split
-        Where the handle is, as a part of the width.
-    original, result
-        The two layers; their places are ignored.
-    """
+    """Return the layers that a mode shows, each with its place; `split` is that of the handle, 0 to 1."""
     left, right = QRectF(canvas), QRectF(canvas)
     if mode == ViewMode.SIDE_BY_SIDE:
         width = pane_width(mode, round(canvas.width()))
         left.setWidth(width)
         right.setLeft(canvas.right() - width)
-        return [_placed(original, left, left), _placed(result, right, right)]
+        return [replace(original, pane=left, clip=left), replace(result, pane=right, clip=right)]
     if mode == ViewMode.RESULT:
-        return [_placed(result, canvas, canvas)]
+        return [replace(result, pane=canvas, clip=canvas)]
     if mode == ViewMode.ORIGINAL or result.levels is None:
-        return [_placed(original, canvas, canvas)]
+        return [replace(original, pane=canvas, clip=canvas)]
     left.setRight(round(split * canvas.width()))
     right.setLeft(left.right())
-    return [_placed(original, canvas, left), _placed(result, canvas, right)]
+    return [replace(original, pane=canvas, clip=left), replace(result, pane=canvas, clip=right)]
 
 
 def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font: QFont, ratio: float) -> None:
-    """Paint a layer with a painter that works in device pixels.
-
-    Parameters
-    ----------
-    painter, layer, transform
-        What is painted where.
-    font
-        For the words on it.
-    ratio
-        Device pixels of one pixel of the widget.
-    """
+    """Paint a layer with a painter that works in device pixels, `ratio` of them for one of the widget."""
     painter.save()
     painter.setClipRect(layer.clip)
     painter.translate(layer.pane.topLeft())
@@ -109,10 +74,6 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
         painter.setFont(_scaled(font, ratio))
     _paint_label(painter, layer, seen, ratio)
     painter.restore()
-
-
-def _placed(layer: Layer, pane: QRectF, clip: QRectF) -> Layer:
-    return Layer(layer.levels, layer.label, pane, clip, layer.texts, layer.is_right)
 
 
 def _paint_label(painter: QPainter, layer: Layer, seen: QRectF, ratio: float) -> None:

@@ -4,7 +4,7 @@ Nothing is copied: the images look into the shared memory, so the arrays are kep
 """
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QRectF
@@ -18,8 +18,7 @@ from gui.style.theme import current_theme
 _CHECKER_SIDE = 8
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(NamedTuple):
     """One level: the image, the array that it looks into, and how many of its pixels a picture's pixel takes."""
 
     image: QImage
@@ -74,9 +73,8 @@ def _level(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Level:
     image = QImage(pixels.data.cast("B"), columns, rows, pixels.strides[0], image_format)
     halvings = float(2**index)
     # The last column of an odd width is half a pixel of the next level, where that level has it.
-    return _Level(
-        image, pixels, min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height)
-    )
+    across, down = min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height)
+    return _Level(image, pixels, across, down)
 
 
 def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:
@@ -89,12 +87,9 @@ def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tupl
     last_row = min(level.image.height(), math.ceil(bottom * level.rows_per_pixel) + 1)
     source = QRectF(first_column, first_row, last_column - first_column, last_row - first_row)
     x, y = transform.to_pane(first_column / level.columns_per_pixel, first_row / level.rows_per_pixel)
-    return source, QRectF(
-        x,
-        y,
-        source.width() * transform.zoom / level.columns_per_pixel,
-        source.height() * transform.zoom / level.rows_per_pixel,
-    )
+    width = source.width() * transform.zoom / level.columns_per_pixel
+    height = source.height() * transform.zoom / level.rows_per_pixel
+    return source, QRectF(x, y, width, height)
 
 
 def _checkerboard() -> QBrush:

@@ -33,13 +33,9 @@ def paint_lines(painter: QPainter, transform: ViewTransform, seen: QRectF, pictu
         return
     left, top = transform.to_pane(columns.start, rows.start)
     right, bottom = transform.to_pane(columns.stop, rows.stop)
-    lines = [
-        QLineF(left + n * transform.zoom, top, left + n * transform.zoom, bottom)
-        for n in range(len(columns) + 1)
-    ]
-    lines += [
-        QLineF(left, top + n * transform.zoom, right, top + n * transform.zoom) for n in range(len(rows) + 1)
-    ]
+    xs = [left + n * transform.zoom for n in range(len(columns) + 1)]
+    ys = [top + n * transform.zoom for n in range(len(rows) + 1)]
+    lines = [*(QLineF(x, top, x, bottom) for x in xs), *(QLineF(left, y, right, y) for y in ys)]
     painter.setPen(QPen(_LINE, 1))
     painter.drawLines(lines)
 
@@ -53,20 +49,9 @@ def paint_numbers(
     font: QFont,
     ratio: float,
 ) -> None:
-    """Write the numbers of every pixel into it, from a zoom of 4800 %, black on bright pixels and white on dark ones.
+    """Write its numbers into every pixel, from a zoom of 4800 %: black on bright pixels, white on dark ones.
 
-    Parameters
-    ----------
-    painter, transform, seen
-        As for the picture itself, in device pixels of the pane.
-    image
-        The picture as it is on the screen, in full size.
-    texts
-        Gives the numbers of a row and a column.
-    font
-        Its size is set here, so that three channels fit.
-    ratio
-        Device pixels of one pixel of the widget.
+    `image` is the picture in full size; the size of the font is set here, so that three channels fit.
     """
     if transform.zoom < NUMBERS_FROM_ZOOM * ratio:
         return

@@ -1,7 +1,7 @@
 """The handle between original and result: dragged, or moved with the arrow keys."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
 from gui.style.theme import current_theme
@@ -115,12 +115,6 @@ class SplitHandle(QWidget):
             super().keyPressEvent(event)
         else:
             self.set_fraction(place)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self.update()
 
     def _describe(self) -> None:
         self.setAccessibleName("Split handle")

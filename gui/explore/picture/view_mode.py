@@ -4,37 +4,23 @@ from enum import StrEnum
 
 
 class ViewMode(StrEnum):
-    """Original and result: parted by a handle, beside each other, or one alone."""
+    """Each with its icon, and a sentence on what it shows."""
 
-    SPLIT = "split"
-    SIDE_BY_SIDE = "side by side"
-    ORIGINAL = "original"
-    RESULT = "result"
+    icon_name: str
+    sentence: str
 
-    @property
-    def label(self) -> str:
-        """The name in lists and on buttons."""
-        return self.value.capitalize()
+    SPLIT = (
+        "split", "compare",
+        "One picture: the original left of the handle, the result right of it. Drag the handle.",
+    )  # fmt: skip
+    SIDE_BY_SIDE = (
+        "side by side", "view-split-vertical",
+        "Original and result beside each other, at the same place and zoom.",
+    )  # fmt: skip
+    ORIGINAL = "original", "original", "The original alone."
+    RESULT = "result", "result", "The result alone."
 
-    @property
-    def sentence(self) -> str:
-        """What the mode shows, for its tooltip."""
-        return _SENTENCES[self]
-
-    @property
-    def icon_name(self) -> str:
-        return _ICONS[self]
-
-
-_SENTENCES = {
-    ViewMode.SPLIT: "One picture: the original left of the handle, the result right of it. Drag the handle.",
-    ViewMode.SIDE_BY_SIDE: "Original and result beside each other, at the same place and zoom.",
-    ViewMode.ORIGINAL: "The original alone.",
-    ViewMode.RESULT: "The result alone.",
-}
-_ICONS = {
-    ViewMode.SPLIT: "compare",
-    ViewMode.SIDE_BY_SIDE: "view-split-vertical",
-    ViewMode.ORIGINAL: "original",
-    ViewMode.RESULT: "result",
-}
+    def __new__(cls, value: str, icon_name: str, sentence: str) -> "ViewMode":
+        mode = str.__new__(cls, value)
+        mode._value_, mode.icon_name, mode.sentence = value, icon_name, sentence
+        return mode

@@ -23,15 +23,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class ViewTransform:
-    """The place of a picture in a pane.
-
-    Parameters
-    ----------
-    zoom : float
-        Device pixels that one pixel of the picture takes.
-    left, top : float
-        Where the picture's top left corner lies in the pane, device pixels.
-    """
+    """The place of a picture in a pane: its zoom (device pixels per pixel), and its top left corner there."""
 
     zoom: float = 1.0
     left: float = 0.0

@@ -83,7 +83,7 @@ class MetricPlot(RowPlot):
         if rows:
             against = f" against {self._results.baseline}" if self._is_speed_up else ""
             scale = ", log scale" if words and self.axis.is_log else ""
-            caption = f"{self._shown.heading}{against}{scale} · {problem_text(rows[-1].result)}"
+            caption = f"{self._shown.header}{against}{scale} · {problem_text(rows[-1].result)}"
         self.end(caption, self._omitted(of_problem), self._why_empty() if rows else self._empty, words)
 
     @property
@@ -94,7 +94,7 @@ class MetricPlot(RowPlot):
         menu, group = QMenu(self), QActionGroup(self)
         menu.setToolTipsVisible(True)
         for entry in metrics_of(Problem.task):
-            action = menu.addAction(entry.heading)
+            action = menu.addAction(entry.header)
             action.setToolTip(entry.explanation)
             action.setCheckable(True)
             action.setChecked(entry.key == self._shown.key)

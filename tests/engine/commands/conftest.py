@@ -1,18 +1,34 @@
 """The command line as a test calls it: in this process, and as a program of its own."""
 
 import errno
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import engine.commands
 import engine.files.atomic_write
-from engine.commands import main
+from engine.device import devices as device_module
+from engine.device_info import DeviceInfo
+from engine.errors import DeviceFault
+from engine.host.executor import SimulatorExecutor
 
 ROOT = Path(__file__).resolve().parents[3]
+LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
+
+
+def strict_json(text: str) -> Any:
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 @dataclass(frozen=True)
@@ -23,6 +39,26 @@ class Answer:
     out: str
     err: str
 
+    @property
+    def document(self) -> Any:
+        return strict_json(self.out)
+
+
+def raising(error):
+    """Return a function that raises, whatever it is called with."""
+
+    def call(*arguments, **named):
+        raise error
+
+    return call
+
+
+def words(arguments):
+    """Return the words of a command: a string is split as a shell does, a path is one word."""
+    return [
+        word for part in arguments for word in (shlex.split(part) if isinstance(part, str) else [str(part)])
+    ]
+
 
 @pytest.fixture
 def command(capsys):
@@ -30,7 +66,7 @@ def command(capsys):
 
     def do(*arguments):
         capsys.readouterr()
-        status = main([str(argument) for argument in arguments])
+        status = engine.commands.main(words(arguments))
         printed = capsys.readouterr()
         return Answer(status, printed.out, printed.err)
 
@@ -40,13 +76,18 @@ def command(capsys):
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
     """Return a function that does a command as `python main.py` in a folder that is not ours."""
-    folder = tmp_path_factory.mktemp("elsewhere")
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path_factory.mktemp("compiled"))}
+    elsewhere, compiled = tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("compiled")
 
-    def do(*arguments, stdout=subprocess.PIPE):
-        line = [sys.executable, str(ROOT / "main.py"), *map(str, arguments)]
+    def do(*arguments, cache=compiled, stdout=subprocess.PIPE, before=None):
         done = subprocess.run(
-            line, cwd=folder, env=environment, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=100
+            [sys.executable, str(ROOT / "main.py"), *words(arguments)],
+            cwd=elsewhere,
+            env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=100,
+            preexec_fn=before,
         )
         return Answer(done.returncode, done.stdout or "", done.stderr)
 
@@ -55,26 +96,46 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def refused(command, tmp_path):
-    """Return a function that checks a refusal: its status, one line that says all of it, and no file left behind."""
+    """Return a function that checks a refusal: its status, one line with parts in order, no file left."""
 
-    def check(*arguments, status, says):
+    def check(*arguments, says="", status=2):
         before = sorted(tmp_path.rglob("*"))
         answer = command(*arguments)
-        assert answer.status == status, answer
-        assert answer.out == ""
+        assert (answer.status, answer.out) == (status, ""), answer
         assert answer.err.count("\n") == 1, answer.err
         assert "Traceback" not in answer.err
-        for words in says:
-            assert words in answer.err
+        assert re.search(".*".join(map(re.escape, says.split(" ... "))), answer.err), answer.err
         assert sorted(tmp_path.rglob("*")) == before
-        return answer.err
 
     return check
 
 
 @pytest.fixture
+def no_gpu(monkeypatch):
+    """Make this a machine without a CUDA device, whatever it is."""
+    known = {device.key: device for device in device_module.devices()}
+    missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.")
+    monkeypatch.setattr(device_module, "devices", lambda: (known["cpu"], missing, known["simulator"]))
+
+
+@pytest.fixture
+def left(monkeypatch):
+    """Return the exit statuses with which the process would have been left at once."""
+    statuses = []
+    monkeypatch.setattr(engine.commands, "leave_at_once", statuses.append)
+    return statuses
+
+
+@pytest.fixture
+def lost_device(monkeypatch, left):
+    """Let the simulator be lost at its first job; return the exit statuses, as `left`."""
+    monkeypatch.setattr(SimulatorExecutor, "submit", raising(LOST))
+    return left
+
+
+@pytest.fixture
 def full_disk(monkeypatch, tmp_path):
-    """Return a folder on a disk that gets full once the work is done: no file can be written, yet it can be looked at."""
+    """Return a folder that can be looked at, on a disk that is full by the time that a file is written."""
     folder = tmp_path / "full"
     folder.mkdir()
     write = engine.files.atomic_write._write_beside_and_replace

@@ -1,25 +1,25 @@
 """`batch`: many files in, a folder of results out, whatever becomes of single ones."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import engine
-import engine.commands
 from engine.commands import batch_pipeline, filter_steps
 from engine.commands.batch_files import tasks_for
-from engine.errors import DeviceFault, OutOfDeviceMemory
+from engine.errors import OutOfDeviceMemory
 from engine.image.samples import sample_path
+from tests.engine.commands.conftest import LOST
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
-MASK = ("--mask", "gaussian:3:1", "--border", "mirror", "--device", "cpu")
+MASK = "--mask gaussian:3:1 --border mirror --device cpu"
 
 
 @pytest.fixture
-def photos(tmp_path: Path) -> Path:
-    """Return a folder: three pictures of different kinds, one in a folder of its own, a broken one, and a letter."""
+def photos(tmp_path):
+    """Return a folder: three pictures, one of them in a folder of its own, a broken one, and a letter."""
     folder = tmp_path / "photos"
     (folder / "more").mkdir(parents=True)
     random = np.random.default_rng(1)
@@ -32,6 +32,24 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def out(tmp_path):
+    """Return the folder for the results, which does not exist."""
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def batch(command, out):
+    """Return a function that filters files into that folder; it checks the exit status."""
+
+    def do(*arguments, status=0):
+        answer = command("batch --out", out, MASK, *arguments)
+        assert answer.status == status, answer
+        return answer
+
+    return do
+
+
 def names(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
@@ -39,16 +57,14 @@ def names(folder: Path) -> list[str]:
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("kind", ["float32", "same"])
 def test_that_each_result_is_what_filter_gives_and_a_bad_file_stops_nothing(
-    command, monkeypatch, photos, tmp_path, is_stream, kind
+    batch, command, monkeypatch, photos, out, tmp_path, is_stream, kind
 ):
     monkeypatch.setattr(batch_pipeline.Batch, "_is_for_stream", lambda self, request: is_stream)
-    out = tmp_path / "out"
-    answer = command("batch", photos, "--recursive", "--out", out, *MASK, "--result-type", kind)
-    assert answer.status == 2
+    answer = batch(photos, "--recursive --result-type", kind, status=2)
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
     for name in names(out):
         alone = tmp_path / Path(name).name
-        assert command("filter", photos / name, alone, *MASK, "--result-type", kind).status == 0
+        assert command("filter", photos / name, alone, MASK, "--result-type", kind).status == 0
         assert alone.read_bytes() == (out / name).read_bytes()
     first, second, third = answer.out.splitlines()
     assert first.startswith(f"3 of 4 pictures filtered into {out}, by cpu-")
@@ -59,117 +75,110 @@ def test_that_each_result_is_what_filter_gives_and_a_bad_file_stops_nothing(
     assert f"{photos / 'grey.png'} -> {out / 'grey.png'}" in answer.err
 
 
-def test_that_files_folders_and_patterns_are_taken_once_and_in_order(photos, tmp_path):
+def test_that_files_folders_and_patterns_are_taken_once_and_in_order(photos, out):
     inputs = [str(photos / "rgb.tif"), str(photos), str(photos / "*.png")]
-    found = [Path(task.source).name for task in tasks_for(inputs, str(tmp_path / "out"))]
-    assert found == ["rgb.tif", "broken.png", "grey.png"]
-    deep = tasks_for([str(photos)], str(tmp_path / "out"), recursive=True)
-    assert [Path(task.target).relative_to(tmp_path / "out").as_posix() for task in deep] == [
+    assert [Path(task.source).name for task in tasks_for(inputs, str(out))] == [
+        "rgb.tif",
         "broken.png",
         "grey.png",
-        "rgb.tif",
-        "more/deep.png",
     ]
+    deep = tasks_for([str(photos)], str(out), recursive=True)
+    targets = [Path(task.target).relative_to(out).as_posix() for task in deep]
+    assert targets == ["broken.png", "grey.png", "rgb.tif", "more/deep.png"]
+    # A folder that a pattern matches is searched as if it was named.
+    assert tasks_for([str(photos / "mor*")], str(out)) == tasks_for([str(photos / "more")], str(out))
 
 
-def test_that_a_pattern_that_nothing_fits_is_told_and_stops_nothing(command, photos, tmp_path):
-    pattern, out = str(photos / "*.jpg"), tmp_path / "out"
-    answer = command("batch", pattern, photos / "gr*.png", "--out", out, *MASK)
-    assert answer.status == 2
+def test_that_a_pattern_that_matches_nothing_is_reported_and_stops_nothing(batch, photos, out):
+    answer = batch(photos / "*.jpg", photos / "gr*.png", status=2)
     assert names(out) == ["grey.png"]
-    assert f"\n  {pattern}: it is a pattern, and no file matches it." in answer.out
+    assert f"\n  {photos / '*.jpg'}: it is a pattern, and no file matches it." in answer.out
     assert answer.err.count("no file matches it") == 1
 
 
-def test_that_files_may_stand_before_and_after_options(command, photos, tmp_path):
-    out = tmp_path / "out"
-    answer = command("batch", photos / "grey.png", "--out", out, photos / "rgb.tif", *MASK)
+def test_that_files_may_stand_before_and_after_options(command, photos, out):
+    answer = command("batch", photos / "grey.png", "--out", out, photos / "rgb.tif", MASK)
     assert answer.status == 0, answer.err
     assert names(out) == ["grey.png", "rgb.tif"]
-
-
-def test_that_a_folder_that_a_pattern_fits_is_searched_as_if_it_was_named(photos, tmp_path):
-    (named,) = tasks_for([str(photos / "more")], str(tmp_path / "out"))
-    (fitting,) = tasks_for([str(photos / "mor*")], str(tmp_path / "out"))
-    assert fitting == named
 
 
 def test_that_results_within_the_input_are_not_filtered_again(command, photos):
     (photos / "broken.png").unlink()
     out = photos / "more" / "out"
-    assert command("batch", photos, "--recursive", "--out", out, *MASK).status == 0
-    assert command("batch", photos, "--recursive", "--out", out, "--overwrite", *MASK).status == 0
+    for again in ("", "--overwrite"):
+        assert command("batch", photos, "--recursive --out", out, MASK, again).status == 0
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
 
 
-def test_that_nothing_is_replaced_unasked(command, photos, tmp_path):
-    out = tmp_path / "out"
+def test_that_nothing_is_replaced_unasked(batch, photos, out):
     out.mkdir()
     (out / "grey.png").write_bytes(b"mine")
-    answer = command("batch", photos / "grey.png", photos / "rgb.tif", "--out", out, *MASK)
-    assert answer.status == 2
+    answer = batch(photos / "grey.png", photos / "rgb.tif", status=2)
     assert (out / "grey.png").read_bytes() == b"mine"
     assert "grey.png exists already: nothing is replaced unasked. Add --overwrite." in answer.out
     assert names(out) == ["grey.png", "rgb.tif"]
-    answer = command("batch", photos / "grey.png", "--out", out, "--overwrite", *MASK)
-    assert answer.status == 0
+    batch(photos / "grey.png", "--overwrite")
     assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
 
 
-def test_that_two_pictures_of_one_name_do_not_share_a_place(command, photos, tmp_path):
-    engine.save_image(np.zeros((2, 2), np.uint8), photos / "more" / "grey.png")
-    answer = command(
-        "batch", photos / "grey.png", photos / "more" / "grey.png", "--out", tmp_path / "out", *MASK
-    )
+def test_that_no_result_replaces_its_own_picture_unasked(command, photos):
+    before = {path: path.read_bytes() for path in photos.glob("*.png")}
+    answer = command("batch", photos, "--out", photos, MASK)
     assert answer.status == 2
+    assert "is the picture itself: its result would replace it. Give --out another folder, or" in answer.out
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_that_no_other_picture_of_the_batch_is_replaced_by_a_result(command, tmp_path):
+    engine.save_image(np.full((5, 4), 9, np.uint8), tmp_path / "a.jpg")
+    engine.save_image(np.array([[0, 90], [255, 30], [8, 0]], np.uint8), tmp_path / "a.png")
+    before = (tmp_path / "a.png").read_bytes()
+    answer = command("batch", tmp_path, "--out", tmp_path, "--format png --overwrite", MASK)
+    assert answer.status == 2
+    assert "a.png cannot be written: it is another picture of this batch" in answer.out
+    assert (tmp_path / "a.png").read_bytes() != before  # by its own result
+    assert engine.open_image(tmp_path / "a.png").pixels.shape == (3, 2)
+
+
+def test_that_two_pictures_of_one_name_do_not_share_a_result(batch, photos, out):
+    engine.save_image(np.zeros((2, 2), np.uint8), photos / "more" / "grey.png")
+    answer = batch(photos / "grey.png", photos / "more" / "grey.png", status=2)
     assert f"the result of {photos / 'grey.png'} has the same name" in answer.out
-    assert engine.open_image(tmp_path / "out" / "grey.png").pixels.shape == (9, 7)
+    assert engine.open_image(out / "grey.png").pixels.shape == (9, 7)
 
 
-def test_that_a_format_serves_all_and_one_that_cannot_be_kept_says_so(command, photos, tmp_path):
-    from PIL import Image
-
+def test_that_a_format_serves_all_and_a_picture_that_it_cannot_hold_says_so(batch, photos, out):
     Image.new("L", (4, 3), 7).save(photos / "old.bmp")
     engine.save_image(np.zeros((3, 3), np.float32), photos / "float.tif")
-    out = tmp_path / "out"
-    answer = command("batch", photos / "old.bmp", "--out", out, *MASK)
-    assert answer.status == 2
+    answer = batch(photos / "old.bmp", status=2)
     assert ".bmp files are not written. Choose what to write: --format png, jpg, tif or webp." in answer.out
-    answer = command(
-        "batch", photos / "old.bmp", photos / "float.tif", "--out", out, "--format", "png", *MASK
-    )
-    assert answer.status == 2
+    answer = batch(photos / "old.bmp", photos / "float.tif", "--format png", status=2)
     assert names(out) == ["old.png"]
     assert "PNG does not hold 32-bit float" in answer.out
 
 
-def test_that_json_is_one_document_with_every_file(command, photos, tmp_path):
-    answer = command("batch", photos, "nowhere.png", "--out", tmp_path / "out", *MASK, "--json")
-    assert answer.status == 2
-    document = json.loads(answer.out)
+def test_that_json_is_one_document_with_every_file(batch, photos, out):
+    document = batch(photos, "nowhere.png --json", status=2).document
     assert (document["format"], document["done"], document["failed"]) == ("haloscope-batch", 2, 2)
     assert document["devices"] == [engine.list_devices()[0].title]
     broken, grey, rgb, nowhere = document["files"]
     assert (broken["output"], broken["verification"]) == (None, None)
     assert grey["verification"]["passed"] is True
-    assert rgb["output"] == str(tmp_path / "out" / "rgb.tif")
-    assert nowhere["failure"] == (
-        "nowhere.png cannot be opened: there is no such file. Check the name and the folder."
-    )
+    assert rgb["output"] == str(out / "rgb.tif")
+    failure = "nowhere.png cannot be opened: there is no such file. Check the name and the folder."
+    assert nowhere["failure"] == failure
 
 
-def test_that_a_wrong_result_is_not_saved_and_has_status_4(command, monkeypatch, photos, tmp_path):
+def test_that_a_wrong_result_is_not_saved_and_has_status_4(batch, monkeypatch, photos, out):
     make_every_variant_wrong(monkeypatch)
-    out = tmp_path / "out"
-    answer = command("batch", photos / "grey.png", photos / "broken.png", "--out", out, *MASK)
-    assert answer.status == 4
+    answer = batch(photos / "grey.png", photos / "broken.png", status=4)
     assert names(out) == []
     assert "not verified: row 0" in answer.out
-    assert command("batch", photos / "grey.png", "--out", out, *MASK, "--no-verify").status == 0
+    batch(photos / "grey.png", "--no-verify")
     assert names(out) == ["grey.png"]
 
 
-def test_that_a_stream_that_breaks_off_is_taken_up_again(command, monkeypatch, photos, tmp_path):
+def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, photos, out):
     (photos / "broken.png").unlink()
     whole, calls = batch_pipeline.filter_stream, []
 
@@ -182,152 +191,89 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(command, monkeypatch, p
 
     monkeypatch.setattr(batch_pipeline, "filter_stream", break_off)
     monkeypatch.setattr(batch_pipeline.Batch, "_is_for_stream", lambda self, request: True)
-    answer = command("batch", photos, "--recursive", "--out", tmp_path / "out", *MASK)
-    assert (answer.status, len(calls)) == (0, 2)
-    assert names(tmp_path / "out") == ["grey.png", "more/deep.png", "rgb.tif"]
+    batch(photos, "--recursive")
+    assert len(calls) == 2
+    assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]
 
 
 def test_that_after_a_lost_device_what_was_done_is_saved_and_the_rest_is_listed(
-    command, monkeypatch, photos, tmp_path
+    batch, left, monkeypatch, photos, out
 ):
-    filter_one, left = engine.api.filtering.Request.filter, []
+    filter_one = engine.api.filtering.Request.filter
 
     def lose(self):
         if self.samples.shape[2] == 3:
-            raise DeviceFault("cuda:0", "illegal address", "Start again.")
+            raise LOST
         return filter_one(self)
 
     monkeypatch.setattr(engine.api.filtering.Request, "filter", lose)
-    monkeypatch.setattr(engine.commands, "leave_at_once", left.append)
-    arguments = (photos / "grey.png", photos / "rgb.tif", photos / "more", "--out", tmp_path / "out")
-    answer = command("batch", *arguments, *MASK)
-    assert (answer.status, left) == (3, [3])
-    assert names(tmp_path / "out") == ["grey.png"]
+    answer = batch(photos / "grey.png", photos / "rgb.tif", photos / "more", status=3)
+    assert left == [3]
+    assert names(out) == ["grey.png"]
     assert answer.out.splitlines()[1] == "2 failed:"
     assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
 
 
-def test_that_an_option_that_changes_nothing_is_told_once(command, photos, tmp_path):
-    answer = command(
-        "batch", photos / "grey.png", photos / "rgb.tif", "--out", tmp_path / "out", *MASK, "--cval", "3"
-    )
-    assert answer.err.count("--cval was not used") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "says"),
-    [
-        (("{photos}",), 2, ("required: --out, --mask",)),
-        (
-            ("{photos}/letter.txt/..", "--out", "{photos}/letter.txt", *MASK),
-            2,
-            ("letter.txt", "cannot be made"),
-        ),
-        (("{photos}", "--out", "{out}", "--mask", "sobelx"), 2, ("the closest is sobel-x",)),
-        (("{photos}", "--out", "{out}", *MASK, "--variant", "tield"), 2, ("Did you mean tiled?",)),
-        (("{photos}", "--out", "{out}", *MASK, "--format", "bmp"), 2, ("--format bmp", "keep, png, jpg")),
-        (("{photos}", "--out", "{out}", "--mask", "box-3", "--device", "cuda:77"), 3, ("no such device",)),
-        (
-            ("{photos}", "--out", "{out}", "--mask", "disk:7", "--variant", "cpu-separable"),
-            2,
-            ("variant 'cpu-separable'", "rank"),
-        ),
-        (
-            ("{photos}/more", "--out", "{out}", "--mask", "2 3", "--divisor", "0"),
-            2,
-            ("cannot be divided by 0",),
-        ),
-        (("{empty}", "--out", "{out}", *MASK), 2, ("nothing to filter", "there is no picture in it")),
-        (
-            ("{photos}/*.jpg", "--out", "{out}", *MASK),
-            2,
-            ("*.jpg: it is a pattern, and no file matches it.",),
-        ),
-        (
-            ("{photos}", "--out", "{out}", *MASK, "--result-type", "same", "--range", "absolute"),
-            2,
-            ("--range absolute with --result-type same", "Leave one of the two out."),
-        ),
-        (
-            ("{photos}", "--out", "{out}", *MASK, "--depth", "float32", "--range", "rescale"),
-            2,
-            ("--range rescale: a float32 result keeps its values",),
-        ),
-        (
-            ("{photos}", "--out", "{out}", *MASK, "--depth", "16", "--format", "jpg"),
-            2,
-            ("--format jpg with --depth 16: JPEG does not hold 16 bit values", "Save it as PNG or TIFF"),
-        ),
-    ],
-)
-def test_that_bad_use_is_refused_before_any_work(
-    refused, monkeypatch, photos, tmp_path, arguments, status, says
-):
-    (tmp_path / "empty").mkdir()
-    monkeypatch.setattr(filter_steps, "open_image", None)
-    places = {"{photos}": photos, "{out}": tmp_path / "out", "{empty}": tmp_path / "empty"}
-    for word, place in places.items():
-        arguments = tuple(argument.replace(word, str(place)) for argument in arguments)
-    refused("batch", *arguments, status=status, says=says)
-
-
-def test_that_no_other_picture_of_the_batch_is_replaced_by_a_result(command, tmp_path):
-    folder = tmp_path / "both"
-    folder.mkdir()
-    engine.save_image(np.full((5, 4), 9, np.uint8), folder / "a.jpg")
-    engine.save_image(np.array([[0, 90], [255, 30], [8, 0]], np.uint8), folder / "a.png")
-    before = (folder / "a.png").read_bytes()
-    answer = command("batch", folder, "--out", folder, "--format", "png", "--overwrite", *MASK)
-    assert answer.status == 2
-    assert "a.png cannot be written: it is another picture of this batch" in answer.out
-    assert (folder / "a.png").read_bytes() != before  # by its own result
-    assert engine.open_image(folder / "a.png").pixels.shape == (3, 2)
-
-
-def test_that_no_result_replaces_its_own_picture_unasked(command, photos):
-    before = {path: path.read_bytes() for path in photos.glob("*.png")}
-    assert before
-    answer = command("batch", photos, "--out", photos, *MASK)
-    assert answer.status != 0
-    assert "is the picture itself: its result would replace it. Give --out another folder, or" in answer.out
-    assert {path: path.read_bytes() for path in before} == before
-
-
-def test_that_a_stopped_batch_says_what_is_there(command, photos, tmp_path, monkeypatch):
-    from engine.commands import batch_pipeline
-
-    filtered = []
-    look_up = batch_pipeline.look_up
+def test_that_a_stopped_batch_says_what_is_there(batch, photos, out, monkeypatch):
+    look_up, looked_up = batch_pipeline.look_up, []
 
     def interrupted(*arguments):
-        if filtered:
+        if looked_up:
             raise KeyboardInterrupt
-        filtered.append(True)
+        looked_up.append(True)
         return look_up(*arguments)
 
     monkeypatch.setattr(batch_pipeline, "look_up", interrupted)
-    out = tmp_path / "out"
-    answer = command("batch", photos / "grey.png", photos / "rgb.tif", "--out", out, *MASK)
-    assert answer.status == 130
+    answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out
     assert names(out) == ["grey.png"]
 
 
-def test_that_a_quality_is_noted_once_where_no_result_takes_one(command, photos, tmp_path):
-    options = (*MASK, "--quality", "30", "--out")
+def test_that_an_option_that_changes_nothing_is_noted_once(batch, photos):
     pictures = (photos / "grey.png", photos / "rgb.tif")
+    answer = batch(*pictures, "--cval 3 --quality 30")
+    assert answer.err.count("--cval was not used") == 1
     note = "note: --quality was not used: it is for JPEG and WebP; PNG and TIFF are exact.\n"
-    assert command("batch", *pictures, *options, tmp_path / "kept").err.count(note) == 1
-    assert note not in command("batch", *pictures, *options, tmp_path / "jpeg", "--format", "jpg").err
+    assert answer.err.count(note) == 1
+    assert note not in batch(*pictures, "--quality 30 --format jpg").err
 
 
-def test_that_nan_in_a_result_of_8_bit_is_noted_with_its_file(command, tmp_path):
+def test_that_nan_in_a_result_of_8_bit_is_noted_with_its_file(batch, tmp_path):
     source = tmp_path / "in.tif"
     engine.save_image(np.array([[1, np.nan]], np.float32), source)
-    options = ("--mask", "1", "--device", "cpu", "--depth", "8", "--format", "png")
-    answer = command("batch", source, "--out", tmp_path / "out", *options)
-    assert answer.status == 0
-    assert (
-        f"note: {source}: Of 2 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0."
-        in answer.err
-    )
+    note = "Of 2 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0."
+    assert f"note: {source}: {note}" in batch(source, "--mask 1 --depth 8 --format png").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("{photos}", "required: --out, --mask"),
+        ("{photos}/letter.txt/.. {mask} --out {photos}/letter.txt", "letter.txt ... cannot be made"),
+        ("{photos} --out {out} --mask sobelx", "the closest is sobel-x"),
+        ("{photos} --out {out} {mask} --variant tield", "Did you mean tiled?"),
+        ("{photos} --out {out} {mask} --format bmp", "--format bmp ... keep, png, jpg"),
+        ("{photos} --out {out} --mask box-3 --device cuda:77", "no such device"),
+        ("{photos} --out {out} --mask disk:7 --variant cpu-separable", "variant 'cpu-separable' ... rank"),
+        ("{photos}/more --out {out} --mask '2 3' --divisor 0", "cannot be divided by 0"),
+        ("{photos}/empty --out {out} {mask}", "nothing to filter ... there is no picture in it"),
+        ("'{photos}/*.jpg' --out {out} {mask}", "*.jpg: it is a pattern, and no file matches it."),
+        (
+            "{photos} --out {out} {mask} --result-type same --range absolute",
+            "--range absolute with --result-type same ... Leave one of the two out.",
+        ),
+        (
+            "{photos} --out {out} {mask} --depth float32 --range rescale",
+            "--range rescale: a float32 result keeps its values",
+        ),
+        (
+            "{photos} --out {out} {mask} --depth 16 --format jpg",
+            "--format jpg with --depth 16: JPEG does not hold 16 bit values ... Save it as PNG or TIFF",
+        ),
+    ],
+)
+def test_that_bad_use_is_refused_before_any_work(refused, monkeypatch, photos, out, arguments, says):
+    (photos / "empty").mkdir()
+    monkeypatch.setattr(filter_steps, "open_image", None)
+    arguments = arguments.format(photos=photos, out=out, mask=MASK)
+    refused("batch", arguments, status=3 if "cuda:77" in arguments else 2, says=says)

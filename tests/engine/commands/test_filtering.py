@@ -1,5 +1,4 @@
 import _thread
-import json
 
 import numpy as np
 import pytest
@@ -16,12 +15,10 @@ from engine.variants.contract import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
 from engine.variants.registry import variant as find_variant
+from tests.engine.commands.conftest import raising
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
-from tests.engine.variants.suited import mask_for
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]
-# Those of a library cannot be simulated, and those that give bytes only have nothing for a float32 file.
-CUDA_KEYS = [v.key for v in VARIANTS if v.device == "cuda" and not v.library and not v.uint8_only]
 EQUAL_WEIGHTS = "0.5 0.5 0.5; 0.5 0.5 0.5"
 
 
@@ -44,8 +41,8 @@ def assert_agrees(path, picture, mask, border, key):
 def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sample, mask):
     out = tmp_path / "out.tif"
     mask = EQUAL_WEIGHTS if find_variant(variant).masks is MaskClass.EQUAL_WEIGHTS else mask
-    arguments = ("--variant", variant, "--mask", mask, "--border", "mirror", "--depth", "float32")
-    answer = command("filter", sample_path(sample), out, *arguments)
+    options = f"--variant {variant} --mask '{mask}' --border mirror --depth float32"
+    answer = command("filter", sample_path(sample), out, options)
     # The astronaut has 300 dpi.
     notes = "note: Resolution (DPI) of the opened file is not saved.\n" if sample == "astronaut" else ""
     assert (answer.status, answer.err) == (0, notes)
@@ -54,82 +51,84 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     assert_agrees(out, open_sample(sample), resolve_mask(mask), Border.MIRROR, variant)
 
 
-def _small_mask(variant: str) -> str:
-    """Return the text of a mask that a variant takes: of rank 1 and small, or of one row, or a sum of products."""
-    known = find_variant(variant)
+def _small_mask(known) -> str:
+    """Return the text of a small mask that a variant takes: one row, equal weights, or of rank 1."""
     if known.masks is MaskClass.EQUAL_WEIGHTS:
         return EQUAL_WEIGHTS
-    if known.rounds_weights:
-        weights = mask_for(known, 8, 8).weights
-        return "; ".join(" ".join(map(repr, row)) for row in weights.tolist())
     return "1 0 -2 0 3" if known.masks is MaskClass.ONE_ROW else "sobel-x"
 
 
-# One of each family, 2 s each: all of them on many more cases are in tests/engine/variants/test_variants.py.
+# One of each family: all of them on many more cases are in tests/engine/variants/test_variants.py.
 @pytest.mark.parametrize(
     "variant", ["naive", "tiled", "separable-l1", "implicit-gemm", "register-blocked", "box", "row-tiled"]
 )
 def test_that_a_crop_of_a_photograph_agrees_with_the_oracle_in_the_simulator(command, tmp_path, variant):
     crop, out = tmp_path / "crop.png", tmp_path / "out.tif"
-    engine.save_image(open_sample("astronaut").pixels[100:111, 200:213], crop)
-    mask = _small_mask(variant)
-    uses_block = find_variant(variant).uses_block
-    block = ("--block", "8x4") if uses_block else ()
-    options = ("--variant", variant, "--device", "simulator", *block, "--mask", mask)
-    answer = command("filter", crop, out, *options, "--border", "reflect", "--depth", "float32", "--json")
-    assert (answer.status, answer.err) == (0, "")
-    document = json.loads(answer.out)
-    assert (document["variant"], document["device"], document["block"]) == (
-        variant,
-        "simulator",
-        {"x": 8, "y": 4} if uses_block else None,
+    engine.save_image(open_sample("astronaut").pixels[100:107, 200:209], crop)
+    known = find_variant(variant)
+    mask, block = _small_mask(known), "--block 8x4" if known.uses_block else ""
+    options = (
+        f"--variant {variant} --device simulator {block} --mask '{mask}' --border reflect --depth float32"
     )
-    assert document["result"]["verification"]["passed"] is True
-    assert document["result"]["timing"] is None
+    answer = command("filter", crop, out, options, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    found, block = answer.document, {"x": 8, "y": 4} if known.uses_block else None
+    assert (found["variant"], found["device"], found["block"]) == (variant, "simulator", block)
+    assert found["result"]["verification"]["passed"] is True
+    assert found["result"]["timing"] is None
     assert_agrees(out, engine.open_image(crop), resolve_mask(mask), Border.REFLECT, variant)
 
 
-def _grey(tmp_path, values=((0, 10, 0), (0, 0, 0), (0, 0, 200)), dtype=np.uint8, alpha=None):
-    path = tmp_path / ("in.tif" if dtype == np.float32 else "in.png")
-    engine.save_image(engine.Picture(np.array(values, dtype), alpha, None), path)
-    return path
+@pytest.fixture
+def grey(tmp_path):
+    """Return a function that saves a grey picture."""
+
+    def save(values=((0, 10, 0), (0, 0, 0), (0, 0, 200)), dtype=np.uint8, alpha=None):
+        path = tmp_path / ("in.tif" if dtype == np.float32 else "in.png")
+        engine.save_image(engine.Picture(np.array(values, dtype), alpha, None), path)
+        return path
+
+    return save
 
 
-def _filtered(command, tmp_path, source, *options, name="out.png", err=""):
-    out = tmp_path / name
-    answer = command("filter", source, out, *options, "--device", "cpu")
-    assert (answer.status, answer.err) == (0, err)
-    return engine.open_image(out), answer.out
+@pytest.fixture
+def filtered(command, tmp_path):
+    """Return a function that filters on the CPU; it returns the saved picture and the answer's words."""
+
+    def do(source, options, name="out.png", err=""):
+        answer = command("filter", source, tmp_path / name, options, "--device cpu")
+        assert (answer.status, answer.err) == (0, err)
+        return engine.open_image(tmp_path / name), answer.out
+
+    return do
 
 
-def test_that_the_answer_says_correlation_or_convolution(command, tmp_path):
-    source = _grey(tmp_path)
-    picture, said = _filtered(command, tmp_path, source, "--mask", "1,0,0")
-    assert "correlation with a mask (1 x 3), border zero" in said
+def test_that_the_answer_says_correlation_or_convolution(grey, filtered):
+    picture, words = filtered(grey(), "--mask 1,0,0")
+    assert "correlation with a mask (1 x 3), border zero" in words
     assert picture.pixels.tolist() == [[0, 0, 10], [0, 0, 0], [0, 0, 0]]
-    picture, said = _filtered(command, tmp_path, source, "--mask", "1,0,0", "--flip")
-    assert "convolution with a mask (1 x 3, rotated by 180 degrees)" in said
+    picture, words = filtered(grey(), "--mask 1,0,0 --flip")
+    assert "convolution with a mask (1 x 3, rotated by 180 degrees)" in words
     assert picture.pixels.tolist() == [[10, 0, 0], [0, 0, 0], [0, 200, 0]]
 
 
 @pytest.mark.parametrize(
     ("options", "first_row"),
     [
-        (("--mask", "-1,0,0", "--range", "absolute"), [0, 0, 10]),
-        (("--mask", "-1,0,0", "--range", "offset"), [128, 128, 118]),
-        (("--mask", "-1,0,0", "--range", "rescale"), [255, 255, 0]),
-        (("--mask", "-1,0,0"), [0, 0, 0]),
-        (("--mask", "1 1", "--anchor", "0,0"), [10, 10, 0]),
-        (("--mask", "1 1", "--normalize"), [0, 5, 5]),
-        (("--mask", "4", "--divisor", "-.5", "--offset", "-1e1", "--range", "absolute"), [10, 90, 10]),
-        (("--mask", "1 0", "--border", "constant", "--cval", "7"), [7, 0, 10]),
-        (("--mask", "1 0", "--border", "wrap"), [0, 0, 10]),
-        (("--mask", "3", "--no-verify"), [0, 30, 0]),
+        ("--mask -1,0,0 --range absolute", [0, 0, 10]),
+        ("--mask -1,0,0 --range offset", [128, 128, 118]),
+        ("--mask -1,0,0 --range rescale", [255, 255, 0]),
+        ("--mask -1,0,0", [0, 0, 0]),
+        ("--mask '1 1' --anchor 0,0", [10, 10, 0]),
+        ("--mask '1 1' --normalize", [0, 5, 5]),
+        ("--mask 4 --divisor -.5 --offset -1e1 --range absolute", [10, 90, 10]),
+        ("--mask '1 0' --border constant --cval 7", [7, 0, 10]),
+        ("--mask '1 0' --border wrap", [0, 0, 10]),
+        ("--mask 3 --no-verify", [0, 30, 0]),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_that_each_option_does_what_it_says(command, tmp_path, options, first_row):
-    picture, _ = _filtered(command, tmp_path, _grey(tmp_path, [[0, 10, 0]]), *options)
+def test_that_each_option_does_what_it_says(grey, filtered, options, first_row):
+    picture, _ = filtered(grey([[0, 10, 0]]), options)
     assert picture.pixels.tolist() == [first_row]
 
 
@@ -145,71 +144,43 @@ def test_that_each_option_does_what_it_says(command, tmp_path, options, first_ro
         (np.float32, "8", "out.png", [255, 20]),
     ],
 )
-def test_that_the_depth_is_kept_or_changed_as_asked(command, tmp_path, dtype, depth, name, values):
-    source = _grey(tmp_path, [[150, 10]], dtype)
-    picture, _ = _filtered(command, tmp_path, source, "--mask", "2", "--depth", depth, name=name)
-    wanted = np.dtype({"8": np.uint8, "16": np.uint16, "float32": np.float32}.get(depth, dtype))
-    assert picture.dtype == wanted
+def test_that_the_depth_is_kept_or_changed_as_asked(grey, filtered, dtype, depth, name, values):
+    picture, _ = filtered(grey([[150, 10]], dtype), f"--mask 2 --depth {depth}", name)
+    assert picture.dtype == {"8": np.uint8, "16": np.uint16, "float32": np.float32}.get(depth, dtype)
     assert picture.pixels.tolist() == [values]
 
 
-def test_that_alpha_is_carried_unless_it_is_to_be_filtered(command, tmp_path):
-    alpha = np.array([[0, 100, 200]], np.uint8)
-    source = _grey(tmp_path, [[5, 10, 20]], alpha=alpha)
-    kept, _ = _filtered(command, tmp_path, source, "--mask", "1 0")
+def test_that_alpha_is_carried_unless_it_is_to_be_filtered(grey, filtered):
+    source = grey([[5, 10, 20]], alpha=np.array([[0, 100, 200]], np.uint8))
+    kept, _ = filtered(source, "--mask '1 0'")
     assert (kept.pixels.tolist(), kept.alpha.tolist()) == ([[0, 5, 10]], [[0, 100, 200]])
-    filtered, _ = _filtered(command, tmp_path, source, "--mask", "2 0", "--alpha", "filter")
-    assert (filtered.pixels.tolist(), filtered.alpha.tolist()) == ([[0, 10, 20]], [[0, 0, 200]])
-    floats, _ = _filtered(
-        command, tmp_path, source, "--mask", "3 0", "--alpha", "filter", "--depth", "float32", name="out.tif"
-    )
+    both, _ = filtered(source, "--mask '2 0' --alpha filter")
+    assert (both.pixels.tolist(), both.alpha.tolist()) == ([[0, 10, 20]], [[0, 0, 200]])
+    floats, _ = filtered(source, "--mask '3 0' --alpha filter --depth float32", "out.tif")
     assert floats.alpha.tolist() == [[0.0, 0.0, 1.0]]
 
 
-def test_that_what_could_not_be_kept_or_used_is_noted_and_json_stays_alone(command, tmp_path):
-    source = _grey(tmp_path, [[5, 10]], alpha=np.array([[1, 2]], np.uint8))
-    options = (
-        "--mask",
-        "1",
-        "--variant",
-        "cpu-serial",
-        "--block",
-        "8x8",
-        "--cval",
-        "3",
-        "--device",
-        "simulator",
-    )
-    answer = command("filter", source, tmp_path / "out.jpg", *options, "--json")
+def test_that_what_could_not_be_kept_or_used_is_noted_and_json_stays_alone(command, grey, tmp_path):
+    source = grey([[5, 10]], alpha=np.array([[1, 2]], np.uint8))
+    options = "--mask 1 --variant cpu-serial --block 8x8 --cval 3 --layout packed --device simulator --json"
+    answer = command("filter", source, tmp_path / "out.jpg", options)
     assert answer.status == 0
-    notes = json.loads(answer.out)["notes"]
+    notes = answer.document["notes"]
     assert answer.err == "".join(f"note: {note}\n" for note in notes)
-    assert [note.split(" was ")[0] for note in notes[:3]] == ["--cval", "--block", "--device"]
-    assert notes[3].startswith("JPEG has no alpha")
+    assert [note.split(" was ")[0] for note in notes[:4]] == ["--cval", "--block", "--layout", "--device"]
+    assert notes[2] == "--layout was not used: cpu-serial runs on the CPU, where rows are always packed."
+    assert answer.document["layout"] is None
+    assert notes[4].startswith("JPEG has no alpha")
 
 
-def test_that_the_layout_of_the_rows_reaches_the_device_and_changes_nothing_else(command, tmp_path):
-    source = _grey(tmp_path, [[5, 10, 20], [7, 1, 2]])
-    found = []
+def test_that_the_layout_of_the_rows_reaches_the_device_and_changes_nothing_else(command, grey, tmp_path):
+    source = grey([[5, 10, 20], [7, 1, 2]])
     for layout in ("packed", "pitched"):
-        options = ("--mask", "1 2", "--variant", "naive", "--device", "simulator", "--layout", layout)
-        answer = command("filter", source, tmp_path / f"{layout}.png", *options, "--json")
-        assert answer.status == 0
-        document = json.loads(answer.out)
-        assert (document["layout"], document["result"]["layout"]) == (layout, layout)
-        found.append(engine.open_image(tmp_path / f"{layout}.png").pixels.tolist())
-    assert found[0] == found[1] == [[10, 25, 50], [14, 9, 5]]
-
-
-def test_that_packed_rows_on_the_cpu_are_noted_as_nothing_new(command, tmp_path):
-    source = _grey(tmp_path, [[5, 10]])
-    options = ("--mask", "1", "--variant", "cpu-serial", "--layout", "packed", "--json")
-    answer = command("filter", source, tmp_path / "out.png", *options)
-    document = json.loads(answer.out)
-    assert document["layout"] is None
-    assert document["notes"] == [
-        "--layout was not used: cpu-serial runs on the CPU, where rows are always packed."
-    ]
+        out = tmp_path / f"{layout}.png"
+        options = f"--mask '1 2' --variant naive --device simulator --layout {layout} --json"
+        found = command("filter", source, out, options).document
+        assert (found["layout"], found["result"]["layout"]) == (layout, layout)
+        assert engine.open_image(out).pixels.tolist() == [[10, 25, 50], [14, 9, 5]]
 
 
 @pytest.mark.parametrize(
@@ -220,22 +191,17 @@ def test_that_the_limit_on_pictures_is_taken_in_bytes_or_larger_units(text, coun
     assert size_in_bytes("--max-bytes")(text) == count
 
 
-def test_that_the_limit_on_pictures_can_be_raised(command, tmp_path):
-    source = _grey(tmp_path, [[5] * 40] * 40)
-    arguments = ("filter", source, tmp_path / "out.png", "--mask", "1")
-    assert command(*arguments, "--max-bytes", "1KiB").status == 2
-    assert command(*arguments, "--max-bytes", "1MiB").status == 0
+def test_that_the_limit_on_pictures_can_be_raised(command, grey, tmp_path):
+    arguments = ("filter", grey([[5] * 40] * 40), tmp_path / "out.png", "--mask 1")
+    assert command(*arguments, "--max-bytes 1KiB").status == 2
+    assert command(*arguments, "--max-bytes 1MiB").status == 0
 
 
 def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch, tmp_path):
     make_every_variant_wrong(monkeypatch)
-    arguments = (sample_path("impulse"), tmp_path / "out.png", "--mask", "box-3", "--variant", "cpu-serial")
-    refused(
-        "filter",
-        *arguments,
-        status=4,
-        says=("'cpu-serial'", "row 0, column 0, channel 0 is 1.0", "the oracle"),
-    )
+    says = "'cpu-serial' ... row 0, column 0, channel 0 is 1.0 ... the oracle"
+    options = "--mask box-3 --variant cpu-serial"
+    refused("filter", sample_path("impulse"), tmp_path / "out.png", options, status=4, says=says)
 
 
 def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(command, monkeypatch, tmp_path):
@@ -253,21 +219,17 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(comman
 
     monkeypatch.setattr(serial, "correlate_serial", pressed_after_the_first_rows)
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 20 * 9)
-    answer = command("filter", source, out, "--mask", "box-3", "--variant", "cpu-serial")
+    answer = command("filter", source, out, "--mask box-3 --variant cpu-serial")
     assert (answer.status, answer.out, answer.err) == (130, "", f"Stopped: {out} was not written.\n")
     assert [len(rows) for *_, rows in calls] == [1, 10]
     assert out.read_bytes() == b"old"
-    assert sorted(place.name for place in tmp_path.iterdir()) == ["in.png", "out.png"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.png", "out.png"]
 
 
-def test_that_ctrl_c_after_the_file_was_written_says_so(command, monkeypatch, tmp_path):
-    source, out = _grey(tmp_path), tmp_path / "out.png"
-
-    def pressed(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("engine.commands.filtering.print_answer", pressed)
-    answer = command("filter", source, out, "--mask", "1", "--variant", "cpu-serial")
+def test_that_ctrl_c_after_the_file_was_written_says_so(command, monkeypatch, grey, tmp_path):
+    out = tmp_path / "out.png"
+    monkeypatch.setattr("engine.commands.filtering.print_answer", raising(KeyboardInterrupt()))
+    answer = command("filter", grey(), out, "--mask 1 --variant cpu-serial")
     assert (answer.status, answer.err) == (130, f"Stopped: {out} was written.\n")
     assert out.is_file()
 
@@ -275,51 +237,48 @@ def test_that_ctrl_c_after_the_file_was_written_says_so(command, monkeypatch, tm
 @pytest.mark.parametrize(
     ("name", "is_noted"), [("out.png", True), ("out.tif", True), ("out.jpg", False), ("out.WEBP", False)]
 )
-def test_that_a_quality_that_changes_nothing_is_noted(command, tmp_path, name, is_noted):
-    source = _grey(tmp_path)
-    answer = command("filter", source, tmp_path / name, "--mask", "1", "--quality", "30", "--json")
-    assert answer.status == 0
+def test_that_a_quality_that_changes_nothing_is_noted(command, grey, tmp_path, name, is_noted):
+    answer = command("filter", grey(), tmp_path / name, "--mask 1 --quality 30 --json")
     note = "--quality was not used: it is for JPEG and WebP; PNG and TIFF are exact."
-    assert (note in json.loads(answer.out)["notes"]) == is_noted
+    assert (note in answer.document["notes"]) == is_noted
 
 
-def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted_and_become_0_and_an_end(command, tmp_path):
-    source = _grey(tmp_path, [[np.nan, 5, np.inf, -np.inf, 300]], np.float32)
+def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted_and_become_0_and_an_end(grey, filtered):
+    source = grey([[np.nan, 5, np.inf, -np.inf, 300]], np.float32)
     opened = "note: 1 value is NaN.\nnote: 2 values are infinite.\n"
     saved = (
-        "note: Of 5 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0. A float32 TIFF keeps them.\n"
-        "note: Of 5 samples of the result 2 are infinite, which 8 bit cannot hold: saved as an end of the range. "
+        "note: Of 5 samples of the result 1 is NaN, which 8 bit cannot hold: saved as 0. "
         "A float32 TIFF keeps them.\n"
+        "note: Of 5 samples of the result 2 are infinite, which 8 bit cannot hold: "
+        "saved as an end of the range. A float32 TIFF keeps them.\n"
     )
-    bits, _ = _filtered(command, tmp_path, source, "--mask", "1", "--depth", "8", err=opened + saved)
+    bits, _ = filtered(source, "--mask 1 --depth 8", err=opened + saved)
     assert bits.pixels.tolist() == [[0, 5, 255, 0, 255]]
-    kept, _ = _filtered(command, tmp_path, source, "--mask", "1", name="out.tif", err=opened)
+    kept, _ = filtered(source, "--mask 1", "out.tif", err=opened)
     assert np.array_equal(kept.pixels, [[np.nan, 5, np.inf, -np.inf, 300]], equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["in.png", "./in.png", "link.png"])
-def test_that_a_result_never_replaces_its_own_picture(command, tmp_path, name):
-    source = _grey(tmp_path)
+def test_that_a_result_never_replaces_its_own_picture(command, grey, tmp_path, name):
+    source = grey()
     (tmp_path / "link.png").symlink_to(source)
     before = source.read_bytes()
-    answer = command("filter", source, f"{tmp_path}/{name}", "--mask", "box:3")
+    answer = command("filter", source, f"{tmp_path}/{name}", "--mask box:3")
     assert answer.status == 2
-    assert (
-        "is the picture itself: its result would replace it. Give the result another name, or --overwrite"
-        in answer.err
-    )
+    remedy = "Give the result another name, or --overwrite"
+    assert f"is the picture itself: its result would replace it. {remedy}" in answer.err
     assert source.read_bytes() == before
 
 
-def test_that_overwrite_replaces_the_picture_itself_as_in_batch_and_another_file_is_replaced_without_it(
-    command, tmp_path
+def test_that_overwrite_replaces_the_picture_itself_and_another_file_is_replaced_without_it(
+    command, grey, filtered, tmp_path
 ):
-    source = _grey(tmp_path)
-    wanted, _ = _filtered(command, tmp_path, source, "--mask", "box:3")
-    for options in ((), ("--overwrite",)):
+    source = grey()
+    wanted, _ = filtered(source, "--mask box:3")
+    for options in ("--mask box:3", "--mask box:3 --overwrite"):
         (tmp_path / "out.png").write_bytes(b"an older file")
-        again, _ = _filtered(command, tmp_path, source, "--mask", "box:3", *options)
+        again, _ = filtered(source, options)
         assert np.array_equal(again.pixels, wanted.pixels)
-    answer = command("filter", source, source, "--mask", "box:3", "--overwrite")
+    answer = command("filter", source, source, "--mask box:3 --overwrite")
     assert (answer.status, answer.err) == (0, "")
     assert np.array_equal(engine.open_image(source).pixels, wanted.pixels)

@@ -4,8 +4,9 @@ import sys
 
 import pytest
 
-from engine.commands.output import log, print_answer, print_json, printable, table
+from engine.commands.output import log, print_answer, print_json, printable, report_interrupt, table
 from engine.errors import FileWriteError
+from tests.engine.commands.conftest import raising
 
 
 def test_that_columns_are_aligned_and_numbers_on_the_right():
@@ -25,12 +26,10 @@ def test_that_a_line_for_the_person_is_one_line(capsys):
     assert capsys.readouterr().err == "what: why\n"
 
 
-def test_that_a_full_disk_behind_standard_output_is_told_in_words(monkeypatch):
-    class Full(io.StringIO):
-        def write(self, text):
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(sys, "stdout", Full())
+def test_that_a_full_disk_behind_standard_output_is_an_error_in_words(monkeypatch):
+    stream = io.StringIO()
+    stream.write = raising(OSError(28, "No space left on device"))
+    monkeypatch.setattr(sys, "stdout", stream)
     with pytest.raises(FileWriteError, match="no space left on device"):
         print_answer("answer")
 
@@ -46,10 +45,27 @@ def test_that_control_characters_of_a_name_never_reach_the_terminal(capsys):
     assert json.loads(capsys.readouterr().out) == {"name": name}
 
 
-def test_that_a_note_that_nobody_reads_stops_nothing(monkeypatch):
-    class Gone(io.StringIO):
-        def write(self, text):
-            raise BrokenPipeError
-
-    monkeypatch.setattr(sys, "stderr", Gone())
+def test_that_a_note_without_a_reader_stops_nothing(monkeypatch):
+    stream = io.StringIO()
+    stream.write = raising(BrokenPipeError())
+    monkeypatch.setattr(sys, "stderr", stream)
     log("note")
+
+
+def test_that_after_ctrl_c_a_file_counts_as_written_only_where_its_content_was_replaced(tmp_path):
+    kept, made, impossible = tmp_path / "kept", tmp_path / "made", "a\0b"
+    kept.write_text("old")
+
+    def stopped():
+        with report_interrupt([str(kept), str(made), impossible], lambda: "1 of 3 done"):
+            made.write_text("new")
+            raise KeyboardInterrupt
+
+    line = r"Stopped: 1 of 3 done; .*kept was not written; .*made was written; a\0b was not written\.$"
+    with pytest.raises(KeyboardInterrupt, match=line):
+        stopped()
+
+
+def test_that_other_errors_pass_unchanged(tmp_path):
+    with pytest.raises(ZeroDivisionError, match="as it is"), report_interrupt([str(tmp_path)]):
+        raise ZeroDivisionError("as it is")

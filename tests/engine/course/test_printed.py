@@ -5,7 +5,7 @@ import pytest
 from engine.course import lab, report
 from engine.course.performance_lecture import PRINTED_CGMA, TILED
 from engine.course.tables import counted_tables
-from engine.device.memory_bus import MemoryBus
+from engine.device.cuda import MemoryBus
 
 
 def decimals(text):

@@ -13,7 +13,7 @@ import pytest
 
 from engine.device import constant_memory
 from engine.device.backend import Buffers
-from engine.device.capture_lock import WHOLE_DEVICE
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.constant_memory import MOST_LOADED, with_constant
 from engine.device.cuda import CudaBackend, simulator_info
 from engine.device.cuda_graph import LaunchGraph
@@ -32,9 +32,9 @@ def is_alone() -> bool:
     taken: list[bool] = []
 
     def take() -> None:
-        taken.append(WHOLE_DEVICE.acquire(blocking=False))
+        taken.append(CAPTURE_LOCK.acquire(blocking=False))
         if taken[0]:
-            WHOLE_DEVICE.release()
+            CAPTURE_LOCK.release()
 
     thread = threading.Thread(target=take)
     thread.start()
@@ -152,7 +152,7 @@ def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(
     device.upload(image, buffers)
     device.run(SimpleNamespace(launch=witness.of("launch")), buffers)
     device.download(buffers)
-    device.upload_matrices(image, image, Buffers((array, array), array, image))
+    device.upload((image, image), Buffers((array, array), array, image))
     assert [name for name, _ in witness.calls].count("synchronize") == 4
     assert all(alone for _, alone in witness.calls)
     assert not is_alone()
@@ -160,5 +160,5 @@ def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(
 
 def test_that_a_capture_may_come_to_what_concerns_the_whole_device() -> None:
     # Else its own thread would wait for itself for ever.
-    with WHOLE_DEVICE, WHOLE_DEVICE:
+    with CAPTURE_LOCK, CAPTURE_LOCK:
         assert is_alone()

@@ -3,15 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.device import compiled_code
+from engine.device import code_store
 from engine.device.code_store import CodeStore
 
 
 @pytest.fixture(autouse=True)
 def _fresh_store() -> Iterator[None]:
-    compiled_code.code_store.cache_clear()
+    code_store.code_store.cache_clear()
     yield
-    compiled_code.code_store.cache_clear()
+    code_store.code_store.cache_clear()
 
 
 def folder_of(store: CodeStore) -> Path:
@@ -22,7 +22,7 @@ def test_that_compiled_code_lies_in_the_folder_that_the_person_chose(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    assert folder_of(compiled_code.code_store()) == tmp_path / compiled_code.source_digest()
+    assert folder_of(code_store.code_store()) == tmp_path / code_store.source_digest()
 
 
 def test_that_without_a_choice_it_lies_in_the_persons_cache(
@@ -30,8 +30,8 @@ def test_that_without_a_choice_it_lies_in_the_persons_cache(
 ) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = folder_of(compiled_code.code_store())
-    assert folder == tmp_path / "haloscope" / "compiled" / compiled_code.source_digest()
+    folder = folder_of(code_store.code_store())
+    assert folder == tmp_path / "haloscope" / "compiled" / code_store.source_digest()
 
 
 def test_that_the_folder_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_that_the_folder_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "variants" / "cpu").mkdir(parents=True)
     source = tmp_path / "variants" / "cpu" / "serial.py"
     source.write_text("a = 1\n", encoding="utf-8")
-    monkeypatch.setattr(compiled_code, "_ENGINE", tmp_path)
-    before = compiled_code.source_digest()
-    assert folder_of(compiled_code.code_store()).name == before
+    monkeypatch.setattr(code_store, "_ENGINE", tmp_path)
+    before = code_store.source_digest()
+    assert folder_of(code_store.code_store()).name == before
     source.write_text("a = 2\n", encoding="utf-8")
-    assert compiled_code.source_digest() != before
+    assert code_store.source_digest() != before

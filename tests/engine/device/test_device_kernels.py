@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 import engine.variants
-from engine.device import constant_memory, device_kernels, kernel_cache
+from engine.device import constant_memory, kernel_cache
 from engine.device.code_store import CodeStore
 from engine.device.cuda_kernels import PreparedPasses, float32, int64
-from engine.device.device_kernels import for_current_device
-from engine.device.kernel_cache import kept_on_disk
+from engine.device.kernel_cache import for_current_device, kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -70,7 +69,7 @@ def select(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable
     monkeypatch.setattr(kernel_cache, "code_store", lambda: CodeStore(tmp_path))
     monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
     monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
-    monkeypatch.setattr(device_kernels, "_by_capability", weakref.WeakKeyDictionary())
+    monkeypatch.setattr(kernel_cache, "_by_capability", weakref.WeakKeyDictionary())
     monkeypatch.delenv(kernel_cache.SWITCH, raising=False)
     forget_kernels()
     yield choose
@@ -130,10 +129,10 @@ def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own
     other = for_current_device(one)
     assert other is not one
     assert for_current_device(one) is other
-    before = len(device_kernels._by_capability)
+    before = len(kernel_cache._by_capability)
     del one, other
     gc.collect()
-    assert len(device_kernels._by_capability) == before - 1
+    assert len(kernel_cache._by_capability) == before - 1
 
 
 @pytest.mark.parametrize("key", ["naive", "separable-l0"])

@@ -8,6 +8,8 @@ import numpy as np
 import tifffile
 from PIL import Image
 
+from engine.image.png_bands import png_chunk
+
 
 def smooth_rgb(rows=37, columns=41):
     """Colours that change little from pixel to pixel; both sides are odd, so that rows are not multiples of 4."""
@@ -29,15 +31,9 @@ def with_tifffile(image, **options):
 
 def png_header(width, height, depth=8, colour=2):
     """A PNG with a legal header and nearly no pixels."""
-
-    def chunk(kind, content):
-        return (
-            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-        )
-
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-    pixels = zlib.compress(bytes(100))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(100))), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
 
 
 def tiff_header(width, height):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.mask.factors import Factors, factor
+from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
@@ -13,13 +13,13 @@ from engine.mask.presets import preset
 RANDOM = np.random.default_rng(11)
 
 
-def product_of(factors: Factors) -> np.ndarray:
+def product_of(factors):
     """Return column times row, exact in float64."""
     assert factors.column.dtype == factors.row.dtype == np.float32
     return np.outer(factors.column.astype(np.float64), factors.row.astype(np.float64))
 
 
-def assert_every_weight_is_given(mask: Mask) -> Factors:
+def assert_every_weight_is_given(mask):
     """Check each cell against the documented roundings, apart from what `Factors` says of itself."""
     factors = factor(mask)
     assert factors.separable, (factors.roundings, factors.worst_cell)
@@ -34,97 +34,76 @@ def assert_every_weight_is_given(mask: Mask) -> Factors:
     return factors
 
 
-@pytest.mark.parametrize(
-    "name", ["sobel-x", "sobel-y", "scharr-x", "prewitt-y", "box-3", "box-5", "gaussian-3", "gaussian-7"]
-)
-def test_that_textbook_masks_have_exact_factors(name: str) -> None:
-    factors = assert_every_weight_is_given(preset(name))
-    assert factors.exact
-    assert np.array_equal(product_of(factors).astype(np.float32), preset(name).weights32)
+def lone(row, column):
+    """Return a mask of zeros but for one weight."""
+    weights = np.zeros((5, 4))
+    weights[row, column] = -0.1
+    return weights
 
 
-@pytest.mark.parametrize(
-    "weights",
-    [
-        [[2, 4], [3, 6]],
-        [[6, -9, 15], [-4, 6, -10]],
-        [[0, 0, 0], [3, 0, 6], [5, 0, 10]],
-        np.outer([1, 6, 15, 20, 15, 6, 1], [1, 8, 28, 56, 70, 56, 28, 8, 1]),
-        np.outer([3, 5, 7], [11, 13, 17]) / 1024,
-        np.outer([4095, 1], [4096, 4095]),
-        np.outer([1, 2.0**-30], [1, 3]),
-    ],
-    ids=str,
+TEXTBOOK = "sobel-x", "sobel-y", "scharr-x", "prewitt-y", "box-3", "box-5", "gaussian-3", "gaussian-7"
+EXACT = (
+    *(pytest.param(preset(name).weights, id=name) for name in TEXTBOOK),
+    [[2, 4], [3, 6]],
+    [[6, -9, 15], [-4, 6, -10]],
+    [[0, 0, 0], [3, 0, 6], [5, 0, 10]],
+    np.outer([1, 6, 15, 20, 15, 6, 1], [1, 8, 28, 56, 70, 56, 28, 8, 1]),
+    np.outer([3, 5, 7], [11, 13, 17]) / 1024,
+    np.outer([4095, 1], [4096, 4095]),
+    np.outer([1, 2.0**-30], [1, 3]),
+    np.zeros((3, 4)),
+    *(lone(*cell) for cell in itertools.product((0, 1, 4), (0, 2, 3))),
 )
-def test_that_whole_numbers_over_a_power_of_two_have_exact_factors(weights: list[list[float]]) -> None:
+
+
+@pytest.mark.parametrize("weights", EXACT, ids=str)
+def test_that_textbook_masks_and_whole_numbers_over_a_power_of_two_have_exact_factors(weights):
     factors = assert_every_weight_is_given(Mask(weights))
-    assert factors.exact
+    assert factors.roundings == 0.0
+    assert np.array_equal(product_of(factors), Mask(weights).weights32)
 
 
-small = st.integers(-2000, 2000)
+def test_that_subnormal_weights_have_factors_where_these_are_exact():
+    for weights in (np.outer([1, 1], [1e38, 1e-44]), np.array([[1, 2], [2, 4]]) * 2.0**-145):
+        assert factor(Mask(weights)).roundings == 0.0
+
+
+small = st.lists(st.integers(-2000, 2000), min_size=1, max_size=9)
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(small, min_size=1, max_size=9), st.lists(small, min_size=1, max_size=9), st.integers(-20, 20))
-def test_that_products_of_whole_numbers_have_exact_factors(
-    column: list[int], row: list[int], exponent: int
-) -> None:
-    assert assert_every_weight_is_given(Mask(np.outer(column, row) * 2.0**exponent)).exact
+@given(small, small, st.integers(-20, 20))
+def test_that_products_of_whole_numbers_have_exact_factors(column, row, exponent):
+    mask = Mask(np.outer(column, row) * 2.0**exponent)
+    assert assert_every_weight_is_given(mask).roundings == 0.0
 
 
-@pytest.mark.parametrize(
-    "mask",
-    [
-        Mask([[0.1]]),
-        Mask([[0.0]]),
-        Mask([[0.1, 1e-30, 1e30, 0.0]]),
-        Mask([[0.1], [1e-30], [1e30], [0.0]]),
-        Mask(RANDOM.standard_normal((1, 127))),
-        Mask(RANDOM.standard_normal((127, 1))),
-    ],
-    ids=str,
-)
-def test_that_a_single_line_is_its_own_factor(mask: Mask) -> None:
-    factors = assert_every_weight_is_given(mask)
-    assert factors.exact
-    along, across = (factors.row, factors.column) if mask.rows == 1 else (factors.column, factors.row)
-    assert np.array_equal(along, mask.weights32.ravel())
-    assert across.tolist() == [1.0]
+LINES = [0.1], [0.0], [0.1, 1e-30, 1e30, 0.0], RANDOM.standard_normal(127)
 
 
-def test_that_a_mask_of_zeros_has_factors_of_zeros() -> None:
-    factors = assert_every_weight_is_given(Mask(np.zeros((3, 4))))
-    assert not factors.row.any()
+@pytest.mark.parametrize("line", LINES, ids=len)
+def test_that_a_single_line_is_its_own_factor(line):
+    for mask in (Mask([line]), Mask([line]).transposed()):
+        factors = assert_every_weight_is_given(mask)
+        assert factors.roundings == 0.0
+        along, across = (factors.row, factors.column) if mask.rows == 1 else (factors.column, factors.row)
+        assert np.array_equal(along, mask.weights32.ravel())
+        assert across.tolist() == [1.0]
 
 
-@pytest.mark.parametrize("cell", list(itertools.product((0, 1, 4), (0, 2, 3))), ids=str)
-def test_that_one_weight_among_zeros_stays_alone(cell: tuple[int, int]) -> None:
-    weights = np.zeros((5, 4))
-    weights[cell] = -0.1
-    factors = assert_every_weight_is_given(Mask(weights))
-    assert factors.exact
-    assert np.argwhere(product_of(factors)).tolist() == [list(cell)]
+WIDE = itertools.product((2, 3, 5, 8, 31, 63), (3.5, 6.0, 10.5, 100.0))
 
 
-@pytest.mark.parametrize("sigma", [3.5, 6.0, 10.5, 100.0])
-@pytest.mark.parametrize("side", [2, 3, 5, 8, 31, 63])
-def test_that_a_gaussian_has_factors_down_to_its_far_tail(side: int, sigma: float) -> None:
+@pytest.mark.parametrize(("side", "sigma"), [*WIDE, (5, 0.5), (9, 0.7), (15, 1.0), (31, 2.0)])
+def test_that_a_gaussian_has_factors_down_to_its_far_tail_while_float32_holds_it(side, sigma):
     assert_every_weight_is_given(gaussian(side, sigma=sigma))
-
-
-def test_that_the_far_tail_is_beyond_what_the_largest_weight_could_tell() -> None:
     # The case that singular vectors get wrong: their error is 2^-53 of the largest weight.
-    weights = gaussian(63, sigma=3.5).weights
-    assert weights.min() < 2.0**-53 * 1e-15 * weights.max()
-
-
-@pytest.mark.parametrize(("side", "sigma"), [(5, 0.5), (9, 0.7), (15, 1.0), (31, 2.0)])
-def test_that_a_narrow_gaussian_has_factors_while_float32_holds_its_tail(side: int, sigma: float) -> None:
-    assert_every_weight_is_given(gaussian(side, sigma=sigma))
+    widest = gaussian(63, sigma=3.5).weights
+    assert widest.min() < 2.0**-53 * 1e-15 * widest.max()
 
 
 @pytest.mark.parametrize(("side", "sigma"), [(3, 0.1), (9, 0.3), (31, 1.0), (63, 2.0), (63, 3.3)])
-def test_that_a_tail_that_float32_has_lost_is_found_in_a_cell(side: int, sigma: float) -> None:
+def test_that_a_tail_that_float32_has_lost_is_found_in_a_cell(side, sigma):
     mask = gaussian(side, sigma=sigma)
     factors = factor(mask)
     assert not factors.separable
@@ -133,23 +112,19 @@ def test_that_a_tail_that_float32_has_lost_is_found_in_a_cell(side: int, sigma: 
     assert weight != product
 
 
-@pytest.mark.parametrize(
-    ("column", "row"), [([1e15, 1e-15], [1e15, 1.0, 1e-15]), ([1.0, 3.0], [1e30, 1e-30]), ([1e-25, 1e25], [2e-5, 0.1])]
-)  # fmt: skip
-def test_that_weights_far_apart_have_factors(column: list[float], row: list[float]) -> None:
+FAR_APART = ([1e15, 1e-15], [1e15, 1.0, 1e-15]), ([1.0, 3.0], [1e30, 1e-30]), ([1e-25, 1e25], [2e-5, 0.1])
+
+
+@pytest.mark.parametrize(("column", "row"), FAR_APART)
+def test_that_weights_far_apart_have_factors(column, row):
     factors = factor(Mask(np.outer(column, row)))
     assert factors.separable
     assert np.isfinite(factors.column).all()
 
 
-def test_that_subnormal_weights_have_factors_where_these_are_exact() -> None:
-    assert factor(Mask(np.outer([1, 1], [1e38, 1e-44]))).exact
-    assert factor(Mask(np.array([[1, 2], [2, 4]]) * 2.0**-145)).exact
-
-
-def test_that_the_rounding_of_the_weights_is_evened_out() -> None:
-    # A product of numbers that was rounded to float32. Its largest weight's row and column alone would give another
-    # weight with 3.84 roundings, which is more than a product can have.
+def test_that_the_rounding_of_the_weights_is_evened_out():
+    # A product of numbers that was rounded to float32. Its largest weight's row and column alone would give
+    # another weight with 3.84 roundings, which is more than a product can have.
     product = [
         [5304728.0, 4630187.0, 570984.9375],
         [9813882.0, 8565964.0, 1056336.5],
@@ -160,52 +135,45 @@ def test_that_the_rounding_of_the_weights_is_evened_out() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-5, 1.0, 1e30, 1e37])
-def test_that_factors_neither_overflow_nor_vanish(scale: float) -> None:
+def test_that_factors_neither_overflow_nor_vanish(scale):
     for shape in ((2, 2), (3, 5), (63, 63)):
         column, row = (RANDOM.uniform(0.1, 1.0, side) for side in shape)
         factors = assert_every_weight_is_given(Mask(np.outer(column, row) * scale))
         assert np.abs(factors.row).sum() > 0.49
 
 
-def test_that_random_products_have_factors_also_when_given_in_float32() -> None:
+def test_that_random_products_have_factors_also_when_given_in_float32():
     for trial in range(300):
         shape = RANDOM.integers(1, 10, 2) if trial % 50 else (63, 63)
-        column, row = (RANDOM.standard_normal(side) for side in shape)
-        weights = np.outer(column, row)
+        weights = np.outer(*(RANDOM.standard_normal(side) for side in shape))
         assert_every_weight_is_given(Mask(weights if trial % 2 else weights.astype(np.float32)))
 
 
-@pytest.mark.parametrize(
-    "mask",
-    [
-        preset("laplacian-4"),
-        preset("log-9"),
-        Mask(np.eye(3)),
-        Mask([[0, 1], [1, 0]]),
-        Mask([[1, 1], [1, 1 + 2.0**-20]]),
-        Mask([[1, 1], [1, 0]]),
-        # Products within rounding, but sums of whole pixels are exact with them.
-        Mask([[2047, 2048], [2048, 2049]]),
-        Mask(np.array([[4095, 4096], [4096, 4097]]) / 4096),
-        Mask(np.outer([1, 1e-9], [1, 1e-9])).with_weight(1, 1, 1.001e-18),
-    ],
-    ids=str,
+NO_PRODUCTS = (
+    preset("laplacian-4"),
+    preset("log-9"),
+    Mask(np.eye(3)),
+    Mask([[0, 1], [1, 0]]),
+    Mask([[1, 1], [1, 1 + 2.0**-20]]),
+    Mask([[1, 1], [1, 0]]),
+    # Products within rounding, but sums of whole pixels are exact with them.
+    Mask([[2047, 2048], [2048, 2049]]),
+    Mask(np.array([[4095, 4096], [4096, 4097]]) / 4096),
+    Mask(np.outer([1, 1e-9], [1, 1e-9])).with_weight(1, 1, 1.001e-18),
+    # Few digits of a product.
+    Mask(np.round(gaussian(5, sigma=1.0).weights, 6)),
 )
-def test_that_what_is_no_product_has_no_factors(mask: Mask) -> None:
+
+
+@pytest.mark.parametrize("mask", NO_PRODUCTS, ids=str)
+def test_that_what_is_no_product_has_no_factors(mask):
     factors = factor(mask)
     assert not factors.separable
     assert factors.roundings > factors.allowed
 
 
-def test_that_a_product_given_with_few_digits_has_no_factors() -> None:
-    weights = gaussian(5, sigma=1.0).weights
-    assert factor(Mask(weights)).separable
-    assert not factor(Mask(np.round(weights, 6))).separable
-
-
-def test_that_factors_are_remembered_by_the_weights_and_cannot_be_changed() -> None:
-    mask = box(5)
-    factors = factor(mask)
-    assert factor(mask.with_anchor((0, 0)).with_offset(3.0)) is factors
+def test_that_factors_are_remembered_by_the_weights_and_cannot_be_changed():
+    factors = factor(box(5))
+    assert factor(box(5).with_anchor((0, 0)).with_offset(3.0)) is factors
     with pytest.raises(ValueError, match="read-only"):
         factors.row[0] = 1.0

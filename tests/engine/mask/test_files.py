@@ -9,46 +9,36 @@ from engine.mask.text import format_mask
 
 
 @pytest.mark.parametrize("name", ["m.json", "m.csv", "m.txt", "M.JSON"])
-def test_that_a_saved_mask_is_loaded_again(tmp_path, name):
-    mask = Mask([[1, 1 / 3, -2e-7], [0, 5, 6]])
+def test_that_a_saved_mask_is_loaded_again_and_json_keeps_everything(tmp_path, name):
+    weights = [[1, 1 / 3, -2e-7], [0, 5, 6]]
+    mask = Mask(weights, (0, 0), 0.5, "mine") if name.lower().endswith("json") else Mask(weights, name="m")
     save_mask(mask, tmp_path / name)
-    assert load_mask(tmp_path / name) == mask
+    loaded = load_mask(str(tmp_path / name))
+    assert (loaded, loaded.name) == (mask, mask.name)
     assert os.listdir(tmp_path) == [name]
 
 
-def test_that_json_keeps_everything(tmp_path):
-    mask = Mask([[1, 2]], (0, 0), 0.5, "mine")
-    save_mask(mask, tmp_path / "m.json")
-    loaded = load_mask(str(tmp_path / "m.json"))
-    assert (loaded, loaded.name) == (mask, "mine")
-
-
-def test_that_a_file_without_a_name_in_it_names_the_mask(tmp_path):
+def test_that_a_byte_order_mark_is_skipped_and_the_file_names_a_mask_without_a_name(tmp_path):
     (tmp_path / "ramp.txt").write_bytes(b"\xef\xbb\xbf1 2 3\r\n/ 6\r\n")
-    mask = load_mask(tmp_path / "ramp.txt")
-    assert (mask, mask.name) == (Mask([[1 / 6, 2 / 6, 3 / 6]]), "ramp")
-
-
-def test_that_a_byte_order_mark_before_json_is_skipped(tmp_path):
     (tmp_path / "m.json").write_text(format_mask(Mask([[1, 2]]), "json"), encoding="utf-8-sig")
-    assert load_mask(tmp_path / "m.json") == Mask([[1, 2]])
+    masks = [load_mask(tmp_path / name) for name in ("ramp.txt", "m.json")]
+    assert masks == [Mask([[1 / 6, 2 / 6, 3 / 6]]), Mask([[1, 2]])]
+    assert [mask.name for mask in masks] == ["ramp", "m"]
 
 
-@pytest.mark.parametrize("mask", [Mask([[1, 2]], (0, 0)), Mask([[1, 2]], offset=1.0)])
-def test_that_csv_refuses_what_it_cannot_hold(tmp_path, mask):
-    with pytest.raises(MaskError, match="anchor"):
-        save_mask(mask, tmp_path / "m.csv")
+@pytest.mark.parametrize(
+    ("mask", "name", "error", "words"),
+    [
+        (Mask([[1, 2]], (0, 0)), "m.csv", MaskError, "anchor"),
+        (Mask([[1, 2]], offset=1.0), "m.csv", MaskError, "offset"),
+        (Mask([[1]]), "m.png", MaskError, r"\.json, \.csv or \.txt"),
+        (Mask([[1]]), "none/m.json", FileWriteError, "folder"),
+    ],
+)
+def test_that_a_form_that_cannot_hold_the_mask_or_a_wrong_name_is_refused(tmp_path, mask, name, error, words):
+    with pytest.raises(error, match=words):
+        save_mask(mask, tmp_path / name)
     assert os.listdir(tmp_path) == []
-
-
-def test_that_another_suffix_is_refused(tmp_path):
-    with pytest.raises(MaskError, match=r"\.json, \.csv or \.txt"):
-        save_mask(Mask([[1]]), tmp_path / "m.png")
-
-
-def test_that_a_folder_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(FileWriteError):
-        save_mask(Mask([[1]]), tmp_path / "none" / "m.json")
 
 
 @pytest.mark.parametrize(

@@ -5,46 +5,45 @@ import pytest
 
 from engine.errors import BadValue
 from engine.mask.analysis import analyse
-from engine.mask.generators import box, disk, gaussian, generate, laplacian_of_gaussian, motion
-
-
-@pytest.mark.parametrize(
-    "mask",
-    [
-        box(7, 3),
-        box(4),
-        gaussian(5),
-        gaussian(9, 5, 1.5),
-        gaussian(4, sigma=0.1),
-        motion(9, 30),
-        motion(8),
-        disk(7),
-    ],
-    ids=repr,
+from engine.mask.generators import (
+    box,
+    disk,
+    gaussian,
+    generate,
+    laplacian_of_gaussian,
+    misspelt_generator,
+    motion,
 )
+
+SMOOTHING = (
+    box(7, 3),
+    box(4),
+    gaussian(5),
+    gaussian(9, 5, 1.5),
+    gaussian(4, sigma=0.1),
+    motion(9, 30),
+    motion(8),
+    disk(7),
+)
+
+
+@pytest.mark.parametrize("mask", SMOOTHING, ids=repr)
 def test_that_smoothing_masks_add_up_to_1_and_are_point_symmetric(mask):
     assert abs(mask.total - 1.0) <= mask.taps * 2.0**-53
     assert analyse(mask).is_point_symmetric
 
 
-def test_that_a_gaussian_falls_as_its_sigma_says():
+def test_that_a_gaussian_falls_as_its_sigma_says_and_is_separable():
     weights = gaussian(7, sigma=1.5).weights
-    assert weights[3, 4] / weights[3, 3] == pytest.approx(math.exp(-1 / (2 * 1.5**2)), rel=1e-14)
-    assert weights[3, 5] / weights[3, 3] == pytest.approx(math.exp(-4 / (2 * 1.5**2)), rel=1e-14)
-
-
-def test_that_a_gaussian_is_separable():
+    for distance in (1, 2):
+        fall = math.exp(-(distance**2) / (2 * 1.5**2))
+        assert weights[3, 3 + distance] / weights[3, 3] == pytest.approx(fall, rel=1e-14)
     assert analyse(gaussian(31, sigma=5.0)).separable
 
 
-@pytest.mark.parametrize(
-    ("angle", "expected"),
-    [(0, np.full((1, 9), 1 / 9)), (90, np.full((9, 1), 1 / 9)), (180, np.full((1, 9), 1 / 9))],
-)
-def test_that_motion_along_an_axis_is_one_line(angle, expected):
-    mask = motion(9, angle)
-    assert mask.shape == expected.shape
-    np.testing.assert_allclose(mask.weights, expected, rtol=1e-14)
+@pytest.mark.parametrize(("angle", "shape"), [(0, (1, 9)), (90, (9, 1)), (180, (1, 9))])
+def test_that_motion_along_an_axis_is_one_line(angle, shape):
+    np.testing.assert_allclose(motion(9, angle).weights, np.full(shape, 1 / 9), rtol=1e-14)
 
 
 def test_that_motion_goes_counter_clockwise_with_rows_downwards():
@@ -61,13 +60,8 @@ def test_that_a_laplacian_of_gaussian_adds_up_to_0_and_is_negative_in_the_middle
 
 
 def test_that_a_disk_is_round():
-    assert (disk(5).weights > 0).astype(int).tolist() == [
-        [0, 1, 1, 1, 0],
-        [1, 1, 1, 1, 1],
-        [1, 1, 1, 1, 1],
-        [1, 1, 1, 1, 1],
-        [0, 1, 1, 1, 0],
-    ]
+    rows = ("01110", "11111", "11111", "11111", "01110")
+    assert (disk(5).weights > 0).tolist() == [[cell == "1" for cell in row] for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -92,14 +86,14 @@ def test_that_other_words_are_no_spelling(text):
     assert generate(text) is None
 
 
-@pytest.mark.parametrize(
-    "spelling",
-    [
-        "box:", "box:x", "box:3x", "box:0", "box:64", "box:1x128", "gaussian:128x1", "box:2x64", "box:3:1", "box:-3", "disk:3x3", "disk:7:1", "log:9x9",
-        "log:8", "log:1", "log:9:0", "gaussian:9:0", "gaussian:9:nan", "gaussian:9:inf", "gaussian:9:1:1",
-        "motion:9:inf", "motion:9:nan", "motion:9:a",
-    ],
-)  # fmt: skip
+REFUSED = (
+    "box: box:x box:3x box:0 box:64 box:1x128 box:2x64 box:3:1 box:-3 disk:3x3 disk:7:1 log:9x9 log:8 log:1 "
+    "log:9:0 gaussian:128x1 gaussian:9:0 gaussian:9:nan gaussian:9:inf gaussian:9:1:1 motion:9:inf "
+    "motion:9:nan motion:9:a"
+)
+
+
+@pytest.mark.parametrize("spelling", REFUSED.split())
 def test_that_numbers_out_of_range_are_refused_in_words(spelling):
     with pytest.raises(BadValue) as refusal:
         generate(spelling)
@@ -107,20 +101,26 @@ def test_that_numbers_out_of_range_are_refused_in_words(spelling):
     assert refusal.value.remedy
 
 
-@pytest.mark.parametrize("side", range(1, 64))
-def test_that_every_side_can_be_made(side):
-    assert box(side).shape == gaussian(side, sigma=0.1).shape == disk(side).shape == (side, side)
-    assert max(motion(side, 20).shape) <= 63
-
-
-def test_that_a_row_and_a_column_can_be_127_cells_long():
+def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
+    for side in range(1, 64):
+        assert box(side).shape == gaussian(side, sigma=0.1).shape == disk(side).shape == (side, side)
+        assert max(motion(side, 20).shape) <= 63
     assert box(1, 127).shape == gaussian(127, 1).transposed().shape == (1, 127)
 
 
-@pytest.mark.parametrize(
-    ("spelling", "most"), [("box:64", 63), ("disk:64", 63), ("box:1x128", 127), ("gaussian:999x1", 127)]
-)
+MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
+
+
+@pytest.mark.parametrize(("spelling", "most"), MOST.items())
 def test_that_too_many_cells_are_answered_with_the_most_there_can_be(spelling, most):
     with pytest.raises(BadValue) as refusal:
         generate(spelling)
     assert refusal.value.remedy == f"Take a whole number from 1 to {most}."
+
+
+MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
+
+
+@pytest.mark.parametrize(("text", "meant"), MISSPELT.items())
+def test_that_a_misspelt_generator_is_recognised(text, meant):
+    assert misspelt_generator(text) == meant

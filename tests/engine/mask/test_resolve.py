@@ -7,20 +7,15 @@ from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 
 
-def test_that_a_name_a_spelling_a_file_and_weights_are_told_apart(tmp_path, monkeypatch):
+def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.txt").write_text("1 2 3")
+    for name in ("mine.txt", "sobel-x"):
+        (tmp_path / name).write_text("1 2 3")
     assert resolve_mask("sobel-x") == preset("sobel-x")
+    assert resolve_mask("./sobel-x") == Mask([[1, 2, 3]])
     assert resolve_mask("gaussian:5:1") == gaussian(5, sigma=1.0)
     assert resolve_mask("mine.txt") == Mask([[1, 2, 3]])
     assert resolve_mask("1 0 -1; 2 0 -2") == Mask([[1, 0, -1], [2, 0, -2]])
-
-
-def test_that_a_preset_comes_before_a_file_of_its_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "sobel-x").write_text("1 2 3")
-    assert resolve_mask("sobel-x") == preset("sobel-x")
-    assert resolve_mask("./sobel-x") == Mask([[1, 2, 3]])
 
 
 @pytest.mark.parametrize("spec", ["sobell-x", "none", "a 1 0", "", "a\0b", "x" * 5000])
@@ -38,9 +33,11 @@ def test_that_a_text_that_begins_like_weights_is_refused_as_weights_only():
     assert "preset" not in str(refusal.value)
 
 
-def test_that_a_misspelt_preset_is_answered_with_the_closest():
+def test_that_a_misspelt_preset_or_generator_is_answered_with_the_closest():
     with pytest.raises(MaskError, match="the closest is sobel-x"):
         resolve_mask("sobell-x")
+    with pytest.raises(MaskError, match="Did you mean 'gaussian:9'"):
+        resolve_mask("gauss:9")
 
 
 def test_that_a_file_that_is_no_mask_and_a_wrong_spelling_keep_their_own_error(tmp_path):

@@ -66,7 +66,7 @@ def test_that_what_has_no_speed_says_why_in_a_word(
 
 def test_that_a_reason_does_not_name_its_variant_again() -> None:
     for status, told in (
-        ("variant 'tiled': it is written for CUDA devices. Choose another.", "It is written for CUDA devices. Choose another."),
+        ("variant 'tiled': it is for CUDA devices. Take another.", "It is for CUDA devices. Take another."),
         ("variant 'tiled' with a block of 64 x 64: 4,096 threads: too many.", "4,096 threads: too many."),
         ("out of memory. Use a smaller picture.", "out of memory. Use a smaller picture."),
         ("variant 'naive': another one's.", "variant 'naive': another one's."),

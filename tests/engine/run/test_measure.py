@@ -1,4 +1,4 @@
-"""One run of either task: what is refused, wrong or stopped has no speed; what has one is verified and sampled."""
+"""One run of either task: what is refused, wrong or stopped has no speed; others are verified and sampled."""
 
 import json
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import pytest
 from engine.device.cpu import CpuBackend, HostClock, cpu_info
 from engine.device.cuda import simulator_info
 from engine.device.devices import backend
+from engine.device_info import DeviceInfo
 from engine.errors import (
     BadValue,
     Cancelled,
@@ -30,7 +31,6 @@ from engine.run.measure import compute, measure, unrun
 from engine.run.resolve import describe_problem
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, Step
 from engine.run.sweep import product_jobs
-from engine.tasks.filtering.task import FILTERING
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
@@ -161,9 +161,9 @@ def test_that_steps_come_in_order_and_a_run_can_be_stopped_before_each(job: AnyJ
 @pytest.mark.parametrize(
     ("key", "block", "nearest", "words"),
     [
-        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "with a block of 64 x 32.*nearest legal block is"),
+        ("tiled", Block(64, 32), (Block(32, 32), Block(64, 16)), "block of 64 x 32.*nearest legal block"),
         ("separable-l0", Block(8, 8), (None,), r"^variant 'separable-l0': Not separable: its rank is 2"),
-        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*nearest legal block is 32 x 32"),
+        ("matmul-tiled", Block(40, 40), (Block(32, 32),), "A tile of 40 is not.*legal block is 32 x 32"),
     ],
 )  # fmt: skip
 def test_that_an_illegal_block_is_refused_with_the_nearest_legal_one_and_a_mask_without(
@@ -313,16 +313,17 @@ def test_that_the_host_clock_divides_by_its_launches() -> None:
 
 
 def test_that_threads_that_only_load_count_in_the_time_that_the_simulator_is_given() -> None:
-    problem = describe_problem(np.zeros((24, 29, 3), np.uint8), box(5), Border.ZERO, 0.0)
+    picture = np.zeros((24, 29, 3), np.uint8)
+    problem = describe_problem(picture, box(5), Border.ZERO, 0.0)
 
-    def expected_s(key: str, block: Block) -> float:
-        return FILTERING.expected_launch_s(variant(key), problem, block, simulator_info())
+    def expected_s(key: str, side: int, device: DeviceInfo) -> float:
+        job = filter_job(Choice(variant(key), Block(side, side)), problem, box(5), picture)
+        return job.task.expected_launch_s(job, device)
 
     # Loaded, 2 cores: 40 s and 3 s.
-    assert expected_s("implicit-gemm", Block(20, 20)) > 40
-    assert expected_s("tiled", Block(20, 20)) < 10
-    cpu = replace(simulator_info(), key="cpu")
-    assert FILTERING.expected_launch_s(variant("naive"), problem, Block(8, 8), cpu) < 1
+    assert expected_s("implicit-gemm", 20, simulator_info()) > 40
+    assert expected_s("tiled", 20, simulator_info()) < 10
+    assert expected_s("naive", 8, cpu_info()) < 1
 
 
 def uncomputed(variant: MatmulVariant, product: MatrixProduct) -> ProductJob:

@@ -44,7 +44,7 @@ def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill: in
     outcome = measure(filter_job(choice, problem_of(image), MASK, image), CpuBackend(), NO_SAMPLES)
     assert outcome.result.status == (
         "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
-        "nobody writes it, or not always the same"
+        "it is unwritten, or not always the same"
     )
 
 

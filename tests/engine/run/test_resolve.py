@@ -16,7 +16,8 @@ def test_that_native_types_are_taken_as_they_are(dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("dtype", "taken"),
-    [("bool", "uint8"), ("int8", "float32"), ("int64", "float32"), ("float64", "float32"), ("float16", "float32"), (">u2", "uint16"), (">f4", "float32")],
+    [("bool", "uint8"), ("int8", "float32"), ("int64", "float32"), ("float64", "float32"),
+     ("float16", "float32"), (">u2", "uint16"), (">f4", "float32")],
 )  # fmt: skip
 def test_that_other_types_are_converted(dtype: str, taken: str) -> None:
     image = np.array([[0, 1], [1, 0]]).astype(dtype)

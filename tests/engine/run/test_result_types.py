@@ -1,4 +1,4 @@
-"""Results of the picture's own type as a person asks for them: the Python calls, the simulator, the command line."""
+"""Results of the picture's own type as a person asks for them: Python calls, simulator, command line."""
 
 import csv
 import json

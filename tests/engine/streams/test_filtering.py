@@ -17,8 +17,7 @@ from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.run.sampling import Step
-from engine.streams import chunking
-from engine.streams.timeline import QueuePolicy
+from engine.streams.timeline import Queue
 from engine.variants.registry import VARIANTS, variant
 
 ROOT = Path(__file__).parents[3]
@@ -304,28 +303,26 @@ def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
     assert len(whole.timeline.chunks) == 2
 
 
-def test_that_auto_takes_a_variant_that_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    running = replace(variant("cpu-serial"), band_invariant=False)
-    choose = chunking.choose
-    monkeypatch.setattr(
-        chunking,
-        "choose",
-        lambda key, *rest: replace(choose(key, *rest), **({"variant": running} if key == "auto" else {})),
-    )
-    streamed = engine.filter_stream(np.eye(100), [[1]], device="cpu", chunk_bytes=4000)
-    assert streamed.timeline.variant == "cpu-parallel"
+def test_that_auto_takes_for_bands_the_fastest_variant_that_can_be_cut() -> None:
+    picture = np.random.default_rng(5).random((100, 100), np.float32)
+    whole = engine.filter_stream(picture, "box:9x9", device="cpu")
+    in_bands = engine.filter_stream(picture, "box:9x9", device="cpu", chunk_bytes=4000)
+    assert not variant(whole.timeline.variant).band_invariant
+    assert variant(in_bands.timeline.variant).band_invariant
+    same = engine.correlate(picture, "box:9x9", device="cpu", variant=in_bands.timeline.variant)
+    np.testing.assert_array_equal(bits(in_bands.values), bits(same))
 
 
 def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other() -> None:
     streamed = engine.filter_stream(np.eye(100), [[1]], device="cpu", chunk_bytes=4000)
     timeline = streamed.timeline
-    assert timeline.lanes == (QueuePolicy.KERNEL,)
+    assert timeline.queues == (Queue.KERNEL,)
     assert [(chunk.top, chunk.bottom) for chunk in timeline.chunks] == [
         (n, n + 10) for n in range(0, 100, 10)
     ]
     ends = [0.0, *(span.end_ms for span in timeline.spans)]
     assert all(span.begin_ms >= end for span, end in zip(timeline.spans, ends, strict=False))
-    assert timeline.end_to_end_ms >= timeline.busy_ms(QueuePolicy.KERNEL)
+    assert timeline.end_to_end_ms >= timeline.busy_ms(Queue.KERNEL)
 
 
 @pytest.mark.skipif(

@@ -1,6 +1,6 @@
 import numpy as np
 
-from engine.streams.intervals import IntervalsInUse
+from engine.streams.outputs import IntervalsInUse
 
 
 def test_that_places_are_taken_exactly_when_they_share_no_memory() -> None:

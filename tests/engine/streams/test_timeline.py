@@ -7,9 +7,9 @@ import pytest
 from engine.errors import BadValue
 from engine.results.strict_json import json_text
 from engine.streams.drawing import draw
-from engine.streams.timeline import Chunk, QueuePolicy, Span, Timeline, timeline_from_json
+from engine.streams.timeline import Chunk, Queue, Span, Timeline, timeline_from_json
 
-LANES = (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT)
+QUEUES = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
 TIMELINE = Timeline(
     device="cuda:0",
     variant="tiled",
@@ -17,7 +17,7 @@ TIMELINE = Timeline(
     ring=2,
     chunks=tuple(Chunk(n, 0, 10 * n, 10 * n + 10, 400, 400) for n in range(3)),
     spans=tuple(
-        Span(n, lane, n + place, n + place + 0.75) for n in range(3) for place, lane in enumerate(LANES)
+        Span(n, queue, n + place, n + place + 0.75) for n in range(3) for place, queue in enumerate(QUEUES)
     ),
     end_to_end_ms=5.0,
 )
@@ -34,21 +34,21 @@ def test_that_another_document_is_refused(document: object) -> None:
 
 
 def test_that_a_lane_is_busy_for_the_sum_of_its_spans() -> None:
-    assert TIMELINE.busy_ms(QueuePolicy.KERNEL) == pytest.approx(2.25)
-    assert TIMELINE.busy_ms(QueuePolicy.STAGE_IN) == 0
-    assert TIMELINE.lanes == LANES
+    assert TIMELINE.busy_ms(Queue.KERNEL) == pytest.approx(2.25)
+    assert TIMELINE.busy_ms(Queue.STAGE_IN) == 0
+    assert TIMELINE.queues == QUEUES
 
 
 def test_that_a_drawing_names_every_lane_and_chunk_and_is_the_same_each_time() -> None:
     picture = draw(TIMELINE)
     texts = ["".join(node.itertext()).strip() for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("text")]  # fmt: skip
-    assert all(any(str(lane) in text for text in texts) for lane in LANES)
+    assert all(any(str(queue) in text for text in texts) for queue in QUEUES)
     assert [texts.count(number) for number in "012"] == [pytest.approx(3, abs=1)] * 3
     assert draw(TIMELINE) == picture
 
 
 def test_that_a_timeline_of_many_chunks_and_one_of_none_can_be_drawn() -> None:
-    spans = tuple(Span(n, QueuePolicy.KERNEL, n, n + 0.5) for n in range(500))
+    spans = tuple(Span(n, Queue.KERNEL, n, n + 0.5) for n in range(500))
     many = replace(TIMELINE, chunks=TIMELINE.chunks * 200, spans=spans)
     assert draw(many, "png").startswith(b"\x89PNG")
     assert draw(replace(TIMELINE, spans=())).startswith(b"<?xml")

@@ -14,11 +14,11 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.variants.box import box
 from engine.variants.contract import MaskClass, Variant
-from engine.variants.low_rank import low_rank_2
+from engine.variants.low_rank import low_rank_2, product_strips
 from engine.variants.register_blocked import byte_tiles, register_blocked
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.tile_loader import tile_loader
-from engine.variants.separable_fused import fused_in_place, fused_ring, fused_strips, separable_fused
+from engine.variants.separable_fused import fused_in_place, fused_ring, separable_fused
 from engine.variants.strips.strip_loader import strip_loader
 from tests.engine.variants.counting import count
 
@@ -80,7 +80,7 @@ class LateCopies:
         (separable_fused.VARIANT, fused_in_place, 5),
         (separable_fused.VARIANT, fused_in_place, 27),
         (separable_fused.VARIANT, fused_ring, 35),
-        (low_rank_2.VARIANT, fused_strips, 9),
+        (low_rank_2.VARIANT, product_strips, 9),
         (box.VARIANT, box, 5),
         (box.VARIANT, box, 25),
     ],

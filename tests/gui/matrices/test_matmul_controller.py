@@ -7,8 +7,7 @@ from engine.host.protocol import CountMatmul, RunMatmul
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from gui.matrices.matmul_controller import MatmulController
-from gui.matrices.matmul_state import SMALL_TILES, LoadedProduct, MatmulState
-from tests.made_products import made_rows
+from gui.matrices.matmul_state import SMALL_TILES, MatmulState
 
 
 @pytest.fixture
@@ -22,6 +21,23 @@ def make(make_bench):
         return bench
 
     return build
+
+
+@pytest.fixture
+def small(make):
+    """A bench that answers when it is told to, with a small product for the simulator counted and run."""
+    bench = make(automatic=False)
+    bench.matmul.count_wanted.emit()
+    bench.matmul.try_small()
+    answer_counts(bench)
+    bench.products.run()
+    answer_counts(bench)
+    return bench
+
+
+def answer_counts(bench):
+    bench.fake.answer_all(CountMatmul)
+    bench.settle()
 
 
 def asked(bench, kind):
@@ -78,15 +94,8 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(make, qtbot)
     assert all(row.is_proven for row in bench.matmul.rows)
 
 
-def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(make, qtbot):
-    bench = make(automatic=False)
-    bench.matmul.count_wanted.emit()
-    bench.matmul.try_small()
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
-    bench.products.run()
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
+def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot):
+    bench = small
     assert bench.matmul.running
     bench.fake.tell("verifying against the float64 oracle", 0.3)
     bench.settle()
@@ -102,15 +111,8 @@ def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(make, qtbot)
     assert bench.messages.count == 0
 
 
-def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(make):
-    bench = make(automatic=False)
-    bench.matmul.count_wanted.emit()
-    bench.matmul.try_small()
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
-    bench.products.run()
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
+def test_that_a_cell_that_fails_is_a_row_with_its_reason_and_the_next_one_runs(small):
+    bench = small
     bench.fake.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
     bench.settle()
     first = bench.matmul.rows[0]
@@ -134,14 +136,12 @@ def test_that_a_lost_host_is_counted_anew_by_its_successor(make):
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(make):
     bench = make(automatic=False)
     bench.matmul.count_wanted.emit()
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
+    answer_counts(bench)
     bench.matmul.settling.connect(lambda _: bench.matmul.change(product=MatrixProduct(300, 300, 300)))
     bench.products.run()
     assert bench.state.running
     assert bench.fake.waiting(RunMatmul) == []
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
+    answer_counts(bench)
     assert [asked.request.product.rows for asked in bench.fake.waiting(RunMatmul)] == [300]
 
 
@@ -159,26 +159,20 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(make, qtbo
             bench.fake.fail(error, bench.fake.waiting(CountMatmul)[-1])
         else:
             bench.fake.lose()
-    bench.fake.answer_all(CountMatmul)
-    bench.settle()
+    answer_counts(bench)
     assert not bench.state.running
     assert not bench.matmul.running
     assert asked(bench, RunMatmul) == []
 
 
-def test_that_nothing_runs_when_an_editor_refuses_what_was_typed(make):
+def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(make):
     bench = make()
     bench.matmul.count_wanted.emit()
     bench.settle()
-    bench.matmul.settling.connect(lambda refusals: refusals.append("no tile"))
+    refuse = bench.matmul.settling.connect(lambda refusals: refusals.append("no tile"))
     bench.products.run()
+    bench.matmul.settling.disconnect(refuse)
     assert not bench.state.running
-    assert asked(bench, RunMatmul) == []
-
-
-def test_that_a_run_waits_for_another(make):
-    bench = make()
-    bench.matmul.set_counted(made_rows(bench.matmul.settings.product, (4,)))
     bench.state.set_running(True)
     bench.products.run()
     assert asked(bench, RunMatmul) == []
@@ -188,9 +182,9 @@ def test_that_a_kernel_of_a_paper_brings_its_tile_alone_and_is_marked_until_some
     bench = make()
     bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
     assert bench.matmul.settings.tiles == (12,)
-    assert bench.matmul.loaded == LoadedProduct("matmul-tiled", 12)
+    assert bench.matmul.loaded == ("matmul-tiled", 12)
     bench.products.load(Configuration("matmul-naive", block=Block(12, 12)))
-    assert bench.matmul.loaded == LoadedProduct("matmul-naive", 12)
+    assert bench.matmul.loaded == ("matmul-naive", 12)
     bench.matmul.change(tiles=(4, 12))
     assert bench.matmul.loaded is None
     bench.products.load(Configuration("matmul-naive"))

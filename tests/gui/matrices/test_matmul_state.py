@@ -4,9 +4,12 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
-from gui.matrices.matmul_figure import limit_words, tile_figure
-from gui.matrices.matmul_model import MatmulModel
-from gui.matrices.matmul_state import MatmulState
+from gui.engine_link.engine_state import EngineState
+from gui.matrices.lecture_panel import LecturePanel
+from gui.matrices.matmul_state import MatmulModel, MatmulState
+from gui.matrices.product_panel import ProductPanel
+from gui.matrices.tile_plot import limit_words, tile_figure
+from gui.matrices.tiles_field import TilesField
 from tests.made_products import made_product, made_rows
 
 PRODUCT = MatrixProduct(1024, 1024, 1024)
@@ -123,3 +126,48 @@ def test_that_without_a_known_bandwidth_the_lectures_limit_is_drawn():
     assert naive.y == (pytest.approx(21.6), pytest.approx(21.6))
     assert tiled.y == (pytest.approx(86.4), pytest.approx(345.6))
     assert limit_words(rows) == "limit at 86.4 GB/s"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("4, 40", "tile 40: a tile's side is a whole number from 2 to 32. The nearest legal tile is 32."),
+        ("x", "The nearest legal tile is 16."),
+        ("2.5", "The nearest legal tile is 2."),
+        (" , ", "Write at least one tile, 2 to 32."),
+    ],
+)
+def test_that_what_is_no_tile_is_refused_in_words_and_nothing_changes(state, qtbot, text, says):
+    tiles = TilesField(state)
+    qtbot.addWidget(tiles)
+    tiles.field.setText(text)
+    tiles.field.editingFinished.emit()
+    assert says in tiles.refusal.text()
+    assert tiles.refusal.isVisibleTo(tiles)
+    assert state.settings.tiles == (4, 8, 16, 32)
+    tiles.field.setText("16, 4;4")
+    tiles.field.editingFinished.emit()
+    assert not tiles.refusal.isVisibleTo(tiles)
+    assert state.settings.tiles == (4, 16)
+    assert tiles.field.text() == "4, 16"
+
+
+def test_that_sizes_can_differ_once_the_product_is_not_square(state, qtbot):
+    panel = ProductPanel(state, EngineState())
+    qtbot.addWidget(panel)
+    assert not panel.inner.isEnabled()
+    panel.square.click()
+    panel.rows.setValue(17)
+    panel.inner.setValue(33)
+    panel.columns.setValue(5)
+    assert state.settings.product == MatrixProduct(17, 33, 5)
+    assert panel.facts.text().startswith("A 17 x 33 · B 33 x 5\n5,610 operations")
+    panel.rows.stepUp()
+    assert panel.rows.value() == 34
+
+
+def test_that_the_lectures_numbers_stand_in_its_panel(state, qtbot):
+    panel = LecturePanel(state, EngineState())
+    qtbot.addWidget(panel)
+    for words in ("86.4", "21.6", "345.6", "347.6", "misprint", "bandwidth", "CGMA"):
+        assert words in panel.text.text()

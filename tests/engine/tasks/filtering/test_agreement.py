@@ -239,7 +239,8 @@ def test_that_a_sum_past_the_largest_number_is_infinite() -> None:
 
 @pytest.mark.parametrize(
     ("height", "width", "channels", "mask_shape"),
-    [(900, 1300, 1, (5, 5)), (1300, 900, 3, (3, 7)), (3000, 40, 1, (15, 15)), (7, 90_000, 1, (9, 9)), (600, 600, 4, (63, 63))],
+    [(900, 1300, 1, (5, 5)), (1300, 900, 3, (3, 7)), (3000, 40, 1, (15, 15)),
+     (7, 90_000, 1, (9, 9)), (600, 600, 4, (63, 63))],
 )  # fmt: skip
 def test_that_all_four_edges_are_checked_and_no_pixel_is_counted_twice(
     height: int, width: int, channels: int, mask_shape: tuple[int, int]

@@ -1,6 +1,7 @@
 """The cases that every way to multiply must get right, and the one check of a way on a case.
 
-The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real device.
+The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real
+device.
 """
 
 from dataclasses import dataclass
@@ -95,13 +96,13 @@ CASES = (
 
 
 def check(variant: MatmulVariant, case: Case, device: str) -> None:
-    """Multiply in one way and compare every element with the oracle; AssertionError names the first one off."""
+    """Multiply in one way and compare every element with the oracle; name the first one that is off."""
     a, b = (as_matrix(name, values) for name, values in zip("AB", case.matrices(), strict=True))
     machine = backend(device)
     machine.activate()
     prepared = variant.prepare(case.product, None, case.block)
     buffers = machine.allocate_matrices(a, b)
-    machine.upload_matrices(a, b, buffers)
+    machine.upload((a, b), buffers)
     machine.poison(buffers)
     machine.run(prepared, buffers)
     compare(variant, case, machine.download(buffers), a, b)

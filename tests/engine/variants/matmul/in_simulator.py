@@ -1,4 +1,4 @@
-"""A process of the CUDA simulator that checks every case: faults by key and case, as JSON on standard output."""
+"""A process of the CUDA simulator that checks every case and prints the faults by key and case as JSON."""
 
 import json
 import sys

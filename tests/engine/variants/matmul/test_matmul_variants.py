@@ -1,4 +1,4 @@
-"""Every way to multiply on every case against the oracle; its model of work against counts; its plan; its code."""
+"""Every way to multiply on every case against the oracle; its model of work against counts; its plan."""
 
 import json
 import os

@@ -1,43 +1,67 @@
-"""`register-blocked`: its refusals, its shapes, and the emitted code's arithmetic in both backends."""
+"""`register-blocked`: its refusals and shapes, which problems keep bytes, and the code that the compiler makes."""
 
+import itertools
 import re
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Block, Limits
+from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.run.resolve import describe_problem
+from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
+from engine.variants.register_blocked.byte_tiles import byte_tile_shape
 from engine.variants.register_blocked.register_blocked import SHARED_BYTES, VARIANT, tile_shape
+from tests.engine.variants.counting import count
+from tests.engine.variants.ir.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of
 
 BLOCK = VARIANT.default_block
+BYTES = {"dtype": "uint8", "result_dtype": "uint8"}
 
 
-def problem_of(height: int, width: int, side: int, channels: int = 1, dtype: str = "float32") -> Problem:
-    mask = Mask(np.ones((side, side)))
-    return Problem(height, width, channels, dtype, mask.shape, mask.anchor)
+def problem_of(
+    rows: int, columns: int, channels: int = 1, size: tuple[int, int] = (500, 700), **others: Any
+) -> Problem:
+    shape = {"mask_shape": (rows, columns), "anchor": (rows // 2, columns // 2)}
+    return Problem(*size, channels, **(shape | others))
+
+
+def refused(problem: Problem, limits: Limits | None = None, block: Block = BLOCK) -> str:
+    """Return the reason of a refusal; empty where there is none."""
+    refusal = VARIANT.unsupported(problem, Mask(np.ones(problem.mask_shape)), block, limits or Limits())
+    return refusal.reason if refusal else ""
 
 
 @pytest.mark.parametrize("shape", [(32, 3), (3, 32), (63, 63), (1, 127)])
 def test_that_a_mask_over_31_is_refused_with_what_would_do(shape: tuple[int, int]) -> None:
-    mask = Mask(np.ones(shape))
-    problem = Problem(50, 50, mask_shape=mask.shape, anchor=mask.anchor)
-    refusal = VARIANT.unsupported(problem, mask, BLOCK, Limits())
-    assert refusal is not None
-    assert f"A mask of {shape[0]} x {shape[1]}" in refusal.reason
-    assert "up to 31 rows and columns. Use tiled." in refusal.reason
+    reason = refused(problem_of(*shape))
+    assert f"A mask of {shape[0]} x {shape[1]}" in reason
+    assert "up to 31 rows and columns. Use tiled." in reason
 
 
-def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not() -> None:
-    mask = Mask(np.ones((3, 3)))
-    assert VARIANT.unsupported(problem_of(65_535 * 16, 3, 3), mask, BLOCK, Limits()) is None
-    refusal = VARIANT.unsupported(problem_of(65_535 * 16 + 1, 3, 3), mask, BLOCK, Limits())
-    assert refusal is not None
-    assert (
-        "1,048,561 rows need more blocks down than CUDA allows; it takes up to 1,048,560." in refusal.reason
-    )
+@pytest.mark.parametrize(("side", "rows", "types"), [(3, 16, {}), (5, 24, BYTES)], ids=["float32", "bytes"])
+def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not(
+    side: int, rows: int, types: dict[str, str]
+) -> None:
+    most = 65_535 * rows
+    assert not refused(problem_of(side, side, size=(most, 3), **types))
+    reason = refused(problem_of(side, side, size=(most + 1, 3), **types))
+    assert f"{most + 1:,} rows need more blocks down than CUDA allows; it takes up to {most:,}." in reason
+
+
+def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
+    reason = refused(problem_of(31, 31), Limits(shared_bytes=16_384))
+    assert "bytes of shared memory for its tile; a block has 16,384" in reason
+
+
+def test_that_the_block_of_the_request_does_not_matter() -> None:
+    problem = problem_of(5, 5)
+    assert VARIANT.plan(problem, Block(7, 3)) == VARIANT.plan(problem, BLOCK)
+    assert not refused(problem, block=Block(0, 0))
+    assert not VARIANT.uses_block
 
 
 @pytest.mark.parametrize("itemsize", [1, 4])
@@ -45,43 +69,70 @@ def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not()
 def test_that_every_mask_up_to_31_fits_shared_memory_whatever_its_anchor(
     channels: int, itemsize: int
 ) -> None:
-    for rows in (1, 2, 5, 16, 31):
-        for columns in range(1, 32):
-            for anchor in {0, columns // 2, columns - 1}:
-                shape = tile_shape((rows, columns), anchor, channels, itemsize)
-                assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
-                # A thread's window begins on a vector, ends within the tile, and holds every sample it needs.
-                assert shape.before % 4 == 0
-                assert shape.window % 4 == 0
-                assert shape.shift + shape.across + (columns - 1) * channels <= shape.window
-                assert 31 * shape.across + shape.window <= shape.tile_samples
-                # The window needs no moves from one round of the loop to the next.
-                assert shape.unrolled_rows == rows or shape.unrolled_rows % shape.rows == 0
-
-
-def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
-    mask = Mask(np.ones((31, 31)))
-    refusal = VARIANT.unsupported(problem_of(99, 99, 31), mask, BLOCK, Limits(shared_bytes=16_384))
-    assert refusal is not None
-    assert "bytes of shared memory for its tile; a block has 16,384" in refusal.reason
-
-
-def test_that_the_block_of_the_request_does_not_matter() -> None:
-    problem, mask = problem_of(40, 300, 5), Mask(np.ones((5, 5)))
-    assert VARIANT.plan(problem, Block(7, 3)) == VARIANT.plan(problem, BLOCK)
-    assert VARIANT.unsupported(problem, mask, Block(0, 0), Limits()) is None
-    assert not VARIANT.uses_block
+    for rows, columns in itertools.product((1, 2, 5, 16, 31), range(1, 32)):
+        for anchor in {0, columns // 2, columns - 1}:
+            shape = tile_shape((rows, columns), anchor, channels, itemsize)
+            assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
+            # A thread's window begins on a vector, ends within the tile, and holds every sample it needs.
+            assert shape.before % 4 == shape.window % 4 == 0
+            assert shape.shift + shape.across + (columns - 1) * channels <= shape.window
+            assert 31 * shape.across + shape.window <= shape.tile_samples
+            # The window needs no moves from one round of the loop to the next.
+            assert shape.unrolled_rows == rows or shape.unrolled_rows % shape.rows == 0
 
 
 def test_that_loads_fall_far_below_one_a_tap() -> None:
-    work = VARIANT.work(problem_of(4096, 4096, 5), BLOCK)
+    work = VARIANT.work(problem_of(5, 5, size=(4096, 4096)), BLOCK)
     assert work.picture_loads < 1.5 * 4096 * 4096
     # `tiled` has one a tap: 25.
     assert work.shared_loads < 8 * 4096 * 4096
 
 
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+def test_that_only_8_bit_problems_whose_ghost_cells_are_bytes_keep_bytes() -> None:
+    assert byte_tile_shape(problem_of(5, 5, **BYTES)) is not None
+    assert byte_tile_shape(problem_of(5, 5, dtype="uint16", result_dtype="uint16")) is None
+    assert byte_tile_shape(problem_of(5, 5, dtype="uint8", result_dtype="float32")) is None
+    for cval, is_byte in ((0.5, 0), (-1.0, 0), (256.0, 0), (float("nan"), 0), (float("inf"), 0), (255.0, 1)):
+        constant = problem_of(5, 5, border=Border.CONSTANT, cval=cval, **BYTES)
+        assert (byte_tile_shape(constant) is not None) == bool(is_byte)
+        assert byte_tile_shape(problem_of(5, 5, border=Border.ZERO, cval=cval, **BYTES)) is not None
+
+
+@pytest.mark.parametrize(("channels", "most_cells"), [(1, 7), (2, 0), (3, 5), (4, 5)])
+def test_that_masks_keep_bytes_up_to_the_size_to_which_that_is_faster_and_fit(
+    channels: int, most_cells: int
+) -> None:
+    for rows, columns in itertools.product((*range(1, 9), 31), repeat=2):
+        for anchor in {0, columns // 2, columns - 1}:
+            shape = byte_tile_shape(problem_of(rows, columns, channels, anchor=(0, anchor), **BYTES))
+            assert (shape is not None) == (max(rows, columns) <= most_cells), (rows, columns)
+            if shape is not None:
+                # A thread copies one piece a round.
+                assert shape.shared_bytes <= SHARED_BYTES
+                assert shape.tile_samples // 16 <= shape.threads
+
+
+@pytest.mark.parametrize(("channels", "border"), [(1, Border.CONSTANT), (3, Border.REFLECT)])
+def test_that_the_model_of_bytes_counts_what_the_source_does_and_results_are_rounded_exactly(
+    channels: int, border: Border
+) -> None:
+    image = RANDOM.integers(0, 256, (7, 6, channels)).astype(np.uint8)
+    # Halves: sums are exact, and some lie in the middle of two whole numbers.
+    mask = Mask(RANDOM.integers(-3, 4, (3, 4)) / 2, anchor=(0, 3), offset=1.5)
+    problem = describe_problem(image, mask, border, 3.0, result_dtype="uint8")
+    assert byte_tile_shape(problem) is not None
+    counts, model = count(VARIANT, problem, mask, BLOCK, image), VARIANT.work(problem, BLOCK)
+    # At an edge only those cells are filled that a result reads; the model counts whole tiles.
+    assert model.picture_loads >= counts.picture_loads > 0
+    assert model.shared_stores >= counts.shared_stores > 0
+    assert (model.shared_loads, model.constant_loads) == (counts.shared_loads, counts.constant_loads)
+    assert model.flops == 2 * counts.multiplications
+    assert model.global_store_bytes == counts.out_stores
+    exact = oracle.correlate(image, mask, border, 3.0)
+    assert np.array_equal(counts.out, np.rint(np.clip(exact, 0, 255)).astype(np.uint8))
+
+
+@needs_nvvm
 @pytest.mark.parametrize(
     ("side", "dtype", "channels"),
     [
@@ -93,47 +144,55 @@ def test_that_loads_fall_far_below_one_a_tap() -> None:
         (31, "uint8", 4),
     ],
 )
-def test_that_loads_and_stores_are_whole_vectors_and_local_memory_is_not_used(
-    side: int, dtype: str, channels: int
-) -> None:
-    problem, mask = problem_of(500, 700, side, channels, dtype), Mask(np.ones((side, side)))
-    (step,) = VARIANT.passes(problem, mask, BLOCK)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
+def test_that_loads_and_stores_are_whole_vectors(side: int, dtype: str, channels: int) -> None:
+    mask = Mask(np.ones((side, side)))
+    ptx = ptx_of(VARIANT, problem_of(side, side, channels, dtype=dtype), mask)
     copied = "cp.async.ca.shared.global" if dtype == "float32" else "st.shared.v4.f32"
-    assert copied in ptx
-    assert "ld.shared.v4.f32" in ptx
-    assert "st.global.v4.f32" in ptx
-    assert "ld.const" in ptx
-    shape = tile_shape(mask.shape, mask.anchor[1], channels, problem.itemsize)
+    for words in (copied, "ld.shared.v4.f32", "st.global.v4.f32", "ld.const"):
+        assert words in ptx
+    shape = tile_shape(mask.shape, mask.anchor[1], channels, np.dtype(dtype).itemsize)
     in_loop = side // shape.unrolled_rows
     written = side if in_loop < 2 else side % shape.unrolled_rows + shape.unrolled_rows
-    in_code = shape.rows * shape.across * written * side
-    assert ptx.count("fma.rn.f32") + ptx.count("mul.f32") == in_code
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
+    assert multiply_adds(ptx) == shape.rows * shape.across * written * side
 
 
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@needs_nvvm
 def test_that_devices_before_8_0_load_and_store_instead_of_copying_ahead() -> None:
-    (step,) = VARIANT.passes(problem_of(500, 700, 5), Mask(np.ones((5, 5))), BLOCK)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(7, 5))
+    ptx = ptx_of(VARIANT, problem_of(5, 5), Mask(np.ones((5, 5))), (7, 5))
     assert "cp.async" not in ptx
     assert "ld.global.v4.f32" in ptx
 
 
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@needs_nvvm
 @pytest.mark.parametrize(
     ("dtype", "rounding"), [("uint8", "cvt.rni.s32.f32"), ("uint16", "cvt.rni.sat.u16.f32")]
 )
-def test_that_results_of_8_and_16_bit_are_rounded_by_one_instruction_and_stored_four_at_once(
+def test_that_results_are_rounded_by_one_instruction_and_stored_four_at_once(
     dtype: str, rounding: str
 ) -> None:
-    problem = replace(problem_of(500, 700, 9, 1, dtype), result_dtype=dtype)
-    (step,) = VARIANT.passes(problem, Mask(np.ones((9, 9))), BLOCK)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
+    problem = problem_of(9, 9, dtype=dtype, result_dtype=dtype)
+    ptx = ptx_of(VARIANT, problem, Mask(np.ones((9, 9))))
     shape = tile_shape((9, 9), 4, 1, problem.itemsize)
     results = shape.rows * shape.across
     assert ptx.count(rounding) == results
     assert ptx.count("cvt.pack.sat.u8.s32.b32") == (results // 2 if dtype == "uint8" else 0)
     assert re.search(r"st\.global\.(?:v4\.[bu]16|v2\.[bu]32|[bu]32|[bu]64)", ptx)
+
+
+@needs_nvvm
+@pytest.mark.parametrize(("side", "channels"), [(3, 1), (5, 1), (7, 1), (3, 3), (5, 3), (3, 4)])
+def test_that_bytes_are_copied_by_16_converted_once_a_row_and_packed_by_two(side: int, channels: int) -> None:
+    problem = problem_of(side, side, channels, **BYTES)
+    shape, ptx = byte_tile_shape(problem), ptx_of(VARIANT, problem, Mask(np.ones((side, side))))
+    assert shape is not None
+    results = shape.rows * shape.across
+    assert re.search(r"cp\.async\.ca\.shared\.global \[[^,]*, \[[^,]*, 16;", ptx)
+    assert ptx.count("cvt.pack.sat.u8.s32.b32") == results // 2
+    used = shape.across + (side - 1) * channels
+    assert ptx.count("cvt.rn.f32.u32") == used * (shape.rows + side - 1)
+    assert multiply_adds(ptx) == results * side * side
+    at_once = min(16, 4 * shape.vectors)
+    assert re.search({8: r"st\.global\.v2\.[bu]32", 16: r"st\.global\.v4\.[bu]32"}[at_once], ptx)
+    assert "st.shared.f32" not in ptx
+    # A register may be named %f64, and an unused one may be declared.
+    assert [one for one in ptx.splitlines() if re.search(r"\.f64\b", one) and ".reg" not in one] == []

@@ -1,47 +1,33 @@
 """What stores a thread's results: compiled for this machine's processor, and on plain numbers."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from engine.variants.ir.plain import PLAIN
 from engine.variants.register_blocked.result_storer import result_storer
+from tests.engine.variants.ir.emitted import RANDOM
 from tests.engine.variants.on_processor import on_the_processor
-
-RANDOM = np.random.default_rng(5)
-
-
-@dataclass(frozen=True)
-class Results:
-    """Rows of results of a thread."""
-
-    rows: int
-    across: int
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-@pytest.mark.parametrize(
-    "block", [Results(3, 4), Results(2, 8), Results(1, 12), Results(2, 16), Results(8, 1)], ids=str
-)
+@pytest.mark.parametrize(("rows", "across"), [(3, 4), (2, 8), (1, 12), (2, 16), (8, 1)])
 def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
-    block: Results, dtype: str
+    rows: int, across: int, dtype: str
 ) -> None:
-    store = result_storer(block.rows, block.across, np.dtype(dtype).itemsize)
+    store = result_storer(rows, across, np.dtype(dtype).itemsize)
     run = on_the_processor(store)
-    values = RANDOM.integers(0, 256, block.rows * block.across)
+    values = RANDOM.integers(0, 256, rows * across)
     results = tuple(np.float32(value) for value in values)
-    # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has; one that ends
-    # before a thread's last sample, and one that ends before its last row.
+    # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has; one
+    # that ends before a thread's last sample, and one that ends before its last row.
     pictures = ((9, 64, 64, 2), (9, 63, 63, 2), (2, 3, 16, 0))
-    last = block.rows
-    pictures += ((9, 3 * block.across - 1, 64, 2), (last, 64, 64, 2), (last + 1, 64, 64, 2))
+    pictures += ((9, 3 * across - 1, 64, 2), (rows, 64, 64, 2), (rows + 1, 64, 64, 2))
     for height, width, row_pixels, first in pictures:
         # Three rows more than the picture has.
         wanted = np.full((height + 3, row_pixels, 1), 99, dtype)
-        emitted, plain, sample = wanted.copy(), wanted.copy(), first * block.across
-        inside = wanted[1 : min(1 + last, height), sample : min(sample + block.across, width), 0]
-        inside[:] = values.reshape(block.rows, block.across)[: inside.shape[0], : inside.shape[1]]
+        emitted, plain, sample = wanted.copy(), wanted.copy(), first * across
+        inside = wanted[1 : min(1 + rows, height), sample : min(sample + across, width), 0]
+        inside[:] = values.reshape(rows, across)[: inside.shape[0], : inside.shape[1]]
         run(emitted[:height], 1, sample, width, results)
         store.py_func(plain[:height], 1, sample, width, results)
         assert np.array_equal(emitted, wanted)

@@ -1,5 +1,6 @@
-"""`split-float16`: what it refuses, its work, its code, its products as matrices, and the way of groups that are not split."""
+"""`split-float16`: its refusals, its work, its code, its products as matrices, and groups that are not split."""
 
+import itertools
 import re
 from typing import Any
 
@@ -7,32 +8,30 @@ import numpy as np
 import pytest
 from numba import types
 
-from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import why_not
 from engine.variants.ir.device_function import device_function
-from engine.variants.split_float16.pair_storer import PAIR
+from engine.variants.split_float16.pair_storer import PAIR, pair_storer
 from engine.variants.split_float16.split_accumulator import split_accumulator
 from engine.variants.split_float16.split_float16 import (
     BLOCKS,
     LANES,
     VARIANT,
     WARPS,
+    grid_of,
     kernel,
     shape_of,
-    strip_height,
 )
 from engine.variants.split_float16.split_fragments import fragments_of
 from engine.variants.split_float16.split_shape import EIGHT, SplitShape
-from engine.variants.split_float16.split_sums import HALF_STRIP, SplitSums
+from engine.variants.split_float16.split_sums import HALF_STRIP, PLACES, SplitSums
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, halves_of
-from tests.engine.variants.counting import count
+from tests.engine.variants.ir.emitted import check_counted, needs_nvvm, ptx_of
 from tests.engine.variants.on_processor import on_the_processor
 
 RANDOM = np.random.default_rng(61)
@@ -110,7 +109,7 @@ def test_that_devices_before_8_0_and_small_shared_memory_are_refused() -> None:
 def test_that_strips_cover_the_picture_in_whole_groups(size: int) -> None:
     mask = mask_of(9, 9)
     problem = Problem(size, size, 1, "float32", mask.shape, mask.anchor)
-    (launch,), rows = VARIANT.plan(problem, BLOCK), strip_height(problem)
+    (launch,), rows = VARIANT.plan(problem, BLOCK), grid_of(problem).rows
     assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
     assert launch.grid[0] * launch.block[1] * 128 >= size
     assert (rows + 8) % shape_of(problem).group_rows == 0
@@ -122,18 +121,12 @@ def test_that_the_model_counts_what_the_source_does(border: Border) -> None:
     image = RANDOM.standard_normal((9, 21, 1)).astype(np.float32)
     mask = mask_of(7, 8, offset=1.5)
     problem = describe_problem(image, mask, border, 2.5)
-    counts, model = count(VARIANT, problem, mask, BLOCK, image), VARIANT.work(problem, BLOCK)
-    assert model.picture_loads == counts.picture_loads
-    assert model.global_store_bytes == 4 * counts.out_stores
-    assert model.shared_stores == counts.shared_stores
-    assert model.constant_loads == counts.constant_loads == 0
-    # In plain Python everything is added up in float32, cell by cell.
-    assert model.flops == 2 * counts.multiplications
-    shape, (launch,) = shape_of(problem), VARIANT.plan(problem, BLOCK)
+    # On plain numbers everything is added up in float32, cell by cell.
+    check_counted(VARIANT, problem, mask, image, uncounted="shared_loads")
+    model, shape, (launch,) = VARIANT.work(problem, BLOCK), shape_of(problem), VARIANT.plan(problem, BLOCK)
+    assert model.constant_loads == 0
+    assert model.global_store_bytes == image.nbytes
     assert model.global_loads - model.picture_loads == launch.blocks * LANES * shape.fragments
-    wanted = oracle.correlate(image, mask, border, 2.5)
-    bound = rounding_bound(oracle.magnitudes(image, mask, border, 2.5), mask.taps)
-    assert np.all(np.abs(counts.out - wanted) <= bound)
 
 
 @every_mask
@@ -151,9 +144,8 @@ def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(
         moved[:, :, EIGHT * eight + 2 * (lanes % 4) + half, lanes // 4] = words[:, :, eight, :, half]
     weights = (moved[0] + moved[1] / LOWER_SCALE) * halves.unit
     rows = RANDOM.standard_normal((shape.mask_rows, shape.along.tile_samples))
-    overlapping = np.lib.stride_tricks.sliding_window_view(rows, EIGHT * shape.eights, axis=1)[:, ::EIGHT][
-        :, :16
-    ]
+    windows = np.lib.stride_tricks.sliding_window_view(rows, EIGHT * shape.eights, axis=1)
+    overlapping = windows[:, ::EIGHT][:, :16]
     assert overlapping.shape == (shape.mask_rows, 16, EIGHT * shape.eights)
     results = np.einsum("mrk,mkn->rn", overlapping, weights).ravel()
     exact = mask.weights32.astype(np.float64)
@@ -162,7 +154,8 @@ def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(
         # What the halves leave of the weights, and float64.
         bound = 2.0**-23 * 1.001 * np.abs(under * exact).sum()
         assert abs(results[result] - (under * exact).sum()) <= bound
-    # A result lies `before` samples after the first cell, its first cell under the mask as many before it as the anchor says.
+    # A result lies `before` samples after the first cell, its first cell under the mask as many before it as
+    # the anchor says.
     assert shape.along.before - shape.shift == left
 
 
@@ -173,7 +166,8 @@ def test_that_a_mask_row_lies_on_an_input_row_of_a_group_once_for_each_result(
     shape = shape_for(mask_shape, left)
     for result in range(shape.touched):
         found = [shape.mask_row(result, row) for row in range(shape.group_rows)]
-        # Counted upwards: the row of results `result` above the group's last row has that many mask rows from there up.
+        # Counted upwards: the row of results `result` above the group's last row has that many mask rows from
+        # there up.
         wanted = [result - (shape.group_rows - 1 - row) for row in range(shape.group_rows)]
         assert found == [row if 0 <= row < shape.mask_rows else None for row in wanted]
     assert sum(count for _, count in shape.products) == shape.eights
@@ -185,10 +179,10 @@ class _NeverSplit(SplitSums):
     """Takes the way of groups with NaN, whatever they hold: the other one is a GPU's alone."""
 
     def _suited(self, cells: Any, scaling: Any) -> Any:
-        return scaling, self._code.negated(self._code.true)
+        return scaling, self.code.negated(self.code.true)
 
     def _split_sums(self, cells: Any, scaling: Any, accumulators: Any) -> Any:
-        return [self._code.f32(77.0)] * (4 * self._shape.touched)
+        return [self.code.f32(77.0)] * (4 * self.shape.touched)
 
 
 def never_split(shape: SplitShape) -> Any:
@@ -225,7 +219,7 @@ def test_that_groups_that_are_not_split_give_each_result_its_correlation_and_nan
     found = np.concatenate(results).reshape(-1, 4)
     weights = mask.weights32.astype(np.float64)
     for top in range(len(rows) - shape.mask_rows + 1):
-        for place, apart in enumerate((0, 1, HALF_STRIP, HALF_STRIP + 1)):
+        for place, apart in enumerate(PLACES):
             first = PAIR * LANE + apart + shape.shift
             under = rows[top : top + shape.mask_rows, first : first + shape.mask_columns].astype(np.float64)
             value, wanted = found[top + shape.mask_rows - 1, place], (under * weights).sum() + float(offset)
@@ -240,32 +234,53 @@ def test_that_masks_of_one_shape_share_a_kernel() -> None:
     assert kernel.cache_info().maxsize == 64
 
 
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+@pytest.mark.parametrize("width", [100, 101, 66, 64, 1])
+def test_that_pairs_are_stored_where_they_belong_and_nothing_beside(width: int) -> None:
+    store = pair_storer(3, HALF_STRIP)
+    run = on_the_processor(store)
+    results = tuple(np.float32(value) for value in RANDOM.standard_normal(12))
+    # Rows of even and of odd length, padded or not.
+    for row_pixels in (width, width + 3):
+        for row, sample in itertools.product((-2, 1, 2, 6), (0, 34, 62)):
+            found, plain, wanted = (np.full((9, row_pixels, 1), -1.0, np.float32) for _ in range(3))
+            run(found, row, 1, 8, sample, width, results)
+            store.py_func(plain, row, 1, 8, sample, width, results)
+            for number, value in enumerate(results):
+                y, x = row + number // 4, sample + PLACES[number % 4]
+                if 1 <= y < 8 and x < width:
+                    wanted[y, x, 0] = value
+            assert np.array_equal(found, wanted), (row_pixels, row, sample)
+            assert np.array_equal(plain, wanted)
+
+
+@needs_nvvm
 @pytest.mark.parametrize("side", [9, 17])
 def test_that_each_product_is_one_instruction_and_nothing_lies_in_local_memory(side: int) -> None:
     mask = mask_of(side, side)
     problem = problem_of(mask)
-    shape, (step,) = shape_of(problem), VARIANT.passes(problem, mask, BLOCK)
-    bounds = step.kernel.targetoptions["launch_bounds"]
-    assert bounds == (LANES * WARPS, BLOCKS)
-    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0), launch_bounds=bounds)
+    shape, bounds = shape_of(problem), (LANES * WARPS, BLOCKS)
+    assert kernel(problem.border, shape).targetoptions["launch_bounds"] == bounds
+    ptx = ptx_of(VARIANT, problem, mask, launch_bounds=bounds)
     rows_on_results = side * shape.group_rows
     deep, shallow = divmod(shape.eights, 2)
-    assert ptx.count("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32") == 3 * deep * rows_on_results
-    assert ptx.count("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32") == 3 * shallow * rows_on_results
     pairs = 3 * shape.group_rows
-    # Two roundings a pair, of upper and lower parts, and each load of a pair is one.
-    assert ptx.count("cvt.rn.f16x2.f32") == 2 * pairs
-    assert ptx.count("ld.shared.v2.f32") == pairs
-    lanes_rows = VARIANT.work(problem, BLOCK).shared_loads
-    assert lanes_rows % (LANES * PAIR * pairs) == 0
-    # Of two sums for each result, and of a mask row in float32.
-    assert ptx.count("fma.rn.f32") == 2 * 4 * shape.touched + 4 * side
-    assert ptx.count("shfl.sync.idx") == 4 * (shape.eights - 1) * shape.group_rows
-    assert ptx.count("vote.sync.any") == ptx.count("redux.sync.max") == ptx.count("redux.sync.min") == 1
+    counts = {
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32": 3 * deep * rows_on_results,
+        "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32": 3 * shallow * rows_on_results,
+        # Two roundings a pair, of upper and lower parts, and each load of a pair is one.
+        "cvt.rn.f16x2.f32": 2 * pairs,
+        "ld.shared.v2.f32": pairs,
+        # Of two sums for each result, and of a mask row in float32.
+        "fma.rn.f32": 2 * 4 * shape.touched + 4 * side,
+        "shfl.sync.idx": 4 * (shape.eights - 1) * shape.group_rows,
+        "vote.sync.any": 1,
+        "redux.sync.max": 1,
+        "redux.sync.min": 1,
+        "bar.sync": 0,
+    }
+    assert {words: ptx.count(words) for words in counts} == counts
+    assert VARIANT.work(problem, BLOCK).shared_loads % (LANES * PAIR * pairs) == 0
     assert "bar.warp.sync" in ptx
-    assert "bar.sync" not in ptx
     assert re.search(r"\.maxntid\s+128", ptx)
     assert re.search(r"\.minnctapersm\s+2", ptx)
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local|\.ftz|\.f64\b(?! )", ptx) == []
+    assert re.findall(r"\.f64\b(?! )", ptx) == []

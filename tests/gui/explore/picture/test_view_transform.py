@@ -17,27 +17,17 @@ PANE = Size(640, 480)
 def test_that_zooming_keeps_the_place_under_the_cursor(zoom):
     before = ViewTransform(0.7, -31.0, 12.5)
     after = before.zoomed(zoom, 201.0, 99.0)
-    assert after.to_picture(201.0, 99.0) == pytest.approx(before.to_picture(201.0, 99.0), abs=1e-9)
+    place = before.to_picture(201.0, 99.0)
+    assert after.to_picture(201.0, 99.0) == pytest.approx(place, abs=1e-9)
+    assert after.to_pane(*place) == pytest.approx((201.0, 99.0), abs=1e-9)
     assert after.zoom == zoom
 
 
-def test_that_a_place_and_its_point_belong_together():
-    transform = ViewTransform(2.5, 10.0, -40.0)
-    assert transform.to_pane(*transform.to_picture(33.0, 44.0)) == pytest.approx((33.0, 44.0), abs=1e-12)
-
-
-def test_that_a_fitted_picture_lies_whole_in_the_middle():
-    transform = fitted(PANE, Size(1280, 400))
-    assert transform == ViewTransform(0.5, 0, 140)
-
-
-def test_that_a_small_picture_is_fitted_by_a_whole_factor():
+def test_that_a_fitted_picture_lies_whole_in_the_middle_and_a_small_one_grows_by_a_whole_factor():
+    assert fitted(PANE, Size(1280, 400)) == ViewTransform(0.5, 0, 140)
     assert fitted(PANE, Size(100, 100)).zoom == 4.0
-
-
-@pytest.mark.parametrize("picture", [Size(1, 1), Size(100_000, 2)])
-def test_that_fitting_stays_within_the_zooms_there_are(picture):
-    assert SMALLEST_ZOOM <= fitted(PANE, picture).zoom <= LARGEST_ZOOM
+    for picture in (Size(1, 1), Size(100_000, 2)):
+        assert SMALLEST_ZOOM <= fitted(PANE, picture).zoom <= LARGEST_ZOOM
 
 
 def test_that_at_100_percent_pixels_fall_on_pixels():
@@ -52,12 +42,8 @@ def test_that_a_step_in_and_a_step_out_end_on_stops(start):
     assert next_zoom(next_zoom(inside, 1), -1) == pytest.approx(inside, rel=1e-12)
 
 
-def test_that_two_steps_double_the_zoom():
-    assert next_zoom(1.0, 2) == 2.0
-    assert next_zoom(1.0, -2) == 0.5
-
-
-def test_that_part_of_a_step_is_part_of_the_way():
+def test_that_two_steps_double_the_zoom_and_part_of_a_step_is_part_of_the_way():
+    assert [next_zoom(1.0, 2), next_zoom(1.0, -2)] == [2.0, 0.5]
     assert 1.0 < next_zoom(1.0, 0.25) < next_zoom(1.0, 1)
 
 

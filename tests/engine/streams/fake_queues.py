@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import Prepared
-from engine.streams.lanes import Work
-from engine.streams.timeline import QueuePolicy
+from engine.streams.queues import ChunkJob
+from engine.streams.timeline import Queue
 
 
 class Operand:
@@ -36,15 +36,15 @@ class Mark:
         self._place = None
 
 
-class FakeLanes:
-    """Queues that move only when somebody waits, one step of a randomly chosen lane at a time.
+class FakeQueues:
+    """Queues that move only when somebody waits, one step of a randomly chosen queue at a time.
 
     Parameters
     ----------
     seed : int
         Of the choices.
     heeds_marks : bool
-        False: a lane goes on without waiting for another's mark, as if `after` had been forgotten.
+        False: a queue goes on without waiting for another's mark, as if `after` had been forgotten.
     is_eager : bool
         True: everything is done as soon as it may be, instead of as late.
     """
@@ -53,19 +53,19 @@ class FakeLanes:
         self._random = random.Random(seed)
         self._heeds_marks = heeds_marks
         self._is_eager = is_eager
-        self._queues: dict[QueuePolicy, deque[tuple[Operand | None, Callable[[], None]]]] = {
-            lane: deque() for lane in (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT)
+        self._queues: dict[Queue, deque[tuple[Operand | None, Callable[[], None]]]] = {
+            queue: deque() for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
         }
         self._lock = threading.RLock()
         self._memory: dict[Any, np.ndarray] = {}
         self._pinned: list[np.ndarray] = []
         self._steps = 0
 
-    def image(self, slot: int, work: Work) -> np.ndarray:
-        return self._array((slot, "image"), work.shape, work.sources[0].dtype)
+    def image(self, slot: int, job: ChunkJob) -> np.ndarray:
+        return self._array((slot, "image"), job.shape, job.sources[0].dtype)
 
-    def result(self, slot: int, work: Work) -> np.ndarray:
-        return self._array((slot, "out"), work.shape, work.target.dtype)
+    def result(self, slot: int, job: ChunkJob) -> np.ndarray:
+        return self._array((slot, "out"), job.shape, job.target.dtype)
 
     def _array(self, name: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         size = int(np.prod(shape)) * dtype.itemsize
@@ -87,28 +87,28 @@ class FakeLanes:
 
     def copy_in(self, host: np.ndarray, on_device: np.ndarray, row: int) -> None:
         assert self.is_pinned(host)
-        self._put(QueuePolicy.COPY_IN, lambda: np.copyto(on_device[row : row + len(host)], host))
+        self._put(Queue.COPY_IN, lambda: np.copyto(on_device[row : row + len(host)], host))
 
     def launch(self, prepared: Prepared, image: np.ndarray, out: np.ndarray) -> None:
-        self._put(QueuePolicy.KERNEL, lambda: prepared.launch(image, out))
+        self._put(Queue.KERNEL, lambda: prepared.launch(image, out))
 
     def copy_out(self, on_device: np.ndarray, row: int, host: np.ndarray) -> None:
         assert self.is_pinned(host)
-        self._put(QueuePolicy.COPY_OUT, lambda: np.copyto(host, on_device[row : row + len(host)]))
+        self._put(Queue.COPY_OUT, lambda: np.copyto(host, on_device[row : row + len(host)]))
 
-    def mark(self, lane: QueuePolicy) -> Mark:
+    def mark(self, queue: Queue) -> Mark:
         mark = Mark()
         place = mark.place
 
         def reach() -> None:
             place.ms = float(self._steps)
 
-        self._put(lane, reach)
+        self._put(queue, reach)
         return mark
 
-    def after(self, lane: QueuePolicy, mark: Mark) -> None:
+    def after(self, queue: Queue, mark: Mark) -> None:
         with self._lock:
-            self._queues[lane].append((mark.place if self._heeds_marks else None, lambda: None))
+            self._queues[queue].append((mark.place if self._heeds_marks else None, lambda: None))
 
     def wait(self, mark: Mark) -> None:
         with self._lock:
@@ -135,9 +135,9 @@ class FakeLanes:
         """Whether nothing is under way."""
         return not any(self._queues.values())
 
-    def _put(self, lane: QueuePolicy, action: Callable[[], None]) -> None:
+    def _put(self, queue: Queue, action: Callable[[], None]) -> None:
         with self._lock:
-            self._queues[lane].append((None, action))
+            self._queues[queue].append((None, action))
             if self._is_eager:
                 self.drain()
 

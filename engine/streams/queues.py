@@ -7,11 +7,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from engine.device.launches import Prepared
-from engine.streams.timeline import Chunk, QueuePolicy
+from engine.streams.timeline import Chunk, Queue
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ChunkJob:
     """A chunk with its arrays.
 
     Parameters
@@ -24,8 +24,8 @@ class Work:
     skip : int
         Rows of the filtered picture before the first of the result.
     prepare : callable returning Prepared
-        Gives the variant for a picture of the sources' shape; what it raises ends the stream. Asked for when the copy of
-        the sources is already under way.
+        Gives the variant for a picture of the sources' shape; what it raises ends the stream. Called when the
+        copy of the sources is already under way.
     """
 
     chunk: Chunk
@@ -41,20 +41,18 @@ class Work:
         return sum(len(source) for source in self.sources), width, channels
 
 
-class Lanes(Protocol):
+class DeviceQueues(Protocol):
     """A device as the pipeline sees it: three queues, marks in them, arrays for slots.
 
-    Everything but `wait` and the arrays returns at once; a queue does what was put into it in order.
+    Everything but `wait` and the arrays returns at once; a queue does what was put into it in order. A slot's
+    pictures of all shapes lie in the same memory, and so do its results.
     """
 
-    def image(self, slot: int, work: Work) -> Any:
-        """Return a slot's place for a picture of that shape and type, on the device.
+    def image(self, slot: int, job: ChunkJob) -> Any:
+        """Return a slot's device memory for a picture of that shape and type."""
 
-        A slot's places for one shape lie in the same memory as those for another.
-        """
-
-    def result(self, slot: int, work: Work) -> Any:
-        """Return a slot's place for the result of such a picture."""
+    def result(self, slot: int, job: ChunkJob) -> Any:
+        """Return a slot's device memory for the result of such a picture."""
 
     def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
         """Return a slot's pinned array for the way "in" or "out", of that shape and type."""
@@ -71,17 +69,17 @@ class Lanes(Protocol):
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
         """Enqueue a copy of rows `row` and following."""
 
-    def mark(self, lane: QueuePolicy) -> Any:
-        """Return a mark at the end of a lane's queue; it has a time once the lane has come to it."""
+    def mark(self, queue: Queue) -> Any:
+        """Return a mark at the end of a queue; it has a time once the queue has reached it."""
 
-    def after(self, lane: QueuePolicy, mark: Any) -> None:
-        """Let a lane go on only after a mark of another lane."""
+    def after(self, queue: Queue, mark: Any) -> None:
+        """Let a queue go on only after a mark of another one."""
 
     def wait(self, mark: Any) -> None:
         """Wait until a mark was reached. Called on: any thread."""
 
     def ms(self, mark: Any) -> float:
-        """Return when a mark was reached, ms since the lanes were made."""
+        """Return when a mark was reached, ms since the queues were made."""
 
     def forget(self, marks: Iterable[Any]) -> None:
         """Take marks back that were reached and that nothing waits for; they become others."""

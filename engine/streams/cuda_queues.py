@@ -1,4 +1,4 @@
-"""The lanes of a CUDA device: a stream for each, events of one clock, and memory for the slots that is kept between runs."""
+"""The queues of a CUDA device: a stream each, events of one clock, memory for slots that is kept."""
 
 import threading
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ from engine.device.cuda_rows import copy_rows
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.geometry.layout import Layout
-from engine.streams.lanes import Work
-from engine.streams.timeline import QueuePolicy
+from engine.streams.queues import ChunkJob
+from engine.streams.timeline import Queue
 
 SMALLEST_BYTES = 1 << 16
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
@@ -29,28 +29,29 @@ NOWHERE = np.empty(0, np.float32)
 
 
 @cache
-def _streams(device: int) -> tuple[dict[QueuePolicy, Any], Any, Any]:
-    """Return a stream for each lane of a device, one that reads the clock for copies out, and one that does nothing else.
+def _streams(device: int) -> tuple[dict[Queue, Any], Any, Any]:
+    """Return a stream for each queue of a device, one that reads the clock for copies out, and an idle one.
 
     They are made once, and two threads' pictures go through the same ones.
     """
-    lanes = {lane: cuda.stream() for lane in (QueuePolicy.COPY_IN, QueuePolicy.KERNEL, QueuePolicy.COPY_OUT)}
-    return lanes, cuda.stream(), cuda.stream()
+    queues = {queue: cuda.stream() for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)}
+    return queues, cuda.stream(), cuda.stream()
 
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
-    """A place in a lane's queue: the event there, and the one whose time counts.
+    """A point in a queue: the event there, and the one whose time counts.
 
-    An event with a time keeps a copy engine from its next copy for 6 us, one without for none (H200). Copies out end last
-    of all, so their lane has events without, and a stream beside it waits for these and has the time, some us later.
+    An event with a time keeps a copy engine from its next copy for 6 us, one without does not (H200). Copies
+    out end last of all, so their queue has events without, and a stream beside it waits for these and has the
+    time, some us later.
     """
 
     reached: Any
     timed: Any
 
 
-class CudaLanes:
+class CudaQueues:
     """The selected device as the pipeline sees it.
 
     Parameters
@@ -65,7 +66,9 @@ class CudaLanes:
         self._driver = driver
         self._layout = layout
         self._streams, clock, idle = _streams(cuda.get_current_device().id)
-        self._handles = {lane: driver.CUstream(int(stream.handle)) for lane, stream in self._streams.items()}
+        self._handles = {
+            queue: driver.CUstream(int(stream.handle)) for queue, stream in self._streams.items()
+        }
         self._clock = driver.CUstream(int(clock.handle))
         self._thread, self._context = threading.get_ident(), check(driver.cuCtxGetCurrent())
         # Memory that became too small may still be in use by a copy: the pool gets it back with the rest.
@@ -74,20 +77,18 @@ class CudaLanes:
         self._views: dict[Any, Any] = {}
         self._launches: dict[tuple[int, int], RepeatedLaunch] = {}
         self._marks: list[_Mark] = []
-        # By whether the lane has events without a time.
+        # By whether the queue has events without a time.
         self._free_marks: dict[bool, list[_Mark]] = {False: [], True: []}
         # Zero is now, whatever another thread has under way.
         self._zero = self._new_mark(is_apart=False)
         check(driver.cuEventRecord(self._zero.timed, driver.CUstream(int(idle.handle))))
         self.wait(self._zero)
 
-    def image(self, slot: int, work: Work) -> Any:
-        """Return a view of the slot's device memory for a picture, rows padded as the layout says."""
-        return self._view((slot, "image"), work.shape, work.sources[0].dtype)
+    def image(self, slot: int, job: ChunkJob) -> Any:
+        return self._view((slot, "image"), job.shape, job.sources[0].dtype)
 
-    def result(self, slot: int, work: Work) -> Any:
-        """Return a view of the slot's device memory for a result, rows padded as the layout says."""
-        return self._view((slot, "out"), work.shape, work.target.dtype)
+    def result(self, slot: int, job: ChunkJob) -> Any:
+        return self._view((slot, "out"), job.shape, job.target.dtype)
 
     def _view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype[Any]) -> Any:
         key = name, shape, dtype
@@ -107,18 +108,16 @@ class CudaLanes:
             memory = self._memory[name] = self._pool.take((_rounded(size),), np.uint8)
             self._pool.follow(self, memory)
             if name[1] == "image":
-                # 16 bytes at once may be read past a row's end; what is there is never used, but it is written. Not
-                # `fill_bytes`: that waits for all that is under way.
+                # 16 bytes at once may be read past a row's end; they are never used, but must be initialised.
+                # Not with `fill_bytes`, which waits for all that is under way.
                 address = self._driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
-                check(
-                    self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[QueuePolicy.COPY_IN])
-                )
-        # Not `memory[:size].view(dtype).reshape(shape)`: that makes three arrays, 0.1 ms before the first copy.
+                check(self._driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Queue.COPY_IN]))
+        # Not `memory[:size].view(dtype).reshape(shape)`: that makes three arrays, 0.1 ms before the first
+        # copy.
         strides = shape[1] * shape[2] * dtype.itemsize, shape[2] * dtype.itemsize, dtype.itemsize
         return DeviceNDArray(shape, strides, dtype, gpu_data=memory.gpu_data)
 
     def pinned(self, slot: int, which: str, like: tuple[tuple[int, ...], np.dtype[Any]]) -> np.ndarray:
-        """Return a view of the slot's pinned memory."""
         shape, dtype = like
         size = int(np.prod(shape)) * dtype.itemsize
         name = slot, "pinned " + which
@@ -141,40 +140,36 @@ class CudaLanes:
         return known and int(found) == int(self._driver.CUmemorytype.CU_MEMORYTYPE_HOST)
 
     def copy_in(self, host: np.ndarray, on_device: Any, row: int) -> None:
-        """Enqueue a copy to the device."""
-        copy_rows(host, on_device, self._streams[QueuePolicy.COPY_IN], to_device=True, first_row=row)
+        copy_rows(host, on_device, self._streams[Queue.COPY_IN], to_device=True, first_row=row)
 
     def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
-        """Enqueue the kernels."""
         if not isinstance(prepared, PreparedPasses):
-            # What a library allocates for a launch is its own again after that, and a graph would go on writing to it.
-            prepared.launch(image, out, self._streams[QueuePolicy.KERNEL])
+            # A library takes back what it allocated for a launch, and a graph would go on writing to it.
+            prepared.launch(image, out, self._streams[Queue.KERNEL])
             return
         key = id(prepared), id(image)
         launch = self._launches.pop(key, None)
         if launch is None:
-            # It holds the variant and the arrays, so that their ids are not given to others.
-            launch = RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[QueuePolicy.KERNEL])
+            # It holds the variant and the arrays, so that their ids are not reused.
+            launch = RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[Queue.KERNEL])
         self._launches[key] = launch
         if len(self._launches) > MOST_LAUNCHES:
             self._launches.pop(next(iter(self._launches))).close()
         launch.enqueue()
 
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
-        """Enqueue a copy to the host."""
-        copy_rows(host, on_device, self._streams[QueuePolicy.COPY_OUT], to_device=False, first_row=row)
+        copy_rows(host, on_device, self._streams[Queue.COPY_OUT], to_device=False, first_row=row)
 
     def _forget_launches(self) -> None:
         for launch in self._launches.values():
             launch.close()
         self._launches.clear()
 
-    def mark(self, lane: QueuePolicy) -> _Mark:
-        """Record an event, and when it was reached."""
-        driver, is_apart = self._driver, lane is QueuePolicy.COPY_OUT
+    def mark(self, queue: Queue) -> _Mark:
+        driver, is_apart = self._driver, queue is Queue.COPY_OUT
         free = self._free_marks[is_apart]
         mark = free.pop() if free else self._new_mark(is_apart)
-        check(driver.cuEventRecord(mark.reached, self._handles[lane]))
+        check(driver.cuEventRecord(mark.reached, self._handles[queue]))
         if is_apart:
             check(driver.cuStreamWaitEvent(self._clock, mark.reached, 0))
             check(driver.cuEventRecord(mark.timed, self._clock))
@@ -187,9 +182,8 @@ class CudaLanes:
         self._marks.append(mark)
         return mark
 
-    def after(self, lane: QueuePolicy, mark: _Mark) -> None:
-        """Let a stream wait for an event."""
-        check(self._driver.cuStreamWaitEvent(self._handles[lane], mark.reached, 0))
+    def after(self, queue: Queue, mark: _Mark) -> None:
+        check(self._driver.cuStreamWaitEvent(self._handles[queue], mark.reached, 0))
 
     def wait(self, mark: _Mark) -> None:
         """Wait for an event and its time. Called on: any thread."""
@@ -198,16 +192,13 @@ class CudaLanes:
         check(self._driver.cuEventSynchronize(mark.timed))
 
     def ms(self, mark: _Mark) -> float:
-        """Return the time from the first event to this one."""
         return float(check(self._driver.cuEventElapsedTime(self._zero.timed, mark.timed)))
 
     def forget(self, marks: Iterable[_Mark]) -> None:
-        """Take events back."""
         for mark in marks:
             self._free_marks[mark.reached is not mark.timed].append(mark)
 
     def drain(self) -> None:
-        """Wait for all streams."""
         for handle in (*self._handles.values(), self._clock):
             check(self._driver.cuStreamSynchronize(handle))
 

@@ -1,0 +1,140 @@
+"""The emitted loaders of tiles of float32 and of bytes on this machine's processor, against the border's rule."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from engine.geometry.border import Border
+from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.register_blocked.accumulator import row_store
+from engine.variants.register_blocked.byte_loader import byte_tile_loader
+from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, ByteTileShape
+from engine.variants.register_blocked.tile_loader import tile_loader
+from tests.engine.variants.ir.emitted import GHOST, RANDOM, cells_by_rule
+from tests.engine.variants.on_processor import on_the_processor
+
+# (mask rows, mask columns, channels, samples before, shift, vectors, rows, warps, steps, unrolled rows, lanes),
+# rows that are loaded, and the picture's type.
+TILES = [
+    (TileShape(1, 9, 1, 4, 0, 4, 1, 2, 1, 1, 8), 9, "float32"),
+    (TileShape(1, 5, 3, 8, 2, 2, 1, 4, 1, 1, 16), 8, "uint8"),
+    (TileShape(3, 4, 1, 4, 2, 1, 2, 2, 1, 3), 6, "float32"),
+    (TileShape(3, 3, 4, 4, 0, 3, 1, 2, 1, 3), 5, "uint16"),
+]
+by_tile = pytest.mark.parametrize(
+    ("shape", "rows", "dtype"), TILES, ids=[f"{tile[0].vectors} vectors" for tile in TILES]
+)
+# (mask rows, mask columns, channels, samples left of the anchor, words across, rows, warps)
+BYTE_SHAPES = [
+    ByteTileShape(5, 5, 1, 2, 2, 3, 2),
+    ByteTileShape(3, 3, 1, 1, 1, 4, 4),
+    ByteTileShape(5, 5, 3, 6, 4, 2, 4),
+    ByteTileShape(2, 4, 3, 0, 3, 2, 2),
+    ByteTileShape(4, 7, 4, 24, 1, 1, 2),
+]
+by_byte_shape = pytest.mark.parametrize("shape", BYTE_SHAPES, ids=lambda s: f"{s.mask_columns}x{s.channels}")
+GUARD = 16
+
+
+def all_threads(load: Any, threads: int) -> Any:
+    """Return a loader for all threads of a block, compiled for this machine: without lane and warp."""
+    load = on_the_processor(load)
+
+    @njit
+    def load_all(target, image, samples, top, left, ghost_value):
+        for thread in range(threads):
+            load(*target, image, samples, top, thread % 32, thread // 32, left, ghost_value)
+
+    return load_all
+
+
+@by_tile
+@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
+def test_that_a_tile_holds_what_the_border_says_wherever_it_lies(
+    shape: TileShape, rows: int, dtype: str, border: Border
+) -> None:
+    itemsize, pitch = np.dtype(dtype).itemsize, shape.tile_samples
+    load, channels = (
+        all_threads(tile_loader(shape, rows, itemsize, border.rule), shape.threads),
+        shape.channels,
+    )
+    places = [
+        shape.vector_index(cell // VECTOR) * VECTOR + cell % VECTOR for cell in range(shape.tile_samples)
+    ]
+    # Rows that begin anywhere; padded ones; some tiles lie inside; smaller than a vector.
+    for height, width, row_pixels in ((7, 35, 35), (7, 45, 48), (14, 480, 480), (2, 1, 1)):
+        samples = width * channels
+        image = RANDOM.integers(0, 256, (height, row_pixels, channels)).astype(dtype)
+        # The second one ends a row below the picture, the third one with it.
+        for top in (-2, height - rows + 1, height - rows, height - 1):
+            for left in range(-shape.before, samples, shape.out_samples):
+                tile = np.full(pitch * rows + 2 * GUARD, 999, np.float32)
+                load((tile, GUARD), image, samples, top, left, np.float32(GHOST))
+                wanted = cells_by_rule(image[:, :width], border, top, rows, left, pitch)
+                assert np.array_equal(tile[GUARD:-GUARD].reshape(rows, -1)[:, places], wanted), (
+                    width,
+                    top,
+                    left,
+                )
+                assert np.all(tile[:GUARD] == 999)
+                assert np.all(tile[-GUARD:] == 999)
+
+
+@by_tile
+def test_that_the_values_of_a_lane_are_kept_where_the_tile_has_its_columns(
+    shape: TileShape, rows: int, dtype: str
+) -> None:
+    keep = row_store(shape)
+    run = on_the_processor(keep)
+    values = RANDOM.random((shape.lanes, shape.across)).astype(np.float32)
+    emitted, plain, wanted = (np.full((3, shape.tile_samples), 999, np.float32) for _ in range(3))
+    for lane in range(shape.lanes):
+        own = tuple(values[lane])
+        run(emitted.ravel(), shape.tile_samples, lane, own)
+        keep.py_func(plain.ravel(), shape.tile_samples, lane, own)
+    for column, value in enumerate(values.ravel()):
+        wanted[1, shape.vector_index(column // VECTOR) * VECTOR + column % VECTOR] = value
+    assert np.array_equal(emitted, wanted)
+    assert np.array_equal(plain, wanted)
+
+
+@by_byte_shape
+@pytest.mark.parametrize("border", [Border.CONSTANT, Border.REFLECT, Border.WRAP])
+def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(
+    shape: ByteTileShape, border: Border
+) -> None:
+    load, channels = all_threads(byte_tile_loader(shape, border.rule), shape.threads), shape.channels
+    # The second one has rows of whole pieces, the third of whole words; in the fourth some tiles lie inside;
+    # the last is smaller than the mask.
+    for height, width, row_pixels in ((9, 35, 35), (9, 45, 48), (9, 36, 36), (40, 432, 432), (2, 1, 1)):
+        samples = width * channels
+        image = RANDOM.integers(0, 256, (height, row_pixels, channels)).astype(np.uint8)
+        for top in range(-1, height - 1, shape.out_rows):
+            for left in range(-shape.before, samples - shape.before, shape.out_samples):
+                tile = np.zeros(shape.shared_bytes + 4 * PIECE, np.uint8)
+                load((tile,), image, samples, top, left, np.float32(GHOST))
+                wanted = cells_by_rule(
+                    image[:, :width], border, top, shape.tile_rows, left, shape.tile_samples
+                )
+                # Cells that results read.
+                read = slice(shape.before - shape.left, max(0, samples + shape.right - left))
+                found = tile[: shape.shared_bytes].reshape(shape.tile_rows, -1)
+                assert np.array_equal(found[:, read], wanted[:, read]), (height, width, top, left)
+                assert not tile[shape.shared_bytes :].any()
+
+
+@by_byte_shape
+def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(shape: ByteTileShape) -> None:
+    assert shape.tile_samples % PIECE == 0
+    assert shape.before % PIECE == 0
+    covered = [word + k for word, size in shape.loads for k in range(size)]
+    assert covered == list(range(shape.words))
+    for lane in range(32):
+        for word, size in shape.loads:
+            assert (shape.first_word + lane * shape.vectors + word) % size == 0
+    first = shape.first_word * WORD + shape.shift
+    assert first == shape.before - shape.left
+    last_needed = first + 31 * shape.across + shape.across - 1 + (shape.mask_columns - 1) * shape.channels
+    assert last_needed < WORD * (shape.first_word + 31 * shape.vectors + shape.words) <= shape.tile_samples
