@@ -27,11 +27,7 @@ from engine.streams.queues import ChunkJob
 from engine.streams.timeline import Chunk, Span, Timeline
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.task import refuse_strange_samples
-<<<<<<< HEAD
-from engine.variants.auto.planner import Choice, choose, why_not
-=======
 from engine.variants.auto.planner import Choice, choose
->>>>>>> main
 
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
 # 0.6 ms.

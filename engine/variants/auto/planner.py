@@ -23,18 +23,14 @@ class Choice:
     reason: str = ""
 
 
-<<<<<<< HEAD
 def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why a variant cannot filter that on a device of these limits, and which others can; or None."""
     return variant.why_not(problem, mask, block, limits, VARIANTS)
 
 
-def choose(key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo) -> Choice:
-=======
 def choose(
     key: str, problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, in_bands: bool = False
 ) -> Choice:
->>>>>>> main
     """Return the variant and the block that a request means on a device.
 
     Parameters
@@ -46,15 +42,10 @@ def choose(
     block : Block, optional
         None: the variant's default.
     device : DeviceInfo
-<<<<<<< HEAD
         `auto` chooses, among the variants for its kind whose results are sure to hold the bound of a direct
         sum, the one with the least time by `engine.variants.auto.costs`.
-=======
-        `auto` chooses among the variants written for its kind the one that takes the least time by
-        `engine.variants.auto.costs`, if its results are sure to hold the bound of a direct sum.
     in_bands : bool
-        The picture is filtered in bands: `auto` chooses among the variants whose results do not change by that.
->>>>>>> main
+        Whether the picture is filtered in bands: `auto` chooses among the `band_invariant` variants.
 
     Raises
     ------
@@ -73,19 +64,15 @@ def _fastest(
     problem: Problem, mask: Mask, block: Block | None, device: DeviceInfo, table: CostTable, in_bands: bool
 ) -> Choice:
     """Return the choice of `auto` by a table of costs."""
-<<<<<<< HEAD
-    candidates = [candidate for candidate in VARIANTS if candidate.device.value == device.kind]
+    candidates = [
+        candidate
+        for candidate in VARIANTS
+        if candidate.device.value == device.kind and (candidate.band_invariant or not in_bands)
+    ]
 
     def block_of(candidate: Variant) -> Block:
         return block if block is not None and candidate.uses_block else candidate.default_block
 
-=======
-    candidates = [
-        (candidate, block if block is not None and candidate.uses_block else candidate.default_block)
-        for candidate in VARIANTS
-        if candidate.device.value == device.kind and (candidate.band_invariant or not in_bands)
-    ]
->>>>>>> main
     able = [
         candidate
         for candidate in candidates
