@@ -12,7 +12,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.costs import MANY, mask_side_of, repeated
-from engine.variants.auto.suitability import why_not
+from engine.variants.auto.planner import why_not
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.digit_sums import digit_sums
 from engine.variants.registry import VARIANTS
