@@ -1,36 +1,25 @@
 """JPEG, BMP, WebP and GIF, and what their decoder leaves to us."""
 
 import io
+import re
 import struct
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from engine.errors import ImageReadError
-from engine.image.open import open_image
 from tests.engine.image.encoded import smooth_rgb, with_pillow
 
 RGB = smooth_rgb()
 GREY = np.ascontiguousarray(RGB[..., 0])
 
 
-@pytest.fixture
-def opened(tmp_path):
-    def open_bytes(data):
-        path = tmp_path / "picture"
-        path.write_bytes(data)
-        return open_image(path)
-
-    return open_bytes
-
-
-@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 8])
 @pytest.mark.parametrize("kind", ["BMP", "PNG", "TIFF"])
-def test_that_rows_of_any_width_stay_straight(opened, kind, columns):
-    image = np.arange(5 * columns * 3, dtype=np.uint8).reshape(5, columns, 3)
-    assert np.array_equal(opened(with_pillow(image, kind)).pixels, image)
-    assert np.array_equal(opened(with_pillow(image[..., 1], kind)).pixels, image[..., 1])
+def test_that_rows_of_any_width_stay_straight(opened, kind):
+    for columns in (1, 2, 3, 4, 5, 7, 8):
+        image = np.arange(5 * columns * 3, dtype=np.uint8).reshape(5, columns, 3)
+        assert np.array_equal(opened(with_pillow(image, kind)).pixels, image), columns
+        assert np.array_equal(opened(with_pillow(image[..., 1], kind)).pixels, image[..., 1]), columns
 
 
 def test_that_one_bit_becomes_black_and_white(opened):
@@ -51,12 +40,13 @@ def test_that_a_grey_jpeg_stays_grey_and_cmyk_becomes_rgb_with_a_note(opened):
 
 @pytest.mark.parametrize("progressive", [False, True])
 @pytest.mark.parametrize("part", [0.5, 0.8, 0.95])
-def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, progressive, part):
+def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, refused, progressive, part):
     noise = np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     data = with_pillow(noise, "JPEG", progressive=progressive)
     assert opened(data).notes == ()
-    with pytest.raises(ImageReadError, match=r"stops before its last row|damaged"):
-        opened(data[: int(part * len(data))] + b"\xff\xd9")
+    assert re.search(
+        "stops before its last row|damaged", refused(data[: int(part * len(data))] + b"\xff\xd9").why
+    )
 
 
 def test_that_a_whole_jpeg_with_restarts_and_trailing_bytes_opens(opened):
@@ -103,16 +93,10 @@ def test_that_a_palette_bmp_becomes_rgb(opened):
     assert np.array_equal(opened(with_pillow(image, "BMP")).pixels, np.asarray(image.convert("RGB")))
 
 
-def test_that_a_run_length_bmp_that_names_too_few_pixels_is_refused_or_black(opened):
+def test_that_a_run_length_bmp_that_names_too_few_pixels_is_refused_or_black(opened, refused):
     header = struct.pack("<IiiHHIIiiII", 40, 4, 4, 1, 8, 1, 6, 0, 0, 2, 0)
     palette = bytes([0, 0, 0, 0, 255, 255, 255, 0])
     data = b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + 40 + 8) + header + palette
     whole = bytes([4, 1, 0, 0]) * 4 + bytes([0, 1])
     assert (opened(data + whole).pixels == 255).all()
-    with pytest.raises(ImageReadError):
-        opened(data + bytes([4, 1, 0, 0]))
-
-
-def test_that_damaged_exif_does_not_refuse_the_pixels(opened):
-    data = with_pillow(RGB, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
-    assert opened(data).pixels.shape == RGB.shape
+    refused(data + bytes([4, 1, 0, 0]))
