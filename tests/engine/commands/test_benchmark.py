@@ -5,8 +5,7 @@ import pytest
 
 import engine.commands
 from engine.results.read import result_from_json
-from engine.run.sweep import GridMask
-from engine.tasks.filtering.task import random_picture
+from engine.tasks.filtering.task import random_mask, random_picture
 from tests.engine.commands.conftest import strict_json, words
 
 
@@ -184,6 +183,5 @@ def test_that_a_seed_names_picture_and_weights():
     floats = random_picture((64, 64, 1), "float32", 7)
     assert floats.dtype == np.float32
     assert 0 <= floats.min() <= floats.max() < 1
-    random = GridMask(2, 5)
-    assert random.weights(7) == random.weights(7) != random.weights(8)
-    assert random.weights(7).shape == (2, 5)
+    assert random_mask(2, 5, 7) == random_mask(2, 5, 7) != random_mask(2, 5, 8)
+    assert random_mask(2, 5, 7).shape == (2, 5)
