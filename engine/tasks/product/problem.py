@@ -1,4 +1,4 @@
-"""MatrixProduct: everything about a product of two matrices that is known without looking at a number."""
+"""MatrixProduct: what is known of a product of two matrices without their numbers."""
 
 import re
 from collections.abc import Hashable
@@ -51,7 +51,7 @@ class MatrixProduct:
 
     @property
     def multiply_adds(self) -> int:
-        """Multiply-adds of the definition: one for each element of C and each of the inner places."""
+        """Multiply-adds of the definition: one for each element of C and each inner index."""
         return self.rows * self.inner * self.columns
 
     @property
