@@ -30,7 +30,7 @@ def test_that_a_size_out_of_range_is_refused(sides: tuple[int, int, int]) -> Non
 
 def test_that_a_product_knows_its_operations_and_bytes() -> None:
     product = MatrixProduct(2, 3, 5)
-    assert (product.multiply_adds, product.flops, product.elements) == (30, 60, 10)
+    assert (product.multiply_adds, product.flops, product.values) == (30, 60, 10)
     assert product.bytes == 4 * (6 + 15 + 10)
     assert product.size_text == "2 x 3 x 5"
 
