@@ -3,6 +3,7 @@
 Text and muted text have at least 4.5 : 1 contrast on every surface they stand on (a test computes it).
 """
 
+import gc
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -154,6 +155,16 @@ def _show(app: QApplication, theme: Theme) -> None:
     _current = theme
     if not changed:
         return
+    # Qt walks over all widgets, and calls Python for some: a collection in between would delete others of them.
+    gc.disable()
+    try:
+        _restyle(app, theme)
+    finally:
+        gc.enable()
+    theme_notifier().changed.emit(theme)
+
+
+def _restyle(app: QApplication, theme: Theme) -> None:
     # A style sheet replaces the style object's name, so Fusion is set once, before the sheet.
     if not app.styleSheet():
         app.setStyle(QStyleFactory.create("Fusion"))
@@ -165,7 +176,6 @@ def _show(app: QApplication, theme: Theme) -> None:
         # PySide6 6.11.3 takes a text here; its stubs and its error message say bytes.
         app.setPalette(palette, control)  # type: ignore[arg-type]
     app.setStyleSheet(STYLE_SHEET.format(**asdict(theme)))
-    theme_notifier().changed.emit(theme)
 
 
 def _follow_system(app: QApplication) -> None:
