@@ -11,28 +11,15 @@ PIECE = 16
 
 @dataclass(frozen=True, slots=True)
 class ByteTileShape:
-    """The shape of a block's work; everything is known when the kernel is compiled.
-
-    Parameters
-    ----------
-    mask_rows, mask_columns, channels : int
-    left : int
-        Samples left of the anchor: its column x channels.
-    vectors : int
-        Neighbouring words of results in a row of one thread.
-    rows : int
-        Rows of results of a thread.
-    warps : int
-        Warps of a block, one above the other.
-    """
+    """The shape of a block's work; everything is known when the kernel is compiled."""
 
     mask_rows: int
     mask_columns: int
     channels: int
-    left: int
-    vectors: int
-    rows: int
-    warps: int
+    left: int  # Samples left of the anchor: its column x channels.
+    vectors: int  # Neighbouring words of results in a row of one thread.
+    rows: int  # Rows of results of a thread.
+    warps: int  # Warps of a block, one above the other.
 
     @property
     def threads(self) -> int:
