@@ -162,7 +162,7 @@ def kernel(border: Border, shape: DigitShape):
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS
         sample = cuda.blockIdx.x * OUT_SAMPLES
-        load(shared, image, samples, top - anchor_row, lane, warp, sample - BEFORE, ghost_value)
+        load(shared, 0, image, samples, top - anchor_row, lane, warp, sample - BEFORE, ghost_value)
         wait()
         # Nobody may read a cell before whoever copies it has it there.
         cuda.syncthreads()
