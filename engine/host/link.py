@@ -31,18 +31,11 @@ _log = logging.getLogger(__name__)
 
 
 class HostLink:
-    """Starts a host, sends to it, and passes on what comes back.
+    """Starts a host, sends to it, and passes on what comes back, on a thread of its own.
 
-    Parameters
-    ----------
-    options : HostOptions
-    on_message : callable of (HostLink, message)
-        Called on: the link's thread.
-    on_end : callable of (HostLink, reason)
-        The process has ended, or never began; called once, whatever happens, on the link's thread, after
-        every message that the process had sent.
-    next_deadline : callable of () -> float or None
-        Seconds until the host has to be given up, asked before each wait.
+    `on_message` is called with the link and each message. `on_end` is called with the link and a reason,
+    once, whatever happens, when the process has ended or never began, after every message that it had sent.
+    `next_deadline` returns the seconds until the host has to be given up, before each wait.
     """
 
     def __init__(

@@ -53,22 +53,7 @@ class _Unfinished:
 
 @dataclass
 class Stream:
-    """One call: turns pictures into chunks, and finished chunks into results.
-
-    Parameters
-    ----------
-    resolve : callable of Image -> Request
-    outputs : Outputs
-    chunk_bytes : int, optional
-    ring : int
-    checkpoint : callable of Step
-    receive : callable of (int, ndarray), optional
-
-    Attributes
-    ----------
-    values : list of ndarray
-        The results, where there is no `receive`.
-    """
+    """One call: turns pictures into chunks, and chunks into results, which `receive` gets, else `values`."""
 
     resolve: Callable[[Image], Request]
     outputs: Outputs
@@ -205,13 +190,7 @@ class Stream:
 
 
 def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice:
-    """Return the variant for a picture in bands.
-
-    Raises
-    ------
-    UnsupportedVariant
-        The one that was asked for forms its results otherwise where a band begins.
-    """
+    """Return the variant for a picture in bands; refuse one whose results depend on where a band begins."""
     asked, problem = request.asked, replace(request.problem, height=max(band.rows for band in bands))
     choice = choose(asked.variant, problem, request.mask, asked.block, request.device, in_bands=True)
     if choice.variant.band_invariant:

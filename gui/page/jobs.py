@@ -16,25 +16,14 @@ from gui.page.messages import Speaker
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A request of a run.
+    """A request of a run."""
 
-    Parameters
-    ----------
-    title : str
-        Precedes the stage in the status line.
-    replied : callable
-        Called with the reply; it may add further jobs to the queue.
-    failed : callable, optional
-        Called with the error of a job that was not stopped; the error is shown besides.
-    is_counted : bool
-        Whether it is one of the jobs that a person asked for, not the question which jobs these are.
-    """
-
-    title: str
+    title: str  # precedes the stage in the status line
     request: Request
-    replied: Callable[[Any], None]
+    replied: Callable[[Any], None]  # called with the reply; it may add further jobs to the queue
+    # Called with the error of a job that was not stopped; the error is shown besides.
     failed: Callable[[EngineError], None] = lambda error: None
-    is_counted: bool = True
+    is_counted: bool = True  # one of the jobs that a person asked for, not the question which jobs these are
 
 
 class JobQueue(QObject):

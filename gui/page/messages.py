@@ -19,18 +19,14 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What happened, why, and what helps.
+    """What happened, why, and what helps."""
 
-    A newer message of the same source replaces it. `action` is the text of a button that calls `act`; empty
-    for none.
-    """
-
-    source: str
+    source: str  # a newer message of the same source replaces it
     severity: Severity
     what: str
     why: str = ""
     remedy: str = ""
-    action: str = ""
+    action: str = ""  # text of a button that calls `act`; empty for none
     act: Callable[[], None] | None = field(default=None, compare=False)
 
 
