@@ -164,10 +164,7 @@ class Part:
     table: Callable[[dict[str, Any], str], list[str]]
 
 
-PARTS = {
-    "variants": Part(measured_filters, filter_table),
-    "products": Part(measured_products, product_table),
-}
+PARTS = {"variants": Part(measured_filters, filter_table), "products": Part(measured_products, product_table)}
 
 
 def overview(data: dict[str, Any]) -> list[str]:

@@ -62,10 +62,7 @@ def versions(tested: str) -> list[tuple[str, str]]:
 def run_tests() -> list[Outcome]:
     """Run tests/gpu, where a skip is a failure: what measures time alone, everything else side by side."""
     together = ["-n", str(min(8, os.cpu_count() or 1))]
-    return [
-        _tests("tests/gpu", ["-m", "not alone", *together]),
-        _tests("tests/gpu, times", ["-m", "alone"]),
-    ]
+    return [_tests("tests/gpu", ["-m", "not alone", *together]), _tests("tests/gpu, times", ["-m", "alone"])]
 
 
 def _tests(name: str, options: list[str]) -> Outcome:

@@ -99,10 +99,7 @@ class Measurement:
     """
 
     def __init__(
-        self,
-        workers: list[tuple[Entry, Worker]],
-        plan: Plan,
-        say: Callable[[str], None] = lambda text: None,
+        self, workers: list[tuple[Entry, Worker]], plan: Plan, say: Callable[[str], None] = lambda text: None
     ) -> None:
         self._workers, self._plan = workers, plan
         self._say = say
@@ -205,12 +202,7 @@ class Measurement:
                 one.reason = f"left out: one run would take about {foreseen_s:.0f} s"
                 continue
             answer = self._ask(
-                worker,
-                "prepare",
-                cell=cell.as_json(),
-                method=one.method,
-                pictures=str(path),
-                copies=copies,
+                worker, "prepare", cell=cell.as_json(), method=one.method, pictures=str(path), copies=copies
             )
             one.reason = _reason(answer)
             one.note, one.border = answer.get("note", ""), answer.get("border", "")

@@ -185,12 +185,7 @@ class Variant(AnyVariant[Problem, Mask]):
         return 1 if self.repeats is None else self.repeats(mask)
 
     def why_not(
-        self,
-        problem: Problem,
-        constant: Mask,
-        block: Block,
-        limits: Limits,
-        known: Iterable["Variant"] = (),
+        self, problem: Problem, constant: Mask, block: Block, limits: Limits, known: Iterable["Variant"] = ()
     ) -> Refusal | None:
         """Return why the variant cannot do that, or None: the rules for all variants, then its own."""
         if problem.is_quantised and not self.integer_output:

@@ -53,7 +53,7 @@ def work(product: MatrixProduct, block: Block) -> Work:
     """
     phases = blocks_along(product.inner, block.x)
     across, down = blocks_along(product.columns, block.x), blocks_along(product.rows, block.y)
-    multiply_adds = product.elements * phases * block.x
+    multiply_adds = product.values * phases * block.x
     return product_work(
         product,
         global_loads=product.rows * product.inner * across + product.inner * product.columns * down,

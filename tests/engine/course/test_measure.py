@@ -14,7 +14,7 @@ from engine.course.bench import Bench
 from engine.course.measure import tables_of
 from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun
-from engine.errors import BadValue, Cancelled
+from engine.errors import BadValue, Cancelled, DeviceFault
 from engine.mask.generators import box
 from engine.run.sampling import NO_SAMPLES
 from engine.variants.registry import variant
@@ -108,11 +108,14 @@ def test_that_a_wrong_result_has_no_time_and_is_told_apart(monkeypatch):
     assert times.rows[0][2].not_verified
 
 
-def test_that_an_unknown_variant_and_a_lack_of_memory_are_reasons(monkeypatch):
+def test_that_an_unknown_variant_and_a_lack_of_memory_are_reasons_but_not_a_lost_device(monkeypatch):
     bench = Bench("cpu", NO_SAMPLES)
     assert "no variant is called that" in bench.take(replace(SERIAL, variant="nave")).reason
-    monkeypatch.setattr(Bench, "_picture", Mock(side_effect=MemoryError))
+    lost = DeviceFault("cuda:0", "illegal address", "Start again.")
+    monkeypatch.setattr(Bench, "_picture", Mock(side_effect=[MemoryError, lost]))
     assert bench.take(SERIAL).reason == "Not enough memory: the system gave no more."
+    with pytest.raises(DeviceFault):
+        bench.take(SERIAL)
 
 
 @pytest.mark.parametrize("sizes", [(0,), (512, 16_385), ()])

@@ -88,6 +88,7 @@ def test_that_weights_that_are_no_mask_are_refused_in_words(weights, why):
 
 ANCHORS = (3, 0), (0, 2), (-1, 0), (0.5, 1), (1,), "ab", 1
 OFFSETS = np.nan, np.inf, 1e39, "x", None
+OUTSIDE = r"not among them\. Take a row from 0 to 0 and a column from 0 to 1\."
 SUM_0 = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
 
 
@@ -99,7 +100,7 @@ SUM_0 = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
         *((Mask(weights).normalised, "add up to 0") for weights in SUM_0),
         *((partial(Mask([[1e30]]).divided_by, by), "finite") for by in (0.0, np.nan, np.inf)),
         (partial(Mask([[1e30]]).divided_by, 1e-300), "inf"),
-        *((partial(Mask([[1, 2]]).with_weight, *cell, 1.0), "not among them") for cell in ((1, 0), (0, -1))),
+        *((partial(Mask([[1, 2]]).with_weight, *cell, 1.0), OUTSIDE) for cell in ((1, 0), (0, -1))),
         (partial(Mask([[1, 2]]).with_weight, 0, 0, np.nan), "finite"),
         *((partial(Mask([[1.0]]).resized, *size), "no cells") for size in ((0, 3), (3, 0))),
         *((partial(Mask([[1.0]]).resized, *size), "1 to 63") for size in ((64, 3), (3, 64))),

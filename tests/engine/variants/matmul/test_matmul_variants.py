@@ -73,7 +73,7 @@ def test_that_the_model_counts_what_the_source_does(variant: MatmulVariant, case
     }
     (step,) = variant.passes(case.product, None, case.block)
     run_pass(step, counts, arrays)
-    elements = case.product.elements
+    elements = case.product.values
     assert counts.out_stores == elements
     assert variant.work(case.product, case.block) == Work(
         flops=2 * counts.multiplications,
