@@ -30,7 +30,6 @@ from tests.engine.variants.cases import Case, by_group, faults_of
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
 from tests.gpu.compiled import assert_compiled_as_planned
 
-
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 # Those whose library is not installed refuse everything, in words.
 INSTALLED = [variant for variant in VARIANTS if not variant.library or find_spec(variant.library)]
