@@ -1,12 +1,13 @@
 """Reading JSON that a person or another program may have damaged: sizes and numbers are checked before use."""
 
-import json
-import math
 import stat
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from engine.errors import EngineError
+from engine.errors import EngineError, MaskError
+from engine.mask.json_form import read_object
+
+_REMEDY = "Choose another file, or save it again."
 
 
 def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
@@ -15,8 +16,8 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
     Raises
     ------
     EngineError
-        The file cannot be read, is none (a pipe, a device), is too large, is no JSON, not an object, nested too deep, or has a key twice or a
-        number that is not finite.
+        The file cannot be read, is a pipe or a device, is too large, is not JSON, not an object, nested too deep, or
+        has a key twice or a number that is not finite.
     """
     what = f"{path.name} cannot be read"
     try:
@@ -43,36 +44,9 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
             "Choose another.",
         )
     try:
-        document = json.loads(
-            data.decode("utf-8"), parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_unique
-        )
-    except (ValueError, RecursionError) as error:
-        # Of a decoder's error only the place is of use to a person.
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        why = str(error) if isinstance(error, _RefusedError) else f"it is not JSON as it should be{where}"
-        raise EngineError(what, why, "Choose another file, or save it again.") from error
-    if not isinstance(document, dict):
-        raise EngineError(what, "it does not hold a JSON object", "Choose another file, or save it again.")
-    return document
-
-
-class _RefusedError(ValueError):
-    """Something that JSON's grammar lets pass and we do not."""
-
-
-def _refuse(word: str) -> NoReturn:
-    raise _RefusedError(f"it says {word}, which is not a finite number")
-
-
-def _finite(digits: str) -> float:
-    value = float(digits)
-    if not math.isfinite(value):
-        raise _RefusedError(f"the number {digits[:20]} in it is too large")
-    return value
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        raise _RefusedError("a key stands in it twice")
-    return document
+        return read_object(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise EngineError(what, "it is not text in UTF-8", _REMEDY) from error
+    except MaskError as error:
+        # That reader is the one of mask files; what it says of JSON holds for every file.
+        raise EngineError(what, error.why, _REMEDY) from error

@@ -1,4 +1,4 @@
-"""What is done to the engine's process so that rare moments are met: this stands in for `engine.host.process.serve`."""
+"""What is done to the engine's process so that rare moments are met: stands in for its `serve`."""
 
 import os
 import time
@@ -7,14 +7,14 @@ from typing import Any
 
 from engine.host.process import HostOptions, serve
 
-# Between the making of a block and its getting a size lie 20 us, which no kill from outside would meet.
+# Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.
 EMPTY_FOR_S = 0.004
 # The first weight of a mask whose filtering is to lose the device.
 FAULTY_WEIGHT = -777.0
 
 
 def serve_slowly(connection: Connection, options: HostOptions) -> None:
-    """Serve; blocks of shared memory stay empty for a while, and a marked mask stores out of range on the GPU."""
+    """Serve; shared segments stay empty for a while, and a marked mask stores out of range on the GPU."""
     give_size = os.ftruncate
 
     def give_size_late(file: int, length: int) -> None:

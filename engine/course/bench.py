@@ -38,18 +38,7 @@ NO_SPEED = "The simulator's times mean nothing."
 
 
 def cuda_device(wanted: str) -> DeviceInfo:
-    """Return the CUDA device that `wanted` means.
-
-    Parameters
-    ----------
-    wanted : str
-        "auto": the first CUDA device; else the key of a device.
-
-    Raises
-    ------
-    DeviceUnavailable
-        There is none, or the CPU was chosen; `why` is the reason in words.
-    """
+    """Return the CUDA device of a key, or the first one for "auto"; `DeviceUnavailable` says why not."""
     what = "This needs a CUDA device"
     try:
         found = device_named("cuda" if wanted == "auto" else wanted)
@@ -86,14 +75,7 @@ def machine_lines(device: str) -> tuple[tuple[str, str], ...]:
 
 @dataclass
 class Bench:
-    """Does the runs of a paper.
-
-    Parameters
-    ----------
-    device : str
-        For the CUDA variants: "auto" or the key of a device.
-    plan : SamplingPlan
-    """
+    """Does the runs of a paper; `device` is for the CUDA variants: "auto" or the key of a device."""
 
     device: str
     plan: SamplingPlan
@@ -102,10 +84,7 @@ class Bench:
     def take(self, run: Run, checkpoint: Checkpoint = lambda step: None) -> Measured:
         """Do a run; the checkpoint is called before each step and may raise to stop.
 
-        Raises
-        ------
-        DeviceFault
-            The process is lost for CUDA.
+        A `DeviceFault` goes on to the caller: the process is lost for CUDA.
         """
         try:
             match run:

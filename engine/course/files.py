@@ -34,16 +34,9 @@ def make_folder(folder: str) -> None:
 def write_paper(
     folder: str, paper: Paper, tables: Sequence[CourseTable], machine: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Write a paper's files and return their names.
+    """Write a paper's files into a folder that exists, and return their names.
 
-    Parameters
-    ----------
-    folder : str
-        It exists.
-    paper : Paper
-    tables : sequence of CourseTable
-    machine : sequence of (str, str)
-        Name and value of what was measured on, for the head of each file.
+    The head of each file has `machine`: names and values of what was measured on.
 
     Raises
     ------

@@ -5,7 +5,6 @@ Printed values are those of Gary R. Roberts, Jr., "CUDA: Convolution", Universit
 """
 
 import itertools
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -37,19 +36,19 @@ PRINTED_SPEED_UPS = {
 }
 
 
-def row_and_column(mask: Mask) -> tuple[Mask, Mask]:
+def _row_and_column(mask: Mask) -> tuple[Mask, Mask]:
     """Return the row and the column whose product is a separable mask with weights that sum to 1."""
-    row = Mask(mask.weights.sum(axis=0)[np.newaxis, :], (0, mask.anchor[1]), name=f"{mask.name}, its row")
-    column = Mask(
-        mask.weights.sum(axis=1)[:, np.newaxis], (mask.anchor[0], 0), name=f"{mask.name}, its column"
+    row, column = mask.weights.sum(axis=0), mask.weights.sum(axis=1)
+    return (
+        Mask(row[np.newaxis, :], (0, mask.anchor[1]), name=f"{mask.name}, its row"),
+        Mask(column[:, np.newaxis], (mask.anchor[0], 0), name=f"{mask.name}, its column"),
     )
-    return row, column
 
 
 def _steps(size: int) -> tuple[tuple[Run, ...], ...]:
     """Return the runs whose times add up to that of the serial algorithm (one per pass), of L0, L1 and L2."""
     mask = resolve_mask(MASK)
-    serial = (FilterRun(variant=SERIAL, mask=one, width=size, height=size) for one in row_and_column(mask))
+    serial = (FilterRun(variant=SERIAL, mask=one, width=size, height=size) for one in _row_and_column(mask))
     levels = (
         FilterRun(variant=key, mask=mask, width=size, height=size, block=BLOCK) for key in LEVELS.values()
     )
@@ -74,7 +73,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 def _curves(curves: dict[str, str], values: dict[int, list[Quantity]]) -> tuple[Series, ...]:
     """Return a curve over the sizes for each (name, variant) of the columns of values."""
     x = tuple(map(float, values))
-    columns: Iterable[tuple[Quantity, ...]] = zip(*values.values(), strict=True)
+    columns = zip(*values.values(), strict=True)
     return tuple(
         Series(name, x, tuple(value.number for value in column), key)
         for (name, key), column in zip(curves.items(), columns, strict=True)

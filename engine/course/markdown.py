@@ -13,17 +13,7 @@ def markdown_of(
     machine: Sequence[tuple[str, str]],
     pictures: Mapping[str, str] = {},
 ) -> str:
-    """Return the text of a paper's file.
-
-    Parameters
-    ----------
-    paper : Paper
-    tables : sequence of CourseTable
-    machine : sequence of (str, str)
-        Name and value of what was measured on.
-    pictures : mapping of str to str
-        File name of each figure that has one, by the figure's title.
-    """
+    """Return the text of a paper's file; `pictures` has the file names of figures by their titles."""
     parts = [
         f"# {paper.title}",
         paper.citation,

@@ -84,11 +84,8 @@ def check_device(device: str) -> None:
         The simulator.
     """
     if device != "auto" and own_process_needed(device_named(device)):
-        raise BadValue(
-            "The simulator",
-            "its times mean nothing, and the tables are about times",
-            "Choose auto, cpu or cuda:0.",
-        )
+        why = "its times mean nothing, and the tables are about times"
+        raise BadValue("The simulator", why, "Choose auto, cpu or cuda:0.")
 
 
 def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:

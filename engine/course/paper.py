@@ -19,11 +19,7 @@ class Configuration:
         Preset name or mask text; empty for a matrix product.
     block : Block, optional
         The paper's own block; None where it names none.
-    border : str
-    layout : str
-        "pitched" or "packed".
-    task : str
-        What the variant computes.
+    border, layout, task : str
     """
 
     variant: str
@@ -62,19 +58,7 @@ class CourseKernel:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A course paper.
-
-    Parameters
-    ----------
-    key : str
-        Stable name for the command line.
-    title, authors, source : str
-    about : str
-        One or two sentences.
-    kernels : tuple of CourseKernel
-    tables : tuple of str
-        Titles of its tables, in order.
-    """
+    """A course paper; `key` is its stable name for the command line, `tables` are titles of its tables."""
 
     key: str
     title: str
@@ -92,18 +76,10 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One value of a table: what the paper printed, and what this machine gives.
+    """One value of a table: what the paper printed, and what was measured or counted `here`.
 
-    Parameters
-    ----------
-    printed : str
-        As in the paper; empty where it has no such cell.
-    here : str
-        Measured or counted on this machine; empty where there is none.
-    reason : str
-        Why `here` is empty, in words.
-    not_verified : bool
-        Whether the reason is a result that is wrong.
+    Each is empty where there is none; then `reason` says why `here` is. `not_verified` tells that the reason
+    is a result that is wrong.
     """
 
     printed: str = ""

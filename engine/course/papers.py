@@ -13,13 +13,7 @@ PAPERS_FILE = ASSETS / "course" / "papers.toml"
 
 
 def read_papers() -> tuple[Paper, ...]:
-    """Return all papers in the course's order.
-
-    Raises
-    ------
-    EngineError
-        The file that came with the program is missing or damaged.
-    """
+    """Return all papers in the course's order, or refuse a file that is damaged."""
     with faults_of_asset(PAPERS_FILE, "The list of papers"):
         document = tomllib.loads(PAPERS_FILE.read_text(encoding="utf-8"))
         return tuple(_paper(entry) for entry in document["papers"])

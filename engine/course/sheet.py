@@ -11,7 +11,7 @@ from engine.results.spreadsheet import harmless
 
 
 class Part(StrEnum):
-    """Whose figures a column shows; a name stands for the whole row."""
+    """Whose figures a column shows; columns of names say which row it is."""
 
     NAME = ""
     PAPER = "paper"
@@ -53,16 +53,9 @@ def columns_of(table: CourseTable) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table of text.
+    """A table of text; a cell that is empty for a reason is "(1)", the number of the reason.
 
-    Parameters
-    ----------
-    columns : tuple of Column
-    rows : tuple of tuple of str
-        A cell without a value but with a reason is "(1)", the number of the reason.
-    reasons : tuple of str
-    numbers : frozenset of int
-        Columns of numbers, for aligning.
+    `numbers` are the columns of numbers, for aligning.
     """
 
     columns: tuple[Column, ...]

@@ -1,6 +1,5 @@
 """Which module makes the tables of which paper; and all tables of a paper with what can be counted."""
 
-from types import MappingProxyType
 from typing import Protocol
 
 from engine.course import cnn, convolution_lecture, lab, performance_lecture, report
@@ -19,25 +18,17 @@ class PaperTables(Protocol):
         """Return the paper's tables in its order; cells without a result say why."""
 
 
-_MODULES: MappingProxyType[str, PaperTables] = MappingProxyType(
-    {
-        "report": report,
-        "cnn": cnn,
-        "lab": lab,
-        "convolution": convolution_lecture,
-        "performance": performance_lecture,
-    }
-)
+_MODULES: dict[str, PaperTables] = {
+    "report": report,
+    "cnn": cnn,
+    "lab": lab,
+    "convolution": convolution_lecture,
+    "performance": performance_lecture,
+}
 
 
 def tables_module(paper_key: str) -> PaperTables:
-    """Return what makes the tables of a paper.
-
-    Raises
-    ------
-    UnknownName
-        No paper is called so.
-    """
+    """Return what makes the tables of a paper."""
     return _MODULES[paper(paper_key).key]
 
 

@@ -4,14 +4,11 @@ A handler is called on the main thread of the host process, one at a time; that 
 once on the thread that reads the pipe.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 from engine.host import course_jobs, executor, picture_jobs, protocol, run_jobs
-from engine.host.messages import Report
 from engine.host.request import Request
+from engine.host.server import Handler
 
-HANDLERS: dict[type[Request], Callable[[Any, Report], object]] = {
+HANDLERS: dict[type[Request], Handler] = {
     protocol.OpenPicture: picture_jobs.open_picture,
     protocol.SaveResult: picture_jobs.save_result,
     protocol.Preview: run_jobs.preview,

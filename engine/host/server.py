@@ -3,16 +3,16 @@
 import os
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from engine.device.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
-from engine.host import run_jobs, shared
-from engine.host.handlers import HANDLERS
-from engine.host.messages import Cancel, Done, Failed, Noticed, Progress, Release, Stop, ToHost, Working
-from engine.host.request import QueuePolicy
+from engine.host import shared
+from engine.host.messages import Answer, Cancel, Progress, Ready, Release, Report, Stop, ToHost, Working
+from engine.host.request import QueuePolicy, Request
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
@@ -21,11 +21,16 @@ EXIT_AFTER_FAULT = 70
 _IDLE_SECONDS = 2.0
 
 
-class Worker:
-    """Answers what comes through the pipe."""
+Handler = Callable[[Any, Report], object]
+"""Answers a request; raises an `EngineError` where it cannot."""
 
-    def __init__(self, connection: Connection) -> None:
+
+class Worker:
+    """Answers what comes through the pipe, each kind of request by its handler."""
+
+    def __init__(self, connection: Connection, handlers: Mapping[type[Request], Handler]) -> None:
         self._connection = connection
+        self._handlers = handlers
         self._sending = threading.Lock()
         self._changed = threading.Condition()
         self._waiting: deque[ToHost] = deque()
@@ -33,11 +38,11 @@ class Worker:
         self._current: ToHost | None = None
         self._stopping = False
 
-    def run(self) -> None:
+    def run(self, ready: Ready) -> None:
         """Serve until `Stop` or until the other side is gone."""
-        self._send(run_jobs.ready())
+        self._send(ready)
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
-        with report_code_not_kept(lambda warning: self._send(Noticed(warning))):
+        with report_code_not_kept(self._send):
             while (message := self._next()) is not None:
                 self._answer(message)
 
@@ -63,7 +68,7 @@ class Worker:
         self._leave_save()
 
     def _receive(self) -> object:
-        """Return the next message; None where nobody is left to send one."""
+        """Return the next message; None where the other side has ended."""
         try:
             return self._connection.recv()
         except (EOFError, OSError):
@@ -129,19 +134,16 @@ class Worker:
         try:
             # The picture of a request that was stopped while it waited may be gone already.
             stop_if_cancelled()
-            handle = HANDLERS[type(message.request)]
-            self._send(Done(message.id, handle(message.request, report)))
+            handle = self._handlers[type(message.request)]
+            self._send(Answer(message.id, handle(message.request, report)))
         except DeviceFault as error:
-            self._send(Failed(message.id, error, fatal=True))
+            self._send(Answer(message.id, error=error, fatal=True))
             # Destructors of a lost CUDA context raise or hang: leave without them.
             os._exit(EXIT_AFTER_FAULT)
         except EngineError as error:
-            self._send(Failed(message.id, error))
-        except MemoryError as error:
-            why = str(error) or "the system gave no more"
-            self._send(Failed(message.id, EngineError("Not enough memory", why, "Use a smaller picture.")))
+            self._send(Answer(message.id, error=error))
         except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes an answer
-            self._send(Failed(message.id, _unexpected(error)))
+            self._send(Answer(message.id, error=_in_words(error)))
         finally:
             with self._changed:
                 self._cancelled.discard(message.id)
@@ -161,7 +163,11 @@ def _is_answered_at_once(message: object) -> TypeGuard[ToHost]:
     return isinstance(message, ToHost) and message.request.queue is QueuePolicy.AT_ONCE
 
 
-def _unexpected(error: Exception) -> EngineError:
+def _in_words(error: Exception) -> EngineError:
+    if isinstance(error, MemoryError):
+        return EngineError(
+            "Not enough memory", str(error) or "the system gave no more", "Use a smaller picture."
+        )
     cause = " ".join(str(error).split())[:300]
     return EngineError(
         "The engine met something unexpected",

@@ -42,13 +42,7 @@ def mask_to_json(mask: Mask) -> str:
 
 
 def mask_from_json(text: str) -> Mask:
-    """Return the mask that a JSON text describes.
-
-    Raises
-    ------
-    MaskError
-        It is no JSON, has a key twice or unknown, lacks the weights, or a value is out of range.
-    """
+    """Return the mask that a JSON text describes; all else is refused by a `MaskError`."""
     document = read_object(text)
     if document.get("format") != FORMAT:
         refuse(f'its "format" is not "{FORMAT}"', _EXAMPLE)
@@ -72,15 +66,9 @@ def mask_from_json(text: str) -> Mask:
 
 
 def read_object(text: str) -> dict[str, Any]:
-    """Return the JSON object in a text, with every number finite and no key twice.
+    """Return the JSON object in a text of limited length, with every number finite and no key twice.
 
-    The caller has limited the length of the text.
-
-    Raises
-    ------
-    MaskError
-        The text is no JSON, not an object, nested too deep, or has a duplicate key or a number that is not
-        finite.
+    All else is refused by a `MaskError`.
     """
     try:
         document = json.loads(
@@ -99,13 +87,7 @@ def read_object(text: str) -> dict[str, Any]:
 
 
 def mask_from_values(document: dict[str, Any], name: str) -> Mask:
-    """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object.
-
-    Raises
-    ------
-    MaskError
-        The weights are missing, ragged or not numbers, or another value is out of range.
-    """
+    """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object."""
     rows = document.get("weights")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
         refuse('its "weights" are not a list of rows', _EXAMPLE)
@@ -165,6 +147,6 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for key, value in pairs:
         if key in document:
-            refuse(f"the key {quoted(key)} stands in it twice", "Keep one of the two.")
+            refuse(f"it has the key {quoted(key)} twice", "Keep one of the two.")
         document[key] = value
     return document

@@ -22,7 +22,7 @@ def resolve_mask(spec: str) -> Mask:
     Raises
     ------
     MaskError
-        It is none of them (where it does not begin like weights the error tells all readings), or the file
+        It is none of them (the error names all readings, unless the text begins like weights), or the file
         holds no mask.
     BadValue
         A generator's numbers are out of range.
@@ -34,7 +34,7 @@ def resolve_mask(spec: str) -> Mask:
     generated = generate(spec)
     if generated is not None:
         return generated
-    if _exists(spec):
+    if os.path.exists(spec):
         return load_mask(spec)
     if _is_a_path(spec):
         raise MaskError(
@@ -65,11 +65,3 @@ def _begins_like_weights(spec: str) -> bool:
     """Return whether a text begins as weights do, so that nobody meant a preset or a file by it."""
     first_word = spec.split(maxsplit=1)[0].lower() if spec.strip() else ""
     return first_word.startswith(tuple("0123456789+-.[{(")) or first_word in ("nan", "inf", "infinity")
-
-
-def _exists(path: str) -> bool:
-    try:
-        return os.path.exists(path)
-    except ValueError:
-        # A NUL character in the text, which no file name can have.
-        return False

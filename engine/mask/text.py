@@ -14,7 +14,6 @@ begin comments.
 import re
 from collections.abc import Callable
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 
@@ -27,9 +26,8 @@ from engine.mask.text_cells import (
     Scale,
     check_rectangle,
     read_cells,
-    read_divisor,
-    read_scale,
     refuse,
+    scale_around,
 )
 from engine.mask.text_literals import read_literal
 
@@ -103,16 +101,12 @@ def _without_comments(text: str) -> str:
 
 def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
     """Return the rows of a text without brackets, and the factors that stand before and after them."""
-    scale = Scale()
+    before = over = times = None
     if leading := _LEADING_FACTOR.match(text):
-        scale *= read_scale(leading[1], "the factor before the mask")
-        text = text[leading.end() :]
+        before, text = leading[1], text[leading.end() :]
     if trailing := _TRAILING.search(text):
-        if trailing["over"]:
-            scale *= read_divisor(trailing["over"])
-        else:
-            scale *= read_scale(trailing["times"], "the factor after the mask")
-        text = text[: trailing.start()]
+        over, times, text = trailing["over"], trailing["times"], text[: trailing.start()]
+    scale = scale_around(before, over, times)
     lines = [[piece.strip() for piece in line.split(";") if piece.strip()] for line in text.split("\n")]
     _refuse_semicolons_as_commas([line for line in lines if line])
     pieces = [piece for line in lines for piece in line]
@@ -126,7 +120,7 @@ def _refuse_semicolons_as_commas(lines: list[list[str]]) -> None:
     has_single_cells = all(not re.search(r"[\s,]", piece) for line in lines for piece in line)
     if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
         refuse(
-            "semicolons stand between single numbers, and a semicolon ends a row here",
+            "semicolons separate single numbers, but a semicolon ends a row here",
             "Separate cells with commas, tabs or spaces.",
         )
 
@@ -181,15 +175,13 @@ def _c(mask: Mask) -> str:
 
 
 # Each keeps every weight exactly, in the shortest digits of its float64; only JSON keeps anchor and offset.
-STYLES: MappingProxyType[str, Callable[[Mask], str]] = MappingProxyType(
-    {
-        "rows": _rows,
-        "line": _line,
-        "csv": partial(_separated, separator=","),
-        "tabs": partial(_separated, separator="\t"),
-        "numpy": _numpy,
-        "c": _c,
-        "matlab": lambda mask: f"[{_line(mask)}]",
-        "json": mask_to_json,
-    }
-)
+STYLES: dict[str, Callable[[Mask], str]] = {
+    "rows": _rows,
+    "line": _line,
+    "csv": partial(_separated, separator=","),
+    "tabs": partial(_separated, separator="\t"),
+    "numpy": _numpy,
+    "c": _c,
+    "matlab": lambda mask: f"[{_line(mask)}]",
+    "json": mask_to_json,
+}

@@ -39,12 +39,7 @@ def quoted(word: str) -> str:
 
 
 def refuse(why: str, remedy: str) -> NoReturn:
-    """Refuse to read a mask.
-
-    Raises
-    ------
-    MaskError
-    """
+    """Refuse to read a mask, by a `MaskError`."""
     raise MaskError(WHAT, why, remedy)
 
 
@@ -53,14 +48,8 @@ def slashes_without_blanks(text: str) -> str:
     return "/".join(part.strip() for part in text.split("/"))
 
 
-def read_scale(word: str, where: str) -> Scale:
-    """Return a number or a fraction as its numerator and denominator.
-
-    Raises
-    ------
-    MaskError
-        It is no number, not finite, or divided by 0; `where` says which word it is.
-    """
+def _read_scale(word: str, where: str) -> Scale:
+    """Return a number or a fraction as numerator and denominator, or refuse it; `where` names the word."""
     if not re.fullmatch(FRACTION, word):
         _refuse_word(word, where)
     numerator, _, denominator = word.partition("/")
@@ -70,34 +59,22 @@ def read_scale(word: str, where: str) -> Scale:
     return scale
 
 
-def read_divisor(word: str) -> Scale:
-    """Return the divisor of the whole mask as the factor that it is.
-
-    Raises
-    ------
-    MaskError
-        It is not a finite number, or 0.
-    """
-    divisor = _read_float(word, "the divisor after the mask")
-    if divisor == 0.0:
-        refuse("the divisor after the mask is 0", "Divide by another number than 0.")
-    return Scale(over=divisor)
+def scale_around(before: str | None, over: str | None, times: str | None) -> Scale:
+    """Return the factor before a mask times its divisor or the factor after it, or refuse one of them."""
+    scale = _read_scale(before, "the factor before the mask") if before else Scale()
+    if over:
+        divisor = _read_float(over, "the divisor after the mask")
+        if divisor == 0.0:
+            refuse("the divisor after the mask is 0", "Divide by another number than 0.")
+        scale *= Scale(over=divisor)
+    return scale * _read_scale(times, "the factor after the mask") if times else scale
 
 
 def read_cells(line: str, row: int) -> list[float]:
-    """Return the numbers of one row; cells are separated by spaces, commas or tabs.
+    """Return the numbers of one row of text, separated by spaces, commas or tabs; `row` counts from 1.
 
-    Parameters
-    ----------
-    line : str
-        One row of text; a comma at its end is allowed.
-    row : int
-        Number of the row, counted from 1, for the error.
-
-    Raises
-    ------
-    MaskError
-        A cell is empty or no number, or commas and blanks both stand between cells (a decimal comma).
+    A comma may stand at its end. Refused are cells that are empty or no numbers, and commas and blanks side
+    by side between cells: a decimal comma.
     """
     line = line.strip()
     if line.endswith(","):
@@ -123,13 +100,7 @@ def read_cells(line: str, row: int) -> list[float]:
 
 
 def check_rectangle(rows: Sequence[Sequence[float]]) -> None:
-    """Refuse a table without numbers or with rows of unequal length.
-
-    Raises
-    ------
-    MaskError
-        It has no cells, or a row differs from the first in length.
-    """
+    """Refuse a table without numbers or with rows of unequal length."""
     if not rows or not rows[0]:
         refuse("there are no numbers in it", "Write rows of numbers, such as 1 0 -1; 2 0 -2; 1 0 -1.")
     for number, row in enumerate(rows, start=1):
@@ -150,7 +121,7 @@ def _read_cell(word: str, where: str) -> float:
     # Spreadsheets may put every cell of a CSV file in quotes.
     if len(word) > 2 and word[0] == word[-1] == '"':
         word = word[1:-1]
-    scale = read_scale(word, where)
+    scale = _read_scale(word, where)
     value = scale.times / scale.over
     if not math.isfinite(value):
         _refuse_range(word, where)

@@ -16,9 +16,8 @@ from engine.mask.text_cells import (
     check_rectangle,
     quoted,
     read_cells,
-    read_divisor,
-    read_scale,
     refuse,
+    scale_around,
     slashes_without_blanks,
 )
 
@@ -38,13 +37,7 @@ _TOO_MANY_BRACKETS = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
 
 
 def read_literal(text: str) -> tuple[list[list[float]], Scale]:
-    """Return the rows of a mask in brackets, and the factor that stands around it.
-
-    Raises
-    ------
-    MaskError
-        Brackets that do not match, something unknown around them, a bad cell, or rows that are no rectangle.
-    """
+    """Return the rows of a mask in brackets, and the factor that stands around it, or refuse the text."""
     opening = "{" if "{" in text else "["
     start, end = text.find(opening), text.rfind(_CLOSING[opening]) + 1
     if end <= start:
@@ -68,11 +61,7 @@ def _read_around(before: str, after: str) -> tuple[list[int | None], Scale]:
     has_comma = after.startswith(",") and not is_call
     if matched_after is None or is_call != (matched_after["closed"] is not None) or has_comma:
         _refuse_around("after", after)
-    scale = read_scale(matched_before[1], "the factor before the mask") if matched_before[1] else Scale()
-    if matched_after["over"]:
-        scale *= read_divisor(matched_after["over"])
-    if matched_after["times"]:
-        scale *= read_scale(matched_after["times"], "the factor after the mask")
+    scale = scale_around(matched_before[1], matched_after["over"], matched_after["times"])
     sides = re.findall(r"\[([^\]]*)\]", declaration)
     return [int(side) if side.strip().isdecimal() else None for side in sides], scale
 

@@ -24,10 +24,7 @@ SAVE_SOURCE = "course tables"
 class CourseController(QObject):
     """Counts the tables of the paper that is shown; measures, saves and loads on request.
 
-    Parameters
-    ----------
-    offer : callable
-        Gives an intent to the page that takes it.
+    `offer` gives an intent to the page that takes it.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """One table of a paper: its headings, each once over its pair of columns; printed figures are quiet."""
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPalette, QResizeEvent
+from PySide6.QtGui import QColor, QPainter, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
@@ -40,7 +40,7 @@ class PairedHeader(QHeaderView):
 
     def sizeHint(self) -> QSize:
         upper = max((self._upper_height(column) for column in range(self.count())), default=0)
-        return QSize(super().sizeHint().width(), upper + self._lower_height() + GRID)
+        return QSize(super().sizeHint().width(), upper + self.fontMetrics().height() + GRID)
 
     def minimum_width(self, column: int) -> int:
         """Return the width that a column needs for its headings in few lines, no word cut, pixels."""
@@ -67,7 +67,7 @@ class PairedHeader(QHeaderView):
         painter.setClipRect(rect)
         place = self._span(columns, rect, logical).adjusted(GRID, HALF_GRID, -GRID, -HALF_GRID)
         if has_lower:
-            place.setBottom(place.bottom() - self._lower_height())
+            place.setBottom(place.bottom() - self.fontMetrics().height())
         is_words = self._table.is_words(logical)
         align = Qt.AlignmentFlag.AlignLeft if is_words else Qt.AlignmentFlag.AlignRight
         if len(columns) > 1:
@@ -93,9 +93,6 @@ class PairedHeader(QHeaderView):
         place = QRect(0, 0, max(width, 1), _TALLEST)
         heading = self._table.columns[column].heading
         return self.fontMetrics().boundingRect(place, _WRAPPED, heading).height()
-
-    def _lower_height(self) -> int:
-        return QFontMetrics(self.font()).height()
 
     def _repaint(self) -> None:
         # The text of a pair goes over both of its columns.

@@ -121,26 +121,26 @@ class KernelsModel(QStandardItemModel):
 
 
 def _items(kernel: CourseKernel, reason: str, lasting: str) -> list[QStandardItem]:
-    here = kernel.here
-    # The same words stand in Markdown, where a key has its ticks.
+    # The back quotes of keys are for Markdown.
     difference = lasting or kernel.difference.replace("`", "") or "Nothing."
     texts = {
         Column.PAPER: (kernel.name, kernel.place),
-        Column.HERE: (here.variant, configuration_text(here)),
+        Column.HERE: (kernel.here.variant, configuration_text(kernel.here)),
         Column.DIFFERENCE: (difference, ""),
         Column.LOAD: ("", ""),
     }
+    tip = (
+        f"{kernel.name} cannot be loaded. {reason}"
+        if reason
+        else f"Double click or Enter loads {kernel.name}."
+    )
     items = []
     for first, second in texts.values():
         item = QStandardItem(first)
         item.setData(second, SECOND_ROLE)
         item.setData(lasting, REASON_ROLE)
         item.setAccessibleText(", ".join(filter(None, (first, second))))
-        item.setToolTip(
-            f"{kernel.name} cannot be loaded. {reason}"
-            if reason
-            else f"Double click or Enter loads {kernel.name}."
-        )
+        item.setToolTip(tip)
         items.append(item)
-    items[Column.HERE].setData(here.variant, VARIANT_ROLE)
+    items[Column.HERE].setData(kernel.here.variant, VARIANT_ROLE)
     return items

@@ -16,9 +16,9 @@ from gui.course.course_model import CourseModel
 from gui.course.kernels_model import Column, KernelsModel
 from gui.course.two_lines import TwoLines
 from gui.engine_link.engine_state import EngineState
-from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
+from gui.widgets.panel_parts import text_button
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _LOAD_WIDTH = 11 * GRID
@@ -106,7 +106,7 @@ class KernelsTable(QTableView):
         before: QWidget = self
         for row in range(self.kernels.rowCount()):
             self.setIndexWidget(self.kernels.index(row, Column.LOAD), self._load_button(row))
-            # Made after what stands below, they would come last.
+            # They are made after the widgets below, and would come last.
             self.setTabOrder(before, self.button(row))
             before = self.button(row)
         self.resizeRowsToContents()
@@ -118,14 +118,9 @@ class KernelsTable(QTableView):
 
     def _load_button(self, row: int) -> QWidget:
         kernel, reason = self.kernels.kernel(row), self.kernels.reason(row)
-        button = QToolButton()
-        button.setText("Load")
-        button.setIcon(icon("load"))
-        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        button.setAccessibleName(f"Load {kernel.name}")
-        button.setToolTip(
-            reason or f"Load this configuration ({kernel.here.variant}) and show it on its page (Enter)."
-        )
+        does = f"Load this configuration ({kernel.here.variant}) and show it on its page (Enter)."
+        button = text_button("load", "Load", f"Load {kernel.name}", reason or does)
+        button.setAutoRaise(False)
         button.setEnabled(not reason)
         button.clicked.connect(lambda: self.load(row))
         place = QWidget()

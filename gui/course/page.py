@@ -1,8 +1,8 @@
-"""Course: the papers left; which kernel of theirs is which here; their tables with this machine's figures."""
+"""Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QLabel, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSplitter, QWidget
 
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
@@ -11,6 +11,7 @@ from gui.course.papers import PaperHeader, PapersList
 from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.style.metrics import GRID
+from gui.widgets.panel_parts import column
 
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
@@ -120,11 +121,7 @@ class CoursePage(Page):
 def _under(head: QWidget, body: QWidget) -> QWidget:
     """Return a widget with a body that takes the room below its head."""
     whole = QWidget()
-    column = QVBoxLayout(whole)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(0)
-    column.addWidget(head)
-    column.addWidget(body, 1)
+    whole.setLayout(column(head, (body, 1), spacing=0))
     return whole
 
 

@@ -2,13 +2,14 @@
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSize, Qt
 from PySide6.QtGui import QResizeEvent, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QFrame, QLabel, QListView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QListView, QWidget
 
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import SECOND_ROLE
 from gui.course.two_lines import TwoLines
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import theme_notifier
+from gui.widgets.panel_parts import column
 
 
 class PapersList(QListView):
@@ -69,14 +70,12 @@ class PaperHeader(QWidget):
         self.title.setFont(font)
         self.origin.setFont(small_font())
         self.origin.setForegroundRole(self.origin.foregroundRole().PlaceholderText)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(GRID, GRID, GRID, HALF_GRID)
-        column.setSpacing(HALF_GRID // 2)
-        for label in (self.title, self.origin, self.about):
+        labels = self.title, self.origin, self.about
+        for label in labels:
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            column.addWidget(label)
+        self.setLayout(column(*labels, spacing=HALF_GRID // 2, margins=(GRID, GRID, GRID, HALF_GRID)))
         course.paper_changed.connect(self._show)
         self._show()
 

@@ -6,9 +6,11 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
+    QFrame,
+    QLabel,
     QMenu,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QSplitter,
     QStackedWidget,
@@ -24,10 +26,9 @@ from engine.course.sheet import tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
-from gui.course.notes import Notes
 from gui.engine_link.engine_state import EngineState
-from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import centred_text, text_button
+from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.widgets.panel_parts import centred_text, column, row, text_button
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
@@ -42,6 +43,47 @@ _SAVES = (
     "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
 _TABLE, _WORDS = 0, 1
+_MOST_LINES = 8
+
+
+class Notes(QScrollArea):
+    """What a reader must know of a table: wrapped sentences, up to eight lines high; more can be scrolled."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._label = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self._label.setFont(small_font())
+        self._label.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._label.setForegroundRole(self._label.foregroundRole().PlaceholderText)
+        self._label.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
+        self._label.setAccessibleName("Notes")
+        self.setAccessibleName("Notes")
+        self.setWidget(self._label)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    @property
+    def text(self) -> str:
+        """What is shown."""
+        return self._label.text()
+
+    def show_notes(self, notes: tuple[str, ...]) -> None:
+        """Show sentences, one per paragraph."""
+        self._label.setText("\n".join(notes))
+        self.setVisible(bool(notes))
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        most = _MOST_LINES * self._label.fontMetrics().lineSpacing() + GRID
+        needed = self._label.heightForWidth(max(1, self.viewport().width()))
+        self.setFixedHeight(max(0, min(most, needed)))
 
 
 class TablesPanel(QWidget):
@@ -76,13 +118,9 @@ class TablesPanel(QWidget):
         self.choice.currentIndexChanged.connect(self._show_table)
         course.paper_changed.connect(self._show_paper)
         course.tables_changed.connect(self._follow)
-        for signal in (
-            course.paper_changed,
-            course.tables_changed,
-            state.ready_changed,
-            state.running_changed,
-        ):
-            signal.connect(self._show_measure)
+        changes = course.paper_changed, course.tables_changed, state.ready_changed, state.running_changed
+        for changed in changes:
+            changed.connect(self._show_measure)
         self._show_paper()
         self._show_measure()
 
@@ -94,7 +132,7 @@ class TablesPanel(QWidget):
 
     @property
     def words(self) -> str:
-        """What stands in the place of a table; empty where there is one."""
+        """The text that is shown instead of a table; empty where there is one."""
         return self._words.text() if self._stack.currentIndex() == _WORDS else ""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -176,30 +214,19 @@ class TablesPanel(QWidget):
         menu.addAction("For a &spreadsheet (tabs)", lambda: self._copy(tabs_of))
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(GRID, HALF_GRID, GRID, 0)
-        bar.setSpacing(HALF_GRID)
-        bar.addWidget(self.choice, 1)
-        bar.addWidget(self.measure)
-        bar.addWidget(self.copy_button)
-        bar.addWidget(self.save_button)
-
+        buttons = self.measure, self.copy_button, self.save_button
+        bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
         self._figure_column.setContentsMargins(0, 0, 0, 0)
         self._beside.addWidget(self.table)
         self._beside.addWidget(self.figure_place)
         self._beside.setChildrenCollapsible(False)
         self._stack.addWidget(self._beside)
         self._stack.addWidget(self._words)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(HALF_GRID)
-        column.addLayout(bar)
-        column.addWidget(self._stack, 1)
-        column.addWidget(self.notes)
+        self.setLayout(column(bar, (self._stack, 1), self.notes, spacing=HALF_GRID))
 
 
 def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
-    """Return what stands under a table: why cells are empty, what would fill them, and the table's notes."""
+    """Return the text under a table: why cells are empty, what would fill them, and the table's notes."""
     reasons = reasons_of(table)
     # Of other cells it is known already why nothing can fill them.
     can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)

@@ -18,14 +18,7 @@ _TALLEST = 10_000
 
 
 class TwoLines(QStyledItemDelegate):
-    """Paints a cell; with a variant its shape stands before the words.
-
-    Parameters
-    ----------
-    view : QAbstractItemView
-    bold : bool
-        Whether the first line is.
-    """
+    """Paints a cell, its first line bold on request; the shape of a variant stands before the words."""
 
     def __init__(self, view: QAbstractItemView, *, bold: bool = False) -> None:
         super().__init__(view)

@@ -16,18 +16,15 @@ from engine.results.metrics import metric
 from engine.results.quantities import ms_text
 from gui.explore.display import Display
 from gui.explore.explore_actions import ExploreActions
-from gui.explore.file_commands import FileCommands
+from gui.explore.files import ExploreFiles
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.mask.mask_controller import MaskController
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.preview_controller import PreviewController
-from gui.explore.results.results_controller import ResultsController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_controller import RunController
-from gui.explore.session_controller import SessionController
 from gui.explore.workspace import Workspace
 from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.intents import Begin, Intent, LoadKernel, OpenFiles
@@ -129,9 +126,9 @@ class ExplorePage(Page):
 
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
-            self.file_commands.take(intent.paths)
+            self.files.open_dropped(intent.paths)
         elif isinstance(intent, Begin):
-            self.sessions.begin(intent)
+            self.files.begin(intent)
             if intent.first is not None:
                 ask = self.pictures.asked(intent.first.request)
                 self._services.link.follow(ask, intent.first.future)
@@ -172,12 +169,8 @@ class ExplorePage(Page):
         self.pictures = PictureController(workspace, state, link, answers, display)
         self.previews = PreviewController(workspace, state, link, behind, display)
         self.runs = RunController(workspace, state, services.jobs, link.keeper, behind, display, results)
-        self.sessions = SessionController(workspace, self.pictures, answers)
-        self.masks = MaskController(workspace, answers)
-        self.exports = ResultsController(results, state, answers)
-        self.file_commands = FileCommands(
-            workspace, actions, services.files, self.pictures, self.sessions, self.masks, self.exports
-        )
+        self.files = ExploreFiles(workspace, state, results, self.pictures, answers)
+        self.files.connect_actions(actions, services.files)
 
     def _connect(self) -> None:
         actions, workspace, results = self._services.actions, self.workspace, self.results
@@ -192,7 +185,6 @@ class ExplorePage(Page):
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
-        actions["copy_results"].triggered.connect(self.exports.copy)
         actions["clear_results"].triggered.connect(results.clear)
         self.previews.simulator_wanted.connect(
             lambda: self.pictures.open_sample(_SMALL_SAMPLE, lambda _: workspace.change(device=SIMULATOR))

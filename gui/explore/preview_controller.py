@@ -1,4 +1,4 @@
-"""A preview follows each change of the job: one in flight, the newest wins, one no longer wanted is dropped."""
+"""A preview follows each change of the job: one is in flight, the newest wins, others are dropped."""
 
 from dataclasses import replace
 
@@ -18,16 +18,16 @@ SOURCE = "preview"
 USE_SIMULATOR = "Use the simulator with a small picture"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.
 PATIENCE_MS = 500
-# Stopping may cost a new host (2 s of grace, 1 to 2 s of start), so after each preview that was stopped the next one
-# gets more time: 0.5, 1, 2, 4, 8 s. However quickly somebody edits, restarts become rare.
+# Stopping may cost a new host (2 s of grace, 1 to 2 s of start), so after each preview that was stopped the
+# next one gets more time: 0.5, 1, 2, 4, 8 s. However quickly somebody edits, restarts become rare.
 PATIENCE_GROWTH = 2
 
 
 class PreviewController(QObject):
     """Keeps the shown result and the availability of variants in step with the workspace.
 
-    Edits that arrive together (a paste, a preset with its settings) make one preview. While a run goes on, the newest
-    preview waits for its end. A preview that is not wanted any more is stopped once it has lasted `PATIENCE_MS`.
+    Edits that arrive together (a paste, a preset with its settings) make one preview. During a run the newest
+    preview waits. A preview that is no longer wanted is stopped once it has lasted `PATIENCE_MS`.
     """
 
     # The preview of the present job is shown.
@@ -116,8 +116,8 @@ class PreviewController(QObject):
     def _leave_stale(self) -> None:
         """Stop the preview in flight if another one is wanted and its time is over.
 
-        One in the simulator is stopped at once, because it may take minutes; another device need not wait for its end,
-        because the simulator has its own process.
+        One in the simulator is stopped at once, because it may take minutes; another device does not wait for
+        its end, because the simulator has its own process.
         """
         ask, wanted = self._in_flight, self._wanted
         if ask is None or wanted is None:
@@ -184,7 +184,7 @@ class PreviewController(QObject):
         return variant is not None and variant.kind == "cuda" and not has_gpu and job.device != SIMULATOR
 
     def _show_age(self) -> None:
-        """Say whether the result on the screen is of an earlier job, while no preview of this one is expected soon."""
+        """Say whether the result on the screen is of an earlier job, when no preview is expected soon."""
         self._aging.stop()
         self._state.set_result_earlier(self._display.is_earlier)
 

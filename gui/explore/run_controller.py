@@ -1,4 +1,4 @@
-"""Runs: one variant, or every variant that can do the job, one after the other; each becomes a row of the results."""
+"""Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
 from dataclasses import replace
 
@@ -103,7 +103,7 @@ class RunController(QObject):
 
 
 def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) -> RunResult:
-    """Return the result of a run that ended with an error; `variant` is what is known of the job's variant."""
+    """Return the result of a run that ended with an error: a run is never missing among the results."""
     return RunResult(
         variant=job.variant,
         title=variant.title if variant else job.variant,

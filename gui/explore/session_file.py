@@ -1,4 +1,4 @@
-"""Sessions as files: which picture, mask and settings, so that work can go on another day. No widgets in here.
+"""Sessions as files: picture, mask and settings, so that work can go on another day. No widgets in here.
 
 The picture is only named in the file; the mask is in it, with anchor, offset and name.
 """
@@ -6,6 +6,7 @@ The picture is only named in the file; the mask is in it, with anchor, offset an
 import json
 import math
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,6 @@ LARGEST_BYTES = 1 << 20
 LARGEST_BLOCK_SIDE = 1024
 LONGEST_TEXT = 4096
 
-_REMEDY = "Choose another file, or save the session again."
-
 
 class SessionError(EngineError):
     """A file is not a session, or a value in it is out of range."""
@@ -38,7 +37,7 @@ class SessionError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a session file holds: a picture by its path or as a sample (or neither), the mask as typed, the settings."""
+    """What a session file holds: a picture (by path, as a sample, or none), the mask as typed, settings."""
 
     # Absolute when it comes from a file.
     picture_path: str
@@ -66,19 +65,7 @@ def save_session(path: Path, session: Session) -> None:
             "anchor": list(mask.anchor),
             "offset": mask.offset,
         },
-        "settings": {
-            "border": settings.border.value,
-            "cval": settings.cval,
-            "flip": settings.flip,
-            "normalise": settings.normalise,
-            "variant": settings.variant,
-            "device": settings.device,
-            "block": [settings.block.x, settings.block.y] if settings.block else None,
-            "range_mode": settings.range_mode,
-            "baseline": settings.baseline,
-            "layout": settings.layout.value,
-            "result_type": settings.result_type,
-        },
+        "settings": {key: _plain(getattr(settings, key)) for key in _SETTINGS},
     }
     atomic_write(path, (json.dumps(document, indent=2, allow_nan=False) + "\n").encode())
 
@@ -95,110 +82,120 @@ def load_session(path: Path) -> Session:
         document = read_strict_json(path, LARGEST_BYTES)
     except EngineError as error:
         raise SessionError(error.what, error.why, error.remedy) from error
-    reader = _Reader(path.name, document)
-    if document.get("format") != FORMAT:
-        raise reader.bad(f'its "format" is not "{FORMAT}"')
-    if document.get("version") != VERSION or isinstance(document.get("version"), bool):
-        raise reader.bad(
-            f"its version is {document.get('version')!r}, and this program reads version {VERSION}"
-        )
-    picture = reader.table("picture")
-    picture_path = picture.text("path", "")
-    if picture_path:
-        picture_path = str((path.parent / picture_path).resolve())
-    return Session(
-        picture_path,
-        picture.text("sample", ""),
-        _mask(reader.table("mask")),
-        _settings(reader.table("settings")),
-    )
-
-
-def _mask(table: "_Reader") -> Mask:
-    name = table.text("name", "")
-    if len(name) > MAX_NAME_CHARACTERS:
-        raise table.bad(f'its mask\'s "name" has more than {MAX_NAME_CHARACTERS} characters')
     try:
-        return mask_from_values(table.values, name)
-    except MaskError as error:
-        raise table.bad(f"its mask is not valid. {error.what}: {error.why}") from error
+        return _session(document, path.parent)
+    except (ValueError, MaskError) as error:
+        why = (
+            f"its mask is not valid. {error.what}: {error.why}"
+            if isinstance(error, MaskError)
+            else str(error)
+        )
+        remedy = "Choose another file, or save the session again."
+        raise SessionError(f"{path.name} cannot be opened as a session", why, remedy) from error
 
 
-def _settings(table: "_Reader") -> Settings:
-    return Settings(
-        border=Border(table.choice("border", "zero", tuple(border.value for border in Border))),
-        cval=table.number("cval", 0.0),
-        flip=table.truth("flip"),
-        normalise=table.truth("normalise"),
-        variant=table.text("variant", "auto"),
-        device=table.text("device", "auto"),
-        block=_block(table),
-        range_mode=table.choice("range_mode", "clip", tuple(RANGE_MODES)),
-        baseline=table.text("baseline", "cpu-serial"),
-        # Older sessions have neither of these.
-        layout=Layout(table.choice("layout", "pitched", tuple(layout.value for layout in Layout))),
-        result_type=table.choice("result_type", "float32", RESULT_TYPES),
+def _session(document: dict[str, Any], folder: Path) -> Session:
+    """Return a session; a ValueError says what is wrong with which key."""
+    if document.get("format") != FORMAT:
+        raise ValueError(f'its "format" is not "{FORMAT}"')
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        raise ValueError(f"its version is {version!r}, and this program reads version {VERSION}")
+    for key in ("picture", "mask", "settings"):
+        if not isinstance(document.get(key), dict):
+            raise ValueError(f'its "{key}" is missing or not a table')
+    picture = _read(document["picture"], {"path": _text, "sample": _text})
+    path, name = picture.get("path", ""), _read(document["mask"], {"name": _mask_name}).get("name", "")
+    return Session(
+        picture_path=str((folder / path).resolve()) if path else "",
+        sample=picture.get("sample", ""),
+        mask=mask_from_values(document["mask"], name),
+        # What is missing, as in older sessions, has its default.
+        settings=Settings(**_read(document["settings"], _SETTINGS)),
     )
 
 
-def _block(table: "_Reader") -> Block | None:
-    block = table.values.get("block")
-    if block is None:
+def _read(table: dict[str, Any], readers: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    """Return the values of those keys that are in a table, each checked."""
+    values = {}
+    for key, read in readers.items():
+        if key in table:
+            try:
+                values[key] = read(table[key])
+            except ValueError as error:
+                raise ValueError(f'its "{key}" {error}') from error
+    return values
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
+        raise ValueError("is not text")
+    try:
+        # JSON can write one half of a surrogate pair, which is no character and in no file's name.
+        os.fsencode(value)
+    except UnicodeEncodeError as error:
+        raise ValueError("holds something that is no character") from error
+    return value
+
+
+def _mask_name(value: object) -> str:
+    if len(name := _text(value)) > MAX_NAME_CHARACTERS:
+        raise ValueError(f"has more than {MAX_NAME_CHARACTERS} characters")
+    return name
+
+
+def _truth(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("is neither true nor false")
+    return value
+
+
+def _number(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise ValueError("is not a finite number")
+    return number
+
+
+def _block(value: object) -> Block | None:
+    if value is None:
         return None
-    if not (
-        isinstance(block, list)
-        and len(block) == 2
-        and all(type(side) is int and 1 <= side <= LARGEST_BLOCK_SIDE for side in block)
-    ):
-        raise table.bad(f'its "block" is not two whole numbers from 1 to {LARGEST_BLOCK_SIDE}')
-    return Block(block[0], block[1])
+    sides = value if isinstance(value, list) and len(value) == 2 else [0, 0]
+    if not all(type(side) is int and 1 <= side <= LARGEST_BLOCK_SIDE for side in sides):
+        raise ValueError(f"is not two whole numbers from 1 to {LARGEST_BLOCK_SIDE}")
+    return Block(*sides)
 
 
-class _Reader:
-    """Takes values out of a table, each checked, with errors that name the file and the key."""
+def _one_of(choices: Iterable[str]) -> Callable[[object], str]:
+    """Return a reader of texts that takes these; members of an enumeration are returned as such."""
 
-    def __init__(self, file_name: str, values: dict[str, Any]) -> None:
-        self._file_name = file_name
-        self.values = values
+    def read(value: object) -> str:
+        known = {str(choice): choice for choice in choices}
+        if (text := _text(value)) not in known:
+            raise ValueError(f"is {text[:40]!r} and not one of {', '.join(known)}")
+        return known[text]
 
-    def bad(self, why: str) -> SessionError:
-        return SessionError(f"{self._file_name} cannot be opened as a session", why, _REMEDY)
+    return read
 
-    def table(self, key: str) -> "_Reader":
-        values = self.values.get(key)
-        if not isinstance(values, dict):
-            raise self.bad(f'its "{key}" is missing or not a table')
-        return _Reader(self._file_name, values)
 
-    def text(self, key: str, default: str) -> str:
-        value = self.values.get(key, default)
-        if not isinstance(value, str) or len(value) > LONGEST_TEXT or "\0" in value:
-            raise self.bad(f'its "{key}" is not text')
-        try:
-            # JSON can write one half of a surrogate pair, which is no character and in no file's name.
-            os.fsencode(value)
-        except UnicodeEncodeError as error:
-            raise self.bad(f'its "{key}" holds something that is no character') from error
-        return value
+def _plain(value: object) -> object:
+    """Return a setting as JSON has it."""
+    return [value.x, value.y] if isinstance(value, Block) else value
 
-    def choice(self, key: str, default: str, choices: tuple[str, ...]) -> str:
-        value = self.text(key, default)
-        if value not in choices:
-            raise self.bad(f'its "{key}" is {value[:40]!r} and not one of {", ".join(choices)}')
-        return value
 
-    def truth(self, key: str) -> bool:
-        value = self.values.get(key, False)
-        if not isinstance(value, bool):
-            raise self.bad(f'its "{key}" is neither true nor false')
-        return value
-
-    def number(self, key: str, default: float) -> float:
-        value = self.values.get(key, default)
-        try:
-            number = float(value) if type(value) in (int, float) else math.nan
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number):
-            raise self.bad(f'its "{key}" is not a finite number')
-        return number
+_SETTINGS: dict[str, Callable[[Any], Any]] = {
+    "border": _one_of(Border),
+    "cval": _number,
+    "flip": _truth,
+    "normalise": _truth,
+    "variant": _text,
+    "device": _text,
+    "block": _block,
+    "range_mode": _one_of(RANGE_MODES),
+    "baseline": _text,
+    "layout": _one_of(Layout),
+    "result_type": _one_of(RESULT_TYPES),
+}

@@ -1,7 +1,7 @@
 """What the person has chosen: picture, mask, border, kernel, block, device. No widgets in here.
 
-Panels show this state and change it through its setters; controllers turn it into requests. Each setter emits its
-signal only when the value really changed.
+Panels show this state and change it through its setters; controllers turn it into requests. A setter emits
+its signal only when the value really changed.
 """
 
 from dataclasses import dataclass, replace
@@ -151,11 +151,11 @@ class Workspace(QObject):
 
     @property
     def range_mode(self) -> str:
-        """How results outside the picture's range are shown and saved; kernels that write 8 or 16 bit clip them."""
+        """How results outside the picture's range are shown and saved; results of 8 or 16 bit are clipped."""
         return self._settings.range_mode if self.result_dtype == "float32" else "clip"
 
     def applied_mask(self) -> Mask:
-        """Return the mask as it is applied: normalised (where it has a sum) and flipped, as the settings say."""
+        """Return the mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""
         mask = self._mask
         if self._settings.normalise and self.can_normalise:
             mask = mask.normalised()

@@ -11,8 +11,8 @@ from engine.results import metrics
 from engine.results.compare import compared
 from engine.results.metrics import Metric
 from gui.engine_link.engine_state import EngineState
+from gui.explore.files import ExploreFiles
 from gui.explore.results.metric_plot import MetricPlot
-from gui.explore.results.results_controller import ResultsController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulModel, MatmulState
@@ -95,7 +95,7 @@ def test_that_the_window_and_the_command_line_write_the_same_of_a_run(qapp, tmp_
     model, path = ResultsModel(), tmp_path / f"window.{suffix}"
     for result in results:
         model.add(result)
-    ResultsController(model, EngineState(), Messages()).export(path)
+    ExploreFiles(make_workspace(), EngineState(), model, None, Messages()).export_results(path)
     runs = compared(results, "cpu-serial")
     if suffix == "csv":
         assert path.read_bytes().decode() == results_csv(runs, "cpu-serial")

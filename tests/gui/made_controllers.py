@@ -8,11 +8,11 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import StartedEngine
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
+from gui.explore.files import ExploreFiles
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
-from gui.explore.session_controller import SessionController
 from gui.explore.workspace import Workspace
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
@@ -46,7 +46,7 @@ class Bench:
             self.display,
             self.results,
         )
-        self.sessions = SessionController(self.workspace, self.pictures, self.messages)
+        self.files = ExploreFiles(self.workspace, self.state, self.results, self.pictures, self.messages)
 
     def settle(self):
         """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""

@@ -3,7 +3,7 @@
 from gui.shell.app import Haloscope
 
 _PARTS = {
-    "explore": "workspace results display pictures previews runs sessions masks exports commands",
+    "explore": "workspace results display pictures previews runs commands",
     "matrices": "matmul products",
     "course": "course courses",
 }

@@ -1,4 +1,4 @@
-"""Block width and height: any whole number can be typed; a refusal says why and offers the nearest legal block."""
+"""Block width and height: any whole number can be typed; a refusal says why and offers the nearest block."""
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QLabel, QMenu, QPushButton, QToolButton, QWidget
@@ -144,7 +144,7 @@ class BlockEditor(QWidget):
             self.offer.setToolTip(f"The nearest block that this kernel can use here: {threads}.")
 
     def _refused(self) -> Availability | Refusal | None:
-        """Return the refusal of the chosen kernel's block; for auto that of the first kernel that refuses it."""
+        """Return why the chosen kernel refuses the block; for auto, why the first kernel does that refuses."""
         settings = self._workspace.settings
         for key, entry in self._engine_state.availability.items():
             is_about_it = settings.variant in (AUTO, key)
@@ -153,8 +153,8 @@ class BlockEditor(QWidget):
                 return entry
         if settings.block is None or self._why_no_block()[0]:
             return None
-        # What is no block at all is refused at once, also where no kernel that has blocks can run. Without a GPU the
-        # limits are those of every NVIDIA GPU.
+        # A block that no device takes is refused at once, also where no kernel with blocks can run. Without a
+        # GPU the limits are those of every NVIDIA GPU.
         devices = self._engine_state.devices
         gpus = (device for device in devices if device.kind == "cuda" and device.times_mean_speed)
         return refuse_block(settings.block, next((gpu.limits for gpu in gpus), Limits()))
@@ -167,7 +167,7 @@ class BlockEditor(QWidget):
         return chosen.default_block if chosen and chosen.uses_block else None
 
     def _why_no_block(self) -> tuple[str, str, str]:
-        """Return why no block can be chosen, "" if one can; the same in short; and what the boxes show for no number."""
+        """Return why no block can be chosen, "" if one can; the same in short; what the boxes then show."""
         chosen, settings = self._chosen(), self._workspace.settings
         device = self._engine_state.used_device(settings.device)
         if chosen is not None and not chosen.uses_block:

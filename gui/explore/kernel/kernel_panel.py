@@ -7,11 +7,10 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.block_editor import BlockEditor
-from gui.explore.kernel.breakdown_bar import BreakdownBar
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
+from gui.explore.kernel.run_details import BreakdownBar, WorkLine
 from gui.explore.kernel.variants_model import VariantsModel
-from gui.explore.kernel.work_line import WorkLine
 from gui.explore.results.results_model import ResultsModel, SelectedResult
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
@@ -19,8 +18,9 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 
 _BASELINE_TEACHES = (
-    "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses take "
-    "cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that run."
+    "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
+    "take cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that "
+    "run."
 )
 # What a kernel needs is mostly two lines, and never more than a low window has room for.
 _FEWEST_NOTE_LINES, _MOST_NOTE_LINES = 2, 5
@@ -122,7 +122,7 @@ class KernelPanel(QWidget):
         self.device_note.setVisible(bool(self.device.note))
 
     def _refresh_note(self) -> None:
-        """Describe the kernel under the mouse, else the chosen one; a refused block is explained beside the block."""
+        """Describe the kernel under the mouse, else the chosen one, but no refused block."""
         entry = self.variants.row(self._hovered or self._workspace.settings.variant)
         if entry is None or not self._engine_state.variants:
             self.note.setText("The kernels are listed once the engine is up.")

@@ -11,19 +11,19 @@ from gui.explore.workspace import Workspace
 
 _TYPE_TEACHES = (
     "What the kernel writes, and so what is verified and timed.\n\n"
-    "float32: the sums as they are, four bytes per sample, below 0 and above full scale too; the screen and a saved "
-    "file round them.\n\n"
-    "8 or 16 bit, as the picture: the kernel itself rounds (halves to even) and clips, as a photo program does. It "
-    "writes a quarter or half of the bytes, which is what a memory-bound kernel spends its time on. Kernels that "
-    "cannot do it are greyed."
+    "float32: the sums as they are, four bytes per sample, below 0 and above full scale too; the screen and "
+    "a saved file round them.\n\n"
+    "8 or 16 bit, as the picture: the kernel itself rounds (halves to even) and clips, as a photo program "
+    "does. It writes a quarter or half of the bytes, which is what a memory-bound kernel spends its time on. "
+    "Kernels that cannot do it are greyed."
 )
 _FLOAT_PICTURE = "This picture has float32 samples, so its results have them either way."
 _BITS = {"uint8": "8 bit", "uint16": "16 bit"}
 _LAYOUT_TEACHES = (
-    f"Pitched: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's memory, "
-    f"with unused bytes after the row before it. Then 32 neighbouring float32 values lie in one line of {ROW_BYTES} "
-    "bytes and a warp reads them at once. Off, the rows are packed: each begins where the one before ends, and a warp "
-    "may have to read two lines.\n\n"
+    f"Pitched: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's "
+    "memory, with unused bytes after the row before it. Then 32 neighbouring float32 values lie in one line "
+    f"of {ROW_BYTES} bytes and a warp reads them at once. Off, the rows are packed: each begins where the one "
+    "before ends, and a warp may have to read two lines.\n\n"
     "It changes times only, never the result. Widths such as 1001 show the difference; at 1024 there is none."
 )
 _CPU_IS_PACKED = (

@@ -1,4 +1,4 @@
-"""The ladder of variants as a list model: auto first, then the engine's order, with last times and reasons."""
+"""The ladder of variants as a list model: auto first, then the engine's order; newest times and reasons."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -76,7 +76,7 @@ class VariantsModel(QAbstractListModel):
         engine_state.filtered.connect(self._take_choice)
 
     def refresh(self) -> None:
-        """Read the state anew; rows stay in place unless the ladder itself changed, so a selection survives."""
+        """Read the state again; a selection survives unless the ladder itself changed."""
         rows = self._read_rows()
         if [row.key for row in rows] != [row.key for row in self._rows]:
             self.beginResetModel()
@@ -174,6 +174,6 @@ class VariantsModel(QAbstractListModel):
         self.refresh()
 
     def _chosen_for(self) -> Hashable:
-        """Return what the choice depends on, less the weights: it stays in sight while a mask is being edited."""
+        """Return what the choice depends on, less the weights: it stays while a mask is being edited."""
         settings, job = self._workspace.settings, self._workspace.job()
         return job and problem_of(job), settings.device, settings.block

@@ -24,7 +24,7 @@ _FLIP_TEACHES = (
     "Masks that are unchanged by the turn give the same picture either way."
 )
 _NORMALISE_TEACHES = (
-    "Divide the mask by the sum of its weights when it is applied, so that even areas keep their brightness.\n"
+    "Divide the mask by the sum of its weights when it is applied: even areas keep their brightness.\n"
     "The cells keep the numbers you typed."
 )
 _NO_SUM = "The weights add up to 0, and nothing can be divided by 0. Use the mask as it is."

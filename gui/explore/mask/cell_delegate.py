@@ -1,4 +1,4 @@
-"""How a cell of the mask is painted and edited: as many digits as fit, the anchor framed, an editor one can read in."""
+"""How a cell of the mask is painted and edited: as many digits as fit, the anchor framed."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -122,7 +122,7 @@ class CellDelegate(QStyledItemDelegate):
         is_press = event.type() == QEvent.Type.KeyPress
         if is_press and isinstance(event, QKeyEvent) and isinstance(editor, QLineEdit):
             way = _ARROWS.get(Qt.Key(event.key()))
-            # Left and Right move in the text, unless the whole of it is still selected or one is past its end.
+            # Left and Right move in the text, unless all of it is still selected or the cursor is at its end.
             if way is not None and (way[0] or _is_at_end(editor, way[1])):
                 self.commitData.emit(editor)
                 self.closeEditor.emit(editor, QAbstractItemDelegate.EndEditHint.NoHint)
@@ -132,7 +132,7 @@ class CellDelegate(QStyledItemDelegate):
 
 
 def fitting_text(texts: tuple[str, ...], font: QFont, width: int) -> str:
-    """Return the most exact text that fits; none where even the shortest is too wide, and then the colour speaks."""
+    """Return the most exact text that fits; none where even the shortest is too wide (the colour remains)."""
     metrics = QFontMetrics(font)
     return next((text for text in texts if metrics.horizontalAdvance(text) <= width), "")
 

@@ -12,7 +12,7 @@ from gui.widgets.elided_label import ElidedLabel
 
 _LINES = 2
 _MOST_LINES = 7
-# Larger masks are described in another thread: the rank of 63 x 63 takes 2 to 190 ms, as busy as the cores are.
+# Larger masks are described in another thread: the rank of 63 x 63 takes 2 to 190 ms, by load.
 _LARGEST_AT_ONCE = 15 * 15
 
 

@@ -1,4 +1,4 @@
-"""The table in which the mask is edited: typing, pasting, arrow keys; cells shrink to fit, then the table scrolls."""
+"""The table in which the mask is edited; cells shrink to fit, then the table scrolls."""
 
 import numpy as np
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt
@@ -117,8 +117,8 @@ class MaskGrid(QTableView):
             self.context_menu(index).popup(self.viewport().mapToGlobal(place))
 
     def event(self, event: QEvent) -> bool:
-        # A scroll area's resizeEvent is about its viewport, whose size also follows from the margins set below.
-        # Only the table's own events say for certain how much room there is.
+        # A scroll area's resizeEvent is about its viewport, whose size depends on the margins set below; only
+        # the table's own events say for certain how much room there is.
         handled = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Show):
             self._fit_cells()
@@ -126,7 +126,7 @@ class MaskGrid(QTableView):
         return handled
 
     def _fit_cells(self) -> None:
-        """Share the room among the cells, not below a size that can be hit; the table is no higher than its cells."""
+        """Share the room among the cells, down to a size that can be hit; the table ends with its cells."""
         rows, columns = self._model.rowCount(), self._model.columnCount()
         room = self.contentsRect()
         if rows * _SMALLEST.height() > room.height():

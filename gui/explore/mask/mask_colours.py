@@ -14,7 +14,7 @@ _LOWEST_CONTRAST = 4.5
 
 
 def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
-    """Return the colour of a cell: the base colour for 0, up to the positive or negative colour for the largest."""
+    """Return the colour of a cell: from the base colour for 0 to that of its sign for the largest."""
     base = QColor(theme.base)
     if weight == 0.0 or largest == 0.0:
         return base
@@ -26,7 +26,7 @@ def cell_background(weight: float, largest: float, theme: Theme) -> QColor:
 
 
 def readable_text(background: QColor, theme: Theme) -> QColor:
-    """Return the theme's text colour where it has a contrast of 4.5, else black or white, whichever is clearer."""
+    """Return the theme's text colour where its contrast is 4.5 or more, else black or white."""
     text = QColor(theme.text)
     if contrast(text, background) >= _LOWEST_CONTRAST:
         return text

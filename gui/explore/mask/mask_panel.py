@@ -21,7 +21,7 @@ from gui.widgets.panel_parts import column, icon_button, row, scrolled
 
 
 class MaskPanel(QWidget):
-    """Everything that changes the mask and the border; each change of the mask is a step of the undo stack."""
+    """Everything that changes the mask and the border; each change of the mask can be undone."""
 
     # The person wants to choose a mask file.
     load_requested = Signal()

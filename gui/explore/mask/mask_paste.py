@@ -2,8 +2,8 @@
 
 - One number fills the cells that are selected.
 - Plain rows of numbers (a spreadsheet's cells) that are smaller than the mask are put in at the current cell.
-- Everything else is a whole mask and replaces this one, its size too: rows of the mask's size or larger, NumPy, C
-  and MATLAB literals, JSON, and rows with a divisor (`1 2 1 /16`).
+- Everything else is a whole mask and replaces this one with its size: rows of the mask's size or larger,
+  NumPy, C and MATLAB literals, JSON, and rows with a divisor (`1 2 1 /16`).
 """
 
 import re
@@ -21,8 +21,8 @@ _WHOLE_MASK = re.compile(r"[\[{]|[\s;][/*]|\*")
 def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> tuple[Mask, str]:
     """Return the mask after a paste, and the name of this step.
 
-    `cells` are rows and columns that are selected, the current cell first. With `whole` the text is a whole mask,
-    however small it is.
+    `cells` are rows and columns that are selected, the current cell first. With `whole` the text is a whole
+    mask, however small it is.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def pasted(mask: Mask, text: str, cells: list[Cell], *, whole: bool = False) -> 
         raise MaskError(
             f"{new.rows} x {new.columns} cells were not pasted",
             f"they do not fit at row {row + 1}, column {column + 1} of {mask.rows} x {mask.columns}",
-            "Choose a cell further up and left, make the mask larger, or use Paste as whole mask (Ctrl+Shift+V).",
+            "Choose a cell further up and left, enlarge the mask, or use Paste as whole mask (Ctrl+Shift+V).",
         )
     weights[row : row + new.rows, column : column + new.columns] = new.weights
     return Mask(weights, mask.anchor, mask.offset), f"Paste {new.rows} x {new.columns} cells"

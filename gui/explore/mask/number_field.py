@@ -12,7 +12,7 @@ from gui.widgets.whole_number_box import belongs_to_window
 
 
 class NumberField(QLineEdit):
-    """Takes a number when Enter is pressed or the field is left; refuses other text and shows the old number again.
+    """Takes a number when Enter is pressed or the field is left; other text is refused and undone.
 
     `name` is for screen readers; `what` begins a refusal.
     """

@@ -1,4 +1,4 @@
-"""Results of the filter runs, one row per run, failed ones too, in order of arrival; and which one is selected."""
+"""Results of the filter runs, one row per run, failed ones too; and which one is selected."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ class ResultsModel(RunsModel):
 
 
 class SelectedResult(QObject):
-    """The run that panels describe: the one that is selected in the table, until a newer one arrives; else the newest."""
+    """The run that panels describe: the one selected in the table, until a new one arrives."""
 
     # `run` is another one, is compared with another one, or there is none.
     changed = Signal()

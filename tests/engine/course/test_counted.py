@@ -7,7 +7,6 @@ from engine.course.cnn import diverging_warps
 from engine.course.papers import PAPERS
 from engine.course.runs import NOT_YET
 from engine.course.tables import counted_tables
-from engine.errors import UnknownName
 from engine.geometry.block import Block
 from tests.engine.course.made import rows_of
 
@@ -61,12 +60,8 @@ def test_that_cgma_is_1_naive_and_the_tile_when_tiled_and_the_lectures_counts_co
 
 
 def test_that_the_cnn_reports_divergences_come_out():
-    assert {names[0]: cells[0].here for names, cells in counted("cnn", 1).items()} == {
-        "first convolution": "12",
-        "second convolution": "4",
-        "first average pool": "6",
-        "second average pool": "2",
-    }
+    assert [cells[0].here for cells in counted("cnn", 1).values()] == ["12", "4", "6", "2"]
+    assert [cells[0].printed for cells in counted("cnn", 1).values()] == ["8 + 4 = 12", "4", "6", "2"]
     assert diverging_warps(32, 32, Block(16, 16)) == 0
 
 
@@ -91,8 +86,3 @@ def test_that_counting_asks_no_device_and_every_table_has_its_title_and_named_ro
         assert 1 + len(cells) == len(table.headings)
         assert (bool(name.printed), name.here, name.reason) == (True, "", "")
         assert not any(cell.here and cell.reason for cell in cells)
-
-
-def test_that_an_unknown_paper_is_refused():
-    with pytest.raises(UnknownName, match="Did you mean lab"):
-        counted_tables("labs")

@@ -1,9 +1,7 @@
-"""Nobody waits for a whole device while another thread captures launches: without a device, with a made-up driver."""
+"""No thread waits for a whole device while another one captures launches: with a made-up driver."""
 
-import threading
-import weakref
-from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -29,21 +27,19 @@ SIGNATURE = (float32[:, ::1],)
 
 def is_alone() -> bool:
     """Return whether another thread would have to wait for the whole device."""
-    taken: list[bool] = []
 
-    def take() -> None:
-        taken.append(CAPTURE_LOCK.acquire(blocking=False))
-        if taken[0]:
+    def take() -> bool:
+        is_free = CAPTURE_LOCK.acquire(blocking=False)
+        if is_free:
             CAPTURE_LOCK.release()
+        return is_free
 
-    thread = threading.Thread(target=take)
-    thread.start()
-    thread.join()
-    return not taken[0]
+    with ThreadPoolExecutor(1) as threads:
+        return not threads.submit(take).result()
 
 
 class Witness:
-    """Stands for calls that concern the whole device: what was called, and whether by the one thread that may."""
+    """Stands for calls that concern the whole device: their names, and whether the lock was held."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, bool]] = []
@@ -78,30 +74,20 @@ def witness(monkeypatch: pytest.MonkeyPatch) -> Witness:
     return found
 
 
-class Kernel:
-    """Stands for a dispatcher."""
-
-
-def test_that_constants_are_written_by_one_thread_at_a_time(
-    witness: Witness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
-    monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
+def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, monkeypatch):
     monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: SimpleNamespace())
     monkeypatch.setattr(constant_memory, "_write", witness.of("write"))
-    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(id=0))
-    kernel = Kernel()
+    kernel = type("Kernel", (), {})()
     for number in range(MOST_LOADED + 2):
         with_constant(kernel, SIGNATURE, "weights", np.full((2, 2), number, np.float32))
-    names = [name for name, _ in witness.calls]
     # The first ones are new copies; one that is written anew has to be waited for.
-    assert names == [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
-    assert all(alone for _, alone in witness.calls)
+    names = [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
+    assert witness.calls == [(name, True) for name in names]
     assert not is_alone()
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_that_launches_are_captured_by_one_thread_at_a_time(witness: Witness, fails: bool) -> None:
+def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
     def launch(image: Any, out: Any, stream: Any) -> None:
         witness.of("launch")()
         if fails:
@@ -119,7 +105,7 @@ def test_that_launches_are_captured_by_one_thread_at_a_time(witness: Witness, fa
     assert not is_alone()
 
 
-def test_that_arrays_are_filled_by_one_thread_at_a_time(witness: Witness) -> None:
+def test_that_arrays_are_filled_by_one_thread_at_a_time(witness):
     array = SimpleNamespace(
         __cuda_array_interface__={"data": (4096, False)}, size=3, dtype=np.dtype(np.float32)
     )
@@ -127,9 +113,7 @@ def test_that_arrays_are_filled_by_one_thread_at_a_time(witness: Witness) -> Non
     assert witness.calls == [("cuMemsetD8", True), ("cuCtxSynchronize", True)]
 
 
-def test_that_masks_are_uploaded_by_one_thread_at_a_time(
-    witness: Witness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_masks_are_uploaded_by_one_thread_at_a_time(witness, monkeypatch):
     array = SimpleNamespace(shape=(3, 3), dtype=np.dtype(np.float32), copy_to_device=witness.of("upload"))
     pool = Pool(lambda shape, dtype: array, 1000)
     monkeypatch.setattr("engine.device.uploads.device_pool", lambda: pool)
@@ -137,9 +121,7 @@ def test_that_masks_are_uploaded_by_one_thread_at_a_time(
     assert witness.calls == [("upload", True)]
 
 
-def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(
-    witness: Witness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(witness, monkeypatch):
     stream = SimpleNamespace(synchronize=witness.of("synchronize"))
     monkeypatch.setattr(CudaBackend, "activate", lambda self: None)
     monkeypatch.setattr(cuda, "stream", lambda: stream)
@@ -158,7 +140,7 @@ def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(
     assert not is_alone()
 
 
-def test_that_a_capture_may_come_to_what_concerns_the_whole_device() -> None:
+def test_that_a_capture_may_come_to_what_concerns_the_whole_device():
     # Else its own thread would wait for itself for ever.
     with CAPTURE_LOCK, CAPTURE_LOCK:
         assert is_alone()

@@ -59,26 +59,20 @@ def test_that_a_save_removes_what_a_killed_one_left_and_nothing_of_one_that_live
             saver.stdout.close()
 
 
-def test_that_a_part_of_another_machine_is_left_until_it_is_a_day_old(tmp_path):
+def test_that_a_part_of_another_machine_is_left_for_a_day_and_a_locked_one_for_ever(tmp_path):
     path = tmp_path / ".haloscope-0000000z-1-abcd.part"
     path.write_bytes(b"x")
-    remove_dead_parts(tmp_path)
-    assert path.exists()
-    day_ago = time.time() - 90_000
-    os.utime(path, (day_ago, day_ago))
-    part_files._looked_at.clear()
-    remove_dead_parts(tmp_path)
-    assert not path.exists()
-
-
-def test_that_an_old_part_that_is_locked_is_left(tmp_path):
-    with part_file(tmp_path) as file:
-        os.utime(file.name, (0, 0))
+    with part_file(tmp_path) as locked:
         remove_dead_parts(tmp_path)
-        assert os.path.exists(file.name)
+        assert path.exists()
+        for old in (path, locked.name):
+            os.utime(old, (time.time() - 90_000,) * 2)
+        part_files._looked_at.clear()
+        remove_dead_parts(tmp_path)
+        assert parts(tmp_path) == [os.path.basename(locked.name)]
     part_files._looked_at.clear()
     remove_dead_parts(tmp_path)
-    assert not os.path.exists(file.name)
+    assert parts(tmp_path) == []
 
 
 def test_that_files_of_other_names_links_and_folders_are_left(tmp_path):

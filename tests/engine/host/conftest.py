@@ -1,8 +1,10 @@
-"""Engine clients with their real processes; each ends with its processes and its shared memory gone."""
+"""Engine clients with real processes; each ends with its processes and its shared memory gone."""
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,9 @@ from engine.errors import HostLost
 from engine.host.client import EngineClient
 from engine.host.messages import Ready
 from engine.host.protocol import OpenPicture, PictureHandle
+from engine.host.request import Request
 from engine.host.shared import left_by
+from tests.engine.host import faulty_hosts
 
 SHARED_MEMORY = Path("/dev/shm")
 PATIENCE_S = 30.0
@@ -25,6 +29,7 @@ class Watched:
         self._up = threading.Semaphore(0)
         self._down = threading.Semaphore(0)
         self.client = EngineClient(on_ready=self._note_ready, on_lost=self._note_lost)
+        self.client.start()
 
     def _note_ready(self, ready: Ready) -> None:
         pid = self.client.host_pid
@@ -45,30 +50,49 @@ class Watched:
         assert self._up.acquire(timeout=PATIENCE_S)
         return self.hosts[-1]
 
+    def ask(self, request: Request) -> Any:
+        """Return the answer of a request."""
+        return self.client.submit(request).result(PATIENCE_S)
+
+    def begin(self, request: Request, *stages: str) -> Future[Any]:
+        """Return a request that has begun, or has come to one of these stages."""
+        begun = threading.Event()
+
+        def note(step: Any) -> None:
+            if not stages or step.stage.startswith(stages):
+                begun.set()
+
+        future = self.client.submit(request, note)
+        assert begun.wait(PATIENCE_S)
+        return future
+
     def open_sample(self, sample: str = "camera") -> PictureHandle:
         """Open a sample picture."""
-        return self.client.submit(OpenPicture(sample=sample)).result(PATIENCE_S)
+        return self.ask(OpenPicture(sample=sample))
 
     def end(self) -> None:
-        """Shut down; fail if a process or a block of shared memory is left."""
+        """Shut down; fail if a process or a segment of shared memory is left."""
         self.client.shutdown()
         assert [pid for pid in self.hosts if Path(f"/proc/{pid}").exists()] == []
         assert shared_memory_of(self.client) == []
 
 
 def shared_memory_of(client: EngineClient) -> list[str]:
-    """Return the names of the blocks that a client's hosts made and that still exist."""
+    """Return the names of the segments that a client's hosts made and that still exist."""
     return left_by(client.segment_prefix, 0) if SHARED_MEMORY.is_dir() else []
 
 
+Start = Callable[..., Watched]
+
+
 @pytest.fixture
-def start_client() -> Iterator[Callable[[], Watched]]:
-    """Start clients that a test may treat badly."""
+def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """Start clients that a test may treat badly; their hosts, and later ones, begin with that function."""
     started: list[Watched] = []
 
-    def start() -> Watched:
+    def start(serve: Callable[..., None] = faulty_hosts.light) -> Watched:
+        monkeypatch.setattr("engine.host.link.serve", serve)
         started.append(Watched())
-        started[-1].client.start()
         return started[-1]
 
     yield start
@@ -78,9 +102,8 @@ def start_client() -> Iterator[Callable[[], Watched]]:
 
 @pytest.fixture(scope="module")
 def calm() -> Iterator[Watched]:
-    """One client for all tests that do its host no harm."""
+    """One client with the real host for all tests that do it no harm."""
     watched = Watched()
-    watched.client.start()
     watched.wait_until_up()
     yield watched
     watched.end()

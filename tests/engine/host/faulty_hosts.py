@@ -1,19 +1,114 @@
-"""Hosts that fail in ways that a real one may: each stands in for `engine.host.process.serve` in the child."""
+"""Stand-ins for `engine.host.process.serve` in the child: a light host, and hosts with faults.
+
+The light host has the real loop and real shared memory, but no Numba: it is up after 0.3 s instead of 1.2.
+"""
 
 import os
 import signal
 import threading
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import ClassVar
 
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
-from engine.host import picture_jobs, run_jobs, shared
-from engine.host.handlers import HANDLERS
+from engine.host import shared
 from engine.host.messages import Progress, Ready, Report
 from engine.host.process import HostOptions, serve
-from engine.host.protocol import Preview, Run
+from engine.host.request import QueuePolicy, Request
+from engine.host.server import Handler, Worker
+from engine.host.shared_array import SharedArray
+
+LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class Make(Request):
+    """Make a segment; with `reports` report first. `weight` makes the request large. Reply: SharedArray."""
+
+    reports: bool = False
+    weight: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Request):
+    """Be at work, and report so, until it is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stick(Request):
+    """Report once, and come to no end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show(Request):
+    """A preview. Reply: SharedArray."""
+
+    device: str = "cpu"
+    number: int = 0
+    queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+    device_field: ClassVar[str] = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Request):
+    """Be answered at once, with nothing."""
+
+    queue: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class Write(Request):
+    """Write a file, or with `ever` come to no end with encoding it."""
+
+    path: str
+    ever: bool = False
+    path_field: ClassVar[str] = "path"
+
+
+def make(request: Make, report: Report) -> SharedArray:
+    if request.reports:
+        report(Progress("making", 0.0, 1.0))
+    return shared.create(((1000,), "uint8"))[0]
+
+
+def work(request: Work, report: Report) -> None:
+    clock = threading.Event()
+    while not clock.wait(0.01):
+        report(Progress("working", 0.0, 1.0))
+
+
+def stick(request: Request, report: Report) -> None:
+    report(Progress("sticking", 0.0, 60.0))
+    threading.Event().wait()
+
+
+def write(request: Write, report: Report) -> None:
+    from engine.files.atomic_write import atomic_write
+
+    if request.ever:
+        stick(request, report)
+    report(Progress("saving", 0.0, 1.0))
+    atomic_write(request.path, b"whole")
+
+
+LIGHT_HANDLERS: dict[type[Request], Handler] = {
+    Make: make,
+    Work: work,
+    Stick: stick,
+    Show: lambda request, report: make(Make(), report),
+    Question: lambda request, report: None,
+    Write: write,
+}
+
+
+def light(connection: Connection, options: HostOptions, gpu: bool | None = None) -> None:
+    """Serve the requests above. `gpu` True: one is there wherever CUDA is looked for; False: none."""
+    devices = () if gpu is None else (DeviceInfo("cuda:0", "cuda", "", gpu and options.use_cuda, "", True),)
+    shared.use_prefix(options.segment_prefix)
+    Worker(connection, LIGHT_HANDLERS).run(Ready((), devices))
 
 
 def exit_at_once(connection: Connection, options: HostOptions) -> None:
@@ -25,19 +120,38 @@ def exit_unless_on_the_cpu(connection: Connection, options: HostOptions) -> None
     """End before anything was said wherever CUDA is looked for, as a broken driver does."""
     if options.use_cuda:
         os._exit(3)
-    serve(connection, options)
+    light(connection, options)
 
 
 def exit_as_simulator(connection: Connection, options: HostOptions) -> None:
     """End at once as the simulator's host only."""
     if options.simulator:
         os._exit(3)
-    serve(connection, options)
+    light(connection, options)
 
 
 def say_nothing(connection: Connection, options: HostOptions) -> None:
     """Live, and never say so."""
     threading.Event().wait()
+
+
+class Unreadable:
+    """Fails in the process that reads it, as a class does that only one side knows."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return divmod, (1, 0)
+
+
+def send_what_cannot_be_read(connection: Connection, options: HostOptions) -> None:
+    """Send one message that cannot be read, and live on."""
+    connection.send(Unreadable())
+    threading.Event().wait()
+
+
+def stick_in_previews(connection: Connection, options: HostOptions) -> None:
+    """Take up previews without ever a word."""
+    LIGHT_HANDLERS[Show] = lambda request, report: threading.Event().wait()
+    light(connection, options)
 
 
 def lose_the_device(connection: Connection, options: HostOptions) -> None:
@@ -46,23 +160,37 @@ def lose_the_device(connection: Connection, options: HostOptions) -> None:
     def fail(request: object, report: object) -> None:
         raise DeviceFault("The GPU failed while running the kernel", "[700] illegal address", "Run again.")
 
-    HANDLERS[Run] = HANDLERS[Preview] = fail
-    serve(connection, options)
+    LIGHT_HANDLERS[Work] = LIGHT_HANDLERS[Show] = fail
+    light(connection, options)
 
 
-def stick_in_previews(connection: Connection, options: HostOptions) -> None:
-    """Take up previews without ever a word."""
+def end_in_previews(connection: Connection, options: HostOptions) -> None:
+    """End in each preview but number 0, as one that always crashes a kernel does."""
 
-    def preview(request: object, report: object) -> None:
-        threading.Event().wait()
+    def show(request: Show, report: Report) -> object:
+        report(Progress("filtering", 0.0, 1.0))
+        if request.number:
+            os._exit(3)
+        return make(Make(), report)
+
+    LIGHT_HANDLERS[Show] = show
+    light(connection, options)
+
+
+def end_in_real_previews(connection: Connection, options: HostOptions) -> None:
+    """End in each preview of a mask of more than one weight."""
+    from engine.host.handlers import HANDLERS
+    from engine.host.protocol import Preview
+
+    real = HANDLERS[Preview]
+
+    def preview(request: Preview, report: Report) -> object:
+        report(Progress("filtering", 0.0, 1.0))
+        if request.job.mask.weights.size > 1:
+            os._exit(3)
+        return real(request, report)
 
     HANDLERS[Preview] = preview
-    serve(connection, options)
-
-
-def encode_for_ever(connection: Connection, options: HostOptions) -> None:
-    """Never come to an end with the file that is to be saved."""
-    picture_jobs.save_image = lambda *_, **__: threading.Event().wait()  # type: ignore[attr-defined]
     serve(connection, options)
 
 
@@ -77,74 +205,26 @@ def write_slowly(connection: Connection, options: HostOptions) -> None:
         sync(descriptor)
 
     os.fsync = sync_slowly
-    serve(connection, options)
+    light(connection, options)
 
 
-class Unreadable:
-    """Fails in the process that reads it, as a class does that only one side knows."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return divmod, (1, 0)
-
-
-LAST_BLOCK = "HALOSCOPE_TEST_LAST_BLOCK"
-
-
-def die_at_an_empty_block(connection: Connection, options: HostOptions) -> None:
-    """Be killed between naming a block of shared memory and giving it a size, once for each time the file is there.
+def die_at_an_empty_segment(
+    connection: Connection, options: HostOptions, then: Callable[[Connection, HostOptions], None] = serve
+) -> None:
+    """Be killed between naming a segment and giving it a size, once for each time the file is there.
 
     The environment names the file; it is removed.
     """
     give_size = os.ftruncate
-    last_block = Path(os.environ[LAST_BLOCK])
+    last_segment = Path(os.environ[LAST_SEGMENT])
 
     def give_size_or_die(file: int, length: int) -> None:
-        if last_block.exists():
-            last_block.unlink()
+        if last_segment.exists():
+            last_segment.unlink()
             os.kill(os.getpid(), signal.SIGKILL)
         give_size(file, length)
 
     os.ftruncate = give_size_or_die  # type: ignore[assignment]
-    # Each result gets a block of its own.
+    # Each result gets a segment of its own.
     shared._SPARE_SEGMENTS = 0
-    serve(connection, options)
-
-
-def end_in_previews(connection: Connection, options: HostOptions) -> None:
-    """End in each preview of a mask of more than one weight, as one that always crashes a kernel does."""
-    real = HANDLERS[Preview]
-
-    def preview(request: Preview, report: Report) -> object:
-        report(Progress("filtering", 0.0, 1.0))
-        if request.job.mask.weights.size > 1:
-            os._exit(3)
-        return real(request, report)
-
-    HANDLERS[Preview] = preview
-    serve(connection, options)
-
-
-def send_what_cannot_be_read(connection: Connection, options: HostOptions) -> None:
-    """Send one message that cannot be read, and live on."""
-    connection.send(Unreadable())
-    threading.Event().wait()
-
-
-def serve_with_a_gpu(connection: Connection, options: HostOptions) -> None:
-    """Say that there is a GPU wherever CUDA is looked for; nothing is run on it."""
-    _serve_with(DeviceInfo("cuda:0", "cuda", "A GPU", options.use_cuda, "", True), connection, options)
-
-
-def serve_without_a_gpu(connection: Connection, options: HostOptions) -> None:
-    """Say that there is no GPU."""
-    _serve_with(DeviceInfo("cuda:0", "cuda", "A GPU", False, "there is none", True), connection, options)
-
-
-def _serve_with(gpu: DeviceInfo, connection: Connection, options: HostOptions) -> None:
-    real = run_jobs.ready
-
-    def ready() -> Ready:
-        return replace(real(), devices=(gpu,))
-
-    run_jobs.ready = ready
-    serve(connection, options)
+    then(connection, options)

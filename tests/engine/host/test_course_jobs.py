@@ -1,88 +1,46 @@
-"""What the host does for the course material, in this process, with stand-ins for the engine's tables."""
+"""What the host does for the course material, in this process, with a stand-in for what measures."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
-from engine.host.course_jobs import count_course, measure_course, save_course
+from engine.host.course_jobs import measure_course, save_course
 from engine.host.messages import Progress
-from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse
-from engine.host.request import QueuePolicy
+from engine.host.protocol import MeasureCourse, SaveCourse
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")
 
 
-class Asked:
-    """Stand-ins for the engine's tables that take notes."""
-
-    def __init__(self) -> None:
-        self.papers: list[tuple[str, str]] = []
-        self.cells: list[str] = []
-
-    def counted_tables(self, paper: str) -> tuple[CourseTable, ...]:
-        self.papers.append((paper, ""))
-        return TABLES
+def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_two(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[str] = []
 
     def tables_of(
-        self, paper: str, device: str = "auto", *, on_progress: Callable[[str, float, float], None]
+        paper: str, device: str, *, on_progress: Callable[[str, float, float], None]
     ) -> tuple[CourseTable, ...]:
-        self.papers.append((paper, device))
+        assert (paper, device) == ("report", "cuda:1")
         for number, cell in enumerate(CELLS):
             on_progress(cell, number / len(CELLS), 7.0 + number)
-            self.cells.append(cell)
+            measured.append(cell)
         return TABLES
 
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
-    asked = Asked()
-    for name in ("tables", "measure"):
-        module = ModuleType(f"engine.course.{name}")
-        monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(
-        sys.modules["engine.course.tables"], "counted_tables", asked.counted_tables, raising=False
-    )
-    monkeypatch.setattr(sys.modules["engine.course.measure"], "tables_of", asked.tables_of, raising=False)
-    return asked
-
-
-def test_that_counting_asks_for_the_paper(asked: Asked) -> None:
-    assert count_course(CountCourse("report"), lambda step: None) == TABLES
-    assert asked.papers == [("report", "")]
-
-
-def test_that_measuring_tells_each_cell_and_how_far_it_is(asked: Asked) -> None:
-    steps: list[Progress] = []
-    assert measure_course(MeasureCourse("report", "cuda:1"), steps.append) == TABLES
-    assert asked.papers == [("report", "cuda:1")]
-    assert [(step.stage, step.fraction) for step in steps[1:]] == [("512, naive", 0.0), ("1024, naive", 0.5)]
-    assert [step.expected_s for step in steps[1:]] == [7.0, 8.0]
-
-
-def test_that_a_request_that_was_stopped_ends_between_two_cells(asked: Asked) -> None:
-    def report(step: Progress) -> None:
+    def stop_at_the_second(step: Progress) -> None:
         if step.stage == CELLS[1]:
             raise Cancelled("The request", "it was stopped")
 
+    monkeypatch.setattr("engine.course.measure.tables_of", tables_of)
+    steps: list[Progress] = []
+    assert measure_course(MeasureCourse("report", "cuda:1"), steps.append) == TABLES
+    assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
+    measured.clear()
     with pytest.raises(Cancelled):
-        measure_course(MeasureCourse("report"), report)
-    assert asked.cells == [CELLS[0]]
-
-
-def test_that_tables_are_not_for_the_simulators_process() -> None:
-    assert not MeasureCourse("report").wants_simulator
-    assert not CountCourse("report").wants_simulator
-
-
-def test_that_counting_is_answered_at_once_because_it_is_quick() -> None:
-    assert CountCourse.queue is QueuePolicy.AT_ONCE
-    assert MeasureCourse.queue is SaveCourse.queue is QueuePolicy.IN_ORDER
+        measure_course(MeasureCourse("report", "cuda:1"), stop_at_the_second)
+    assert measured == [CELLS[0]]
 
 
 def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path: Path) -> None:

@@ -50,8 +50,14 @@ def test_that_values_out_of_range_are_clipped_and_nan_is_black() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "wanted"), [("clip", [0, 0, 100]), ("absolute", [100, 0, 100]), ("offset", [28, 128, 228]), ("rescale", [0, 128, 255])]
-)  # fmt: skip
+    ("mode", "wanted"),
+    [
+        ("clip", [0, 0, 100]),
+        ("absolute", [100, 0, 100]),
+        ("offset", [28, 128, 228]),
+        ("rescale", [0, 128, 255]),
+    ],
+)
 def test_that_signed_results_are_shown_as_asked(mode: str, wanted: list[int]) -> None:
     values = np.array([[[-100.0], [0.0], [100.0]]], np.float32)
     assert shown(values, 255.0, mode)[0, :, 0].tolist() == wanted

@@ -2,7 +2,6 @@
 
 import os
 import threading
-from collections.abc import Callable
 from multiprocessing import Pipe
 from pathlib import Path
 
@@ -12,21 +11,15 @@ from engine.course import files as course_files
 from engine.course.files import write_paper
 from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
-from engine.errors import BadValue, Cancelled
+from engine.errors import Cancelled
 from engine.files.atomic_write import undivided
 from engine.host import client as client_module
-from engine.host import run_jobs
-from engine.host.handlers import HANDLERS
 from engine.host.link import HostLink
-from engine.host.messages import Progress, Report, ToHost
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
+from engine.host.messages import Ready, Report, ToHost
 from engine.host.server import Worker
-from engine.host.shared_array import SharedArray
-from engine.image.open import open_image
 from tests.engine.host import faulty_hosts
-from tests.engine.host.conftest import PATIENCE_S, Watched
-
-Start = Callable[[], Watched]
+from tests.engine.host.conftest import PATIENCE_S, Start
+from tests.engine.host.faulty_hosts import Write
 
 
 @pytest.fixture
@@ -44,23 +37,14 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return reasons
 
 
-def begin_to_save(watched: Watched, path: Path) -> object:
-    watched.wait_until_up()
-    picture = watched.open_sample()
-    begun = threading.Event()
-    future = watched.client.submit(SaveResult(picture, None, str(path)), lambda step: begun.set())
-    assert begun.wait(PATIENCE_S)
-    return future
-
-
 def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
-    start_client: Start, kills: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, kills: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.mkfifo(tmp_path / "go-on")
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.write_slowly)
     monkeypatch.setattr(client_module, "STOP_S", 0.0)
-    watched = start_client()
-    begin_to_save(watched, tmp_path / "out.png")
+    watched = start(faulty_hosts.write_slowly)
+    watched.wait_until_up()
+    watched.begin(Write(str(tmp_path / "out.png")))
     # Opening waits for the host, which is in the middle of the file then.
     gate = os.open(tmp_path / "go-on", os.O_WRONLY)
     join = HostLink.join
@@ -74,52 +58,44 @@ def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
     watched.client.shutdown()
     assert kills == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["go-on", "out.png"]
-    assert open_image(tmp_path / "out.png").pixels.shape == (512, 512)
+    assert (tmp_path / "out.png").read_bytes() == b"whole"
 
 
 def test_that_a_file_that_is_only_encoded_is_given_up_at_once_and_leaves_nothing(
-    start_client: Start, kills: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, kills: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.encode_for_ever)
     monkeypatch.setattr(client_module, "STOP_S", PATIENCE_S)
-    watched = start_client()
-    future = begin_to_save(watched, tmp_path / "out.png")
+    watched = start()
+    watched.wait_until_up()
+    future = watched.begin(Write(str(tmp_path / "out.png"), ever=True))
     watched.client.shutdown()
     with pytest.raises(Cancelled):
-        future.result(0)  # type: ignore[attr-defined]
+        future.result(0)
     assert kills == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_that_a_host_that_is_not_up_yet_is_not_waited_for(
-    start_client: Start, kills: list[str], monkeypatch: pytest.MonkeyPatch
+    start: Start, kills: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.say_nothing)
     monkeypatch.setattr(client_module, "STOP_S", 10 * PATIENCE_S)
-    start_client().client.shutdown()
+    start(faulty_hosts.say_nothing).client.shutdown()
     assert kills == ["the program is closing"]
 
 
-def test_that_a_host_whose_window_was_killed_finishes_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_host_whose_window_was_killed_finishes_its_file() -> None:
     at_work, let_go, saved = threading.Event(), threading.Event(), threading.Event()
 
-    def save(request: SaveResult, report: Report) -> Saved:
-        report(Progress("saving", 0.0, 1.0))
+    def save(request: Write, report: Report) -> None:
         at_work.set()
         assert let_go.wait(PATIENCE_S)
         saved.set()
-        return Saved(request.path)
 
-    monkeypatch.setattr(run_jobs, "ready", lambda: "ready")
-    monkeypatch.setitem(HANDLERS, SaveResult, save)
     ours, theirs = Pipe()
-    worker = Worker(theirs)
-    thread = threading.Thread(target=worker.run)
+    worker = Worker(theirs, {Write: save})
+    thread = threading.Thread(target=worker.run, args=(Ready((), ()),))
     thread.start()
-    nothing = SharedArray("none", (1, 1, 1), "uint8")
-    ours.send(
-        ToHost(1, SaveResult(PictureHandle(nothing, None, ScreenLevels(()), "none", "none"), None, "out.png"))
-    )
+    ours.send(ToHost(1, Write("out.png")))
     assert at_work.wait(PATIENCE_S)
     ours.close()
     with worker._changed:
@@ -156,23 +132,3 @@ def test_that_the_files_of_a_paper_are_all_there_or_none_when_the_process_is_end
     ending.join(PATIENCE_S)
     assert len(names) > 1
     assert found == [sorted(names)]
-
-
-def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm: Watched, tmp_path: Path) -> None:
-    path = tmp_path / "photo.png"
-    opened = open_sample_file(calm, path)
-    before = path.read_bytes()
-    link = tmp_path / "other.png"
-    link.symlink_to(path)
-    for target in (path, link):
-        save = SaveResult(opened, opened.pixels, str(target))
-        with pytest.raises(BadValue, match="is the picture itself: its result would replace it"):
-            calm.client.submit(save).result(PATIENCE_S)
-    assert path.read_bytes() == before
-
-
-def open_sample_file(watched: Watched, path: Path) -> PictureHandle:
-    """Save a sample as a file and open that."""
-    sample = watched.open_sample()
-    watched.client.submit(SaveResult(sample, None, str(path))).result(PATIENCE_S)
-    return watched.client.submit(OpenPicture(path=str(path))).result(PATIENCE_S)

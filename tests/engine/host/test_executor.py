@@ -1,4 +1,4 @@
-"""The simulator for scripts: from any folder, without a main guard, from threads; its end is told."""
+"""The simulator for scripts: from any folder, without a main guard, from threads; its end is reported."""
 
 import os
 import pickle
@@ -30,47 +30,50 @@ print(engine.correlate(picture, [[0, 0, 1]], variant="tiled", device="simulator"
 """
 
 
+def run_python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    line = [sys.executable, *arguments]
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+
+
+@pytest.mark.slow
 def test_that_a_script_without_a_main_guard_can_use_it_from_any_folder(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     # A folder of the same name where the person stands must not be taken for ours.
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine" / "__init__.py").write_text("raise SystemExit('the wrong engine')")
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    line = [sys.executable, "-P", str(tmp_path / "script.py")]
-    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100)
+    done = run_python("-P", str(tmp_path / "script.py"), folder=tmp_path)
     assert (done.stdout, done.returncode) == ("1.0\n", 0), done.stderr
 
 
-def test_that_everything_of_the_request_arrives():
+@pytest.mark.slow
+def test_that_everything_of_the_request_arrives_and_threads_are_answered():
     image = np.random.default_rng(1).normal(size=(6, 5, 2)).astype(np.float32)
     mask = engine.Mask([[1.5, -2], [0.25, 3], [0.1, 7]], (2, 0), 12.5, "mine")
-    applied = engine.apply(
-        image,
-        mask,
-        border="constant",
-        cval=-4.0,
-        variant="naive",
-        device="simulator",
-        block="4x2",
-        flip=True,
-        layout="packed",
-    )
+    how = {"border": "constant", "cval": -4.0, "block": "4x2", "flip": True, "layout": "packed"}
+    applied = engine.apply(image, mask, variant="naive", device="simulator", **how)
     flipped = mask.flipped()
     wanted = oracle.correlate(image, flipped, engine.Border.CONSTANT, -4.0)
     bound = rounding_bound(oracle.magnitudes(image, flipped, engine.Border.CONSTANT, -4.0), 6)
     assert np.all(np.abs(applied.values - wanted) <= bound)
     result = applied.result
-    assert (result.variant, result.device, result.mask_name, result.block) == (
+    assert (result.variant, result.device, result.mask_name, result.block, result.layout) == (
         "naive",
         "simulator",
         "mine",
         engine.Block(4, 2),
+        "packed",
     )
-    assert result.layout == "packed"
     assert (result.problem.anchor, result.problem.cval) == (flipped.anchor, -4.0)
-    assert result.timing is None
-    assert result.kernel_ms is None
+    assert (result.timing, result.kernel_ms) == (None, None)
     assert result.verification.passed
+
+    def filtered(number):
+        return engine.correlate(image, [[number]], variant="naive", device="simulator")
+
+    with ThreadPoolExecutor(4) as pool:
+        for number, values in enumerate(pool.map(filtered, range(4))):
+            assert np.array_equal(values, number * image)
 
 
 @pytest.mark.parametrize(
@@ -105,40 +108,22 @@ def pid_of_host(checkpoint):
     return os.getpid()
 
 
-@pytest.fixture(scope="module")
-def executor():
+@pytest.mark.slow
+def test_that_a_cancelled_call_stops_and_a_killed_host_is_reported_and_the_next_call_has_a_new_one():
     executor = SimulatorExecutor()
-    yield executor
-    executor.shutdown()
-
-
-def test_that_a_killed_host_is_told_in_words_and_the_next_call_has_a_new_one(executor):
-    first = executor.submit(pid_of_host).result(PATIENCE_S)
-    at_work = at_work_in(executor)
-    # It waits behind: its successor does it.
-    behind = executor.submit(pid_of_host)
-    os.kill(first, signal.SIGKILL)
-    with pytest.raises(HostLost, match=r"The simulator's process ended: it was killed \(SIGKILL\)"):
-        at_work.result(PATIENCE_S)
-    assert behind.result(PATIENCE_S) != first
-
-
-def test_that_a_call_whose_future_is_cancelled_stops_and_the_next_one_is_done(executor):
-    host = executor.submit(pid_of_host).result(PATIENCE_S)
-    at_work = executor.submit(wait_for_ever)
-    assert at_work.cancel()
-    assert executor.submit(pid_of_host).result(PATIENCE_S) == host
-
-
-def test_that_calls_from_several_threads_are_all_answered():
-    picture = np.arange(12, dtype=np.float32).reshape(3, 4)
-
-    def filtered(number):
-        return engine.correlate(picture, [[number]], variant="naive", device="simulator")
-
-    with ThreadPoolExecutor(4) as pool:
-        for number, result in enumerate(pool.map(filtered, range(4))):
-            assert np.array_equal(result, number * picture)
+    try:
+        first = executor.submit(pid_of_host).result(PATIENCE_S)
+        assert executor.submit(wait_for_ever).cancel()
+        assert executor.submit(pid_of_host).result(PATIENCE_S) == first
+        at_work = at_work_in(executor)
+        # It waits behind: its successor does it.
+        behind = executor.submit(pid_of_host)
+        os.kill(first, signal.SIGKILL)
+        with pytest.raises(HostLost, match=r"The simulator's process ended: it was killed \(SIGKILL\)"):
+            at_work.result(PATIENCE_S)
+        assert behind.result(PATIENCE_S) != first
+    finally:
+        executor.shutdown()
 
 
 def test_that_a_python_that_cannot_be_started_is_told_in_words(monkeypatch, tmp_path):
@@ -173,16 +158,9 @@ future.result()
 """
 
 
-def test_that_ctrl_c_ends_a_script_and_its_host(tmp_path):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
+@pytest.mark.slow
+def test_that_ctrl_c_ends_a_script_and_its_host():
+    done = run_python("-c", INTERRUPTED, folder=ROOT)
     assert done.stderr.rstrip().endswith("KeyboardInterrupt"), done.stderr
     assert done.stderr.count("Traceback") == 1
     with pytest.raises(ProcessLookupError):

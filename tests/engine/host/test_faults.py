@@ -1,170 +1,128 @@
-"""What happens to a host, and that the client, the other requests and the next run survive it."""
+"""Hosts that end or stick: nobody waits for ever, the next request succeeds, nothing is left."""
 
+import logging
 import os
 import signal
-import threading
 import time
-from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from engine.errors import Cancelled, DeviceFault, HostLost
+from engine.errors import Cancelled, DeviceFault, HostLost, HostLostTwice
 from engine.host import client as client_module
 from engine.host import faults, pending
-from engine.host.messages import Progress
-from engine.host.protocol import Filtered, FilterJob, PictureHandle, Preview, Run
+from engine.host.link import HostLink
+from engine.host.process import serve
+from engine.host.protocol import FilterJob, Run
+from engine.host.segments import HandedSegments
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
-from tests.engine.host.conftest import PATIENCE_S, Watched
-
-Start = Callable[[], Watched]
+from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Start, shared_memory_of
+from tests.engine.host.faulty_hosts import Make, Question, Show, Stick, Work, light
 
 # Three times what is promised: these tests share two cores with whatever else runs.
 NOTICED_WITHIN_S = 3 * 0.5
 REPLACED_WITHIN_S = 3 * 1.5
 
-LARGEST = Mask([[1.0] * 63] * 63)
-# A sample of it takes 70 ms: a run of the most samples that are taken lasts 14 s.
-LONG = Mask([[1.0] * 9] * 9)
 
-
-def job_of(picture: PictureHandle, mask: Mask | None = None) -> FilterJob:
-    return FilterJob(picture=picture, mask=mask or Mask([[1, 2, 1]]), variant="cpu-serial", device="cpu")
-
-
-class LongRun:
-    """A run that samples for long, caught in the middle of it."""
-
-    def __init__(self, watched: Watched, picture: PictureHandle) -> None:
-        self._sampling = threading.Event()
-        self.future = watched.client.submit(Run(job_of(picture, LONG), 300.0), self._note)
-        self.wait_for_a_sample()
-
-    def wait_for_a_sample(self) -> None:
-        """Wait until the next sample begins."""
-        self._sampling.clear()
-        assert self._sampling.wait(PATIENCE_S)
-
-    def _note(self, step: Progress) -> None:
-        if step.stage.startswith("sampling"):
-            self._sampling.set()
-
-
-def runs_again(watched: Watched, picture: PictureHandle) -> bool:
-    reply: Filtered = watched.client.submit(Run(job_of(picture), 0.01)).result(PATIENCE_S)
-    return reply.result is not None and reply.result.kernel_ms is not None
-
-
-def test_that_a_killed_host_is_noticed_and_replaced_and_the_next_run_succeeds(start_client: Start) -> None:
-    watched = start_client()
+@pytest.mark.slow
+def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_succeeds(start: Start) -> None:
+    watched = start(serve)
     first = watched.wait_until_up()
-    picture = watched.open_sample()
-    run = LongRun(watched, picture)
+    job = FilterJob(
+        picture=watched.open_sample(), mask=Mask([[1.0] * 9] * 9), variant="cpu-serial", device="cpu"
+    )
+    # A sample of it takes 70 ms: a run of the most samples that are taken lasts 14 s.
+    run = watched.begin(Run(job, 300.0), "sampling")
     begin = time.monotonic()
     os.kill(first, signal.SIGKILL)
     with pytest.raises(HostLost, match=r"The engine's process ended: it was killed \(SIGKILL\).*run again"):
-        run.future.result(NOTICED_WITHIN_S)
+        run.result(NOTICED_WITHIN_S)
     assert watched.wait_until_up() != first
     assert time.monotonic() - begin < REPLACED_WITHIN_S
-    assert [str(lost) for lost in watched.lost] == [str(run.future.exception())]
-    assert runs_again(watched, picture)
+    assert [str(lost) for lost in watched.lost] == [str(run.exception())]
+    assert watched.ask(Run(job, 0.01)).result.kernel_ms is not None
 
 
-def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_client: Start) -> None:
-    watched = start_client()
+def test_that_requests_behind_the_fatal_one_go_to_the_successor(start: Start) -> None:
+    watched = start()
     first = watched.wait_until_up()
-    picture = watched.open_sample()
-    run = LongRun(watched, picture)
-    behind = [watched.client.submit(Run(job_of(picture), 0.01)) for _ in range(2)]
-    previews = [watched.client.submit(Preview(job_of(picture))) for _ in range(2)]
+    run = watched.begin(Work())
+    behind = [watched.client.submit(request) for request in (Make(), Make(), Show(), Show())]
+    begin = time.monotonic()
     os.kill(first, signal.SIGKILL)
     with pytest.raises(HostLost):
-        run.future.result(PATIENCE_S)
-    assert all(future.result(PATIENCE_S).values is not None for future in (*behind, *previews))
+        run.result(NOTICED_WITHIN_S)
+    assert watched.wait_until_up() != first
+    assert time.monotonic() - begin < REPLACED_WITHIN_S
+    assert all(future.result(PATIENCE_S) for future in behind)
 
 
-def test_that_after_three_faults_only_the_cpu_is_used_until_asked_otherwise(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("gpu", "window_s", "is_given_up"),
+    [(True, 600.0, True), (True, 0.0, False), (False, 600.0, False)],
+    ids=["", "long ago", "no GPU"],
+)
+def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_otherwise(
+    start: Start, monkeypatch: pytest.MonkeyPatch, gpu: bool, window_s: float, is_given_up: bool
 ) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.serve_with_a_gpu)
-    watched = start_client()
+    monkeypatch.setattr(faults, "FAULT_WINDOW_S", window_s)
+    watched = start(partial(light, gpu=gpu))
     pid = watched.wait_until_up()
     for fault in range(3):
         assert watched.client.use_cuda
-        assert all("only the CPU" not in str(lost) for lost in watched.lost), fault
+        assert all("GPU" not in str(lost) for lost in watched.lost), fault
         os.kill(pid, signal.SIGKILL)
         pid = watched.wait_until_up()
-    assert not watched.client.use_cuda
-    assert "After three faults in ten minutes only the CPU is used" in str(watched.lost[-1])
+    assert watched.client.use_cuda is not is_given_up
+    text = "After three faults in ten minutes only the CPU is used"
+    assert (text in str(watched.lost[-1])) is is_given_up
     watched.client.try_cuda_again()
     assert watched.wait_until_up() != pid
     assert watched.client.use_cuda
     assert len(watched.lost) == 3
 
 
-def test_that_without_a_gpu_no_fault_gives_it_up_or_speaks_of_it(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.serve_without_a_gpu)
-    watched = start_client()
-    for _ in range(3):
-        os.kill(watched.wait_until_up(), signal.SIGKILL)
-    watched.wait_until_up()
-    assert watched.client.use_cuda
-    assert [str(lost) for lost in watched.lost if "GPU" in str(lost)] == []
-
-
-def test_that_old_faults_are_forgotten(start_client: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.serve_with_a_gpu)
-    monkeypatch.setattr(faults, "FAULT_WINDOW_S", 0.0)
-    watched = start_client()
-    for _ in range(3):
-        os.kill(watched.wait_until_up(), signal.SIGKILL)
-    watched.wait_until_up()
-    assert watched.client.use_cuda
-
-
 def test_that_a_host_that_stops_answering_in_a_run_is_replaced(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watched = start_client()
-    first = watched.wait_until_up()
-    picture = watched.open_sample()
-    run = LongRun(watched, picture)
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
-    monkeypatch.setattr(pending, "DEADLINE_FACTOR", 1.0)
-    # The first of these may have been on its way already; the second one begins with the deadlines above.
-    run.wait_for_a_sample()
-    run.wait_for_a_sample()
+    monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)
+    watched = start()
+    first = watched.wait_until_up()
+    run = watched.begin(Work())
     os.kill(first, signal.SIGSTOP)
     with pytest.raises(HostLost, match="it did not answer for more than ten times the time"):
-        run.future.result(PATIENCE_S)
+        run.result(PATIENCE_S)
     assert watched.wait_until_up() != first
 
 
+@pytest.mark.slow
 def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_request_is_done(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watched = start_client()
+    watched = start()
     first = watched.wait_until_up()
-    picture = watched.open_sample()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     os.kill(first, signal.SIGSTOP)
-    asked = watched.client.submit(Preview(job_of(picture)))
+    asked = watched.client.submit(Show())
     watched.wait_until_lost()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 20.0)
     assert watched.wait_until_up() != first
-    assert asked.result(PATIENCE_S).values is not None
+    assert asked.result(PATIENCE_S)
 
 
-def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(start_client: Start) -> None:
-    watched = start_client()
-    first = watched.wait_until_up()
-    picture = watched.open_sample()
-    os.kill(first, signal.SIGSTOP)
+def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "STOP_S", 0.1)
+    watched = start()
+    os.kill(watched.wait_until_up(), signal.SIGSTOP)
     begin = time.monotonic()
-    # 64 masks of 32 KB are more than a pipe holds.
-    asked = [watched.client.submit(Run(job_of(picture, LARGEST))) for _ in range(64)]
+    # More than a pipe holds.
+    asked = [watched.client.submit(Make(weight=bytes(32_000))) for _ in range(64)]
     assert time.monotonic() - begin < 1.0
     watched.client.shutdown()
     for future in asked:
@@ -172,78 +130,95 @@ def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(start_client: 
             future.result(0)
 
 
+@pytest.mark.slow
 def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.stick_in_previews)
-    watched = start_client()
+    watched = start(faulty_hosts.stick_in_previews)
     watched.wait_until_up()
-    picture = watched.open_sample()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
     with pytest.raises(HostLost, match="it did not answer"):
-        watched.client.submit(Preview(job_of(picture))).result(PATIENCE_S)
+        watched.ask(Show())
     assert len(watched.lost) == 2
 
 
-def test_that_a_fault_of_the_device_is_told_and_the_host_replaced(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.slow
+def test_that_a_preview_that_loses_the_device_is_tried_twice_and_a_run_each_time_it_is_asked_for(
+    start: Start,
 ) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.lose_the_device)
-    watched = start_client()
-    first = watched.wait_until_up()
-    picture = watched.open_sample()
-    monkeypatch.undo()
-    with pytest.raises(
-        DeviceFault, match=r"The GPU failed while running the kernel: \[700\] illegal address"
-    ):
-        watched.client.submit(Run(job_of(picture))).result(PATIENCE_S)
-    assert watched.wait_until_up() != first
-    assert "illegal address" in str(watched.lost[0])
-    assert runs_again(watched, picture)
+    watched = start(faulty_hosts.lose_the_device)
+    watched.wait_until_up()
+    for _ in range(2):
+        with pytest.raises(HostLostTwice, match="illegal address"):
+            watched.ask(Show())
+    assert len(watched.lost) == 2
+    for _ in range(2):
+        with pytest.raises(
+            DeviceFault, match=r"The GPU failed while running the kernel: \[700\] illegal address"
+        ):
+            watched.ask(Work())
+    watched.client.try_cuda_again()
+    with pytest.raises(HostLostTwice):
+        watched.ask(Show())
+    assert len(watched.lost) > 4
+    assert watched.ask(Make())
 
 
-def test_that_a_host_that_never_comes_up_is_not_started_for_ever(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_at_once)
-    watched = start_client()
+@pytest.mark.slow
+def test_that_a_preview_that_ends_each_host_is_tried_twice_until_something_changes(start: Start) -> None:
+    watched = start(faulty_hosts.end_in_previews)
+    watched.wait_until_up()
+    for _ in range(5):
+        with pytest.raises(
+            HostLostTwice, match=r"ended twice in the same work: .*not tried again until you change"
+        ):
+            watched.ask(Show(number=1))
+        # Another question does no harm, and changes nothing.
+        watched.ask(Question())
+    assert len(watched.lost) == 2
+    assert watched.ask(Show(number=0))
+    with pytest.raises(HostLostTwice):
+        watched.ask(Show(number=1))
+    assert len(watched.lost) == 4
+
+
+@pytest.mark.slow
+def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start: Start) -> None:
+    watched = start(faulty_hosts.exit_at_once)
     with pytest.raises(HostLost, match="it ended with exit code 3"):
-        watched.open_sample()
+        watched.ask(Make())
     # With CUDA first, then without.
     most = 2 * faults.FAILED_STARTS_ALLOWED
     for _ in range(most):
         watched.wait_until_lost()
     assert watched.client.host_pid is None
-    assert ["A new one is being started" in str(lost) for lost in watched.lost] == [True] * (most - 1) + [
-        False
-    ]
+    starts = ["A new one is being started" in str(lost) for lost in watched.lost]
+    assert starts == [True] * (most - 1) + [False]
     assert "The next request starts a new one" in str(watched.lost[-1])
     # Whoever asks again gets a new try.
-    monkeypatch.undo()
-    assert watched.open_sample().width > 0
+    start()
+    assert watched.ask(Make())
     assert len(watched.lost) == most
 
 
-def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_unless_on_the_cpu)
-    watched = start_client()
-    assert watched.open_sample().width > 0
+@pytest.mark.slow
+def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start: Start) -> None:
+    watched = start(faulty_hosts.exit_unless_on_the_cpu)
+    assert watched.ask(Make())
     assert not watched.client.use_cuda
     assert len(watched.lost) == faults.FAULTS_ALLOWED
     assert "only the CPU is used" in str(watched.lost[-1])
 
 
+@pytest.mark.slow
 def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(faults, "FAILED_STARTS_ALLOWED", 1)
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_at_once)
-    watched = start_client()
+    watched = start(faulty_hosts.exit_at_once)
     watched.wait_until_lost()
     assert watched.client.host_pid is None
-    monkeypatch.undo()
+    start()
     watched.client.try_cuda_again()
     assert watched.wait_until_up() == watched.client.host_pid
     watched.end()
@@ -251,44 +226,32 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(
     assert watched.client.host_pid is None
 
 
-def test_that_the_end_of_the_simulator_is_told_to_its_requests_alone(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.exit_as_simulator)
-    watched = start_client()
-    picture = watched.open_sample()
-    job = FilterJob(picture=picture, mask=Mask([[1]]), variant="naive", device="simulator")
-    with pytest.raises(
-        HostLost,
-        match=r"^The simulator's process ended: it ended with exit code 3\. The next request starts a new one\.$",
-    ):
-        watched.client.submit(Preview(job)).result(PATIENCE_S)
+def test_that_the_end_of_the_simulator_is_told_to_its_requests_alone(start: Start) -> None:
+    watched = start(faulty_hosts.exit_as_simulator)
+    words = "The simulator's process ended: it ended with exit code 3. The next request starts a new one."
+    with pytest.raises(HostLost) as caught:
+        watched.ask(Show("simulator"))
+    assert str(caught.value) == words
     assert watched.lost == []
     assert watched.client.use_cuda
-    assert runs_again(watched, picture)
+    assert watched.ask(Make())
 
 
-def test_that_a_host_that_says_nothing_is_given_up(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine.host.link.serve", faulty_hosts.say_nothing)
+@pytest.mark.slow
+def test_that_a_host_that_says_nothing_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "START_DEADLINE_S", 0.2)
-    watched = start_client()
+    watched = start(faulty_hosts.say_nothing)
     with pytest.raises(HostLost, match="it did not answer"):
-        watched.open_sample()
+        watched.ask(Make())
 
 
 def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(
-    start_client: Start, monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_module, "GRACE_S", 0.05)
-    watched = start_client()
+    watched = start()
     first = watched.wait_until_up()
-    picture = watched.open_sample("astronaut")
-    begun = threading.Event()
-    # 3 G multiply-adds on one thread take seconds, and no launch can be interrupted.
-    slow = watched.client.submit(Preview(job_of(picture, LARGEST)), lambda step: begun.set())
-    assert begun.wait(PATIENCE_S)
+    slow = watched.begin(Stick())
     watched.client.cancel(slow)
     with pytest.raises(Cancelled, match=r"The run was stopped: it could not stop within 0\.05 s"):
         slow.result(PATIENCE_S)
@@ -297,13 +260,90 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(
     assert watched.client.use_cuda
 
 
-def test_that_shutting_down_answers_everything_and_leaves_nothing(start_client: Start) -> None:
-    watched = start_client()
+def test_that_shutting_down_answers_everything_and_leaves_nothing(start: Start) -> None:
+    watched = start()
     watched.wait_until_up()
-    picture = watched.open_sample()
-    run = LongRun(watched, picture)
-    waiting = watched.client.submit(Run(job_of(picture)))
+    asked = [watched.begin(Work()), watched.client.submit(Make())]
     watched.end()
-    for future in (run.future, waiting, watched.client.submit(Preview(job_of(picture)))):
+    for future in (*asked, watched.client.submit(Show())):
         with pytest.raises(Cancelled):
             future.result(0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
+def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment_nor_request(
+    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    last_segment = tmp_path / "the next segment is the last"
+    monkeypatch.setenv(faulty_hosts.LAST_SEGMENT, str(last_segment))
+    watched = start(partial(faulty_hosts.die_at_an_empty_segment, then=light))
+    watched.wait_until_up()
+    kept = watched.ask(Make())
+    for kill in range(2):
+        last_segment.touch()
+        with pytest.raises(HostLost, match="SIGKILL"):
+            watched.ask(Make(reports=True))
+        watched.wait_until_up()
+        assert shared_memory_of(watched.client) == [kept.name], kill
+    # These get their memory before they are begun, or are asked for by nobody: the successor has them.
+    for request in (Make(), Show()):
+        last_segment.touch()
+        assert watched.ask(request)
+        assert not last_segment.exists()
+    assert len(watched.lost) == 4
+
+
+def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(
+    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def cannot_clean(segments: HandedSegments, maker: HostLink) -> None:
+        clean(segments, maker)
+        raise ValueError("cannot mmap an empty file")
+
+    clean = HandedSegments.maker_ended
+    monkeypatch.setattr(HandedSegments, "maker_ended", cannot_clean)
+    watched = start()
+    first = watched.wait_until_up()
+    run, behind = watched.begin(Work()), watched.client.submit(Show())
+    os.kill(first, signal.SIGKILL)
+    with pytest.raises(HostLost):
+        run.result(PATIENCE_S)
+    assert behind.result(PATIENCE_S)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no number in the name of a segment")
+
+    watched = start()
+    watched.wait_until_up()
+    with monkeypatch.context() as broken:
+        broken.setattr(HandedSegments, "hand_over", fail)
+        with pytest.raises(HostLost, match="ValueError: no number"):
+            watched.ask(Make())
+    assert watched.ask(Make())
+
+
+@pytest.mark.slow
+def test_that_requests_are_answered_when_no_successor_can_be_started(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(link: HostLink) -> None:
+        raise RuntimeError("can't start new thread")
+
+    watched = start()
+    first = watched.wait_until_up()
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(HostLink, "start", no_thread)
+        asked = [watched.begin(Work()), watched.client.submit(Show())]
+        os.kill(first, signal.SIGKILL)
+        for future in asked:
+            with pytest.raises(HostLost, match="The next request starts a new one"):
+                future.result(PATIENCE_S)
+        with pytest.raises(HostLost, match="can't start new thread"):
+            watched.ask(Make())
+    assert watched.ask(Make())

@@ -1,4 +1,4 @@
-"""Which blocks vanish when they are given back."""
+"""Which segments vanish when they are given back."""
 
 from collections.abc import Iterator
 
@@ -33,24 +33,20 @@ def host() -> HostLink:
     return HostLink(HostOptions(), lambda link, message: None, lambda link, reason: None)
 
 
-def test_that_a_block_of_a_living_host_stays_and_is_its_own_again(name: str) -> None:
-    blocks, maker = HandedSegments(), host()
-    blocks.hand_over((name,), maker)
-    assert blocks.give_back((name,), [maker]) == (name,)
-    assert exists(name)
-
-
-def test_that_a_block_of_a_host_that_ended_is_removed(name: str) -> None:
-    blocks, maker = HandedSegments(), host()
-    blocks.hand_over((name,), maker)
-    assert blocks.give_back((name,), [host()]) == (name,)
-    assert not exists(name)
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_that_a_segment_of_a_living_host_is_its_own_again_and_that_of_another_is_removed(
+    name: str, is_alive: bool
+) -> None:
+    segments, maker = HandedSegments(), host()
+    segments.hand_over((name,), maker)
+    assert segments.give_back((name,), [maker if is_alive else host()]) == (name,)
+    assert exists(name) is is_alive
 
 
 def test_that_a_name_that_was_not_handed_over_or_is_given_back_twice_is_left_alone(name: str) -> None:
-    blocks, maker = HandedSegments(), host()
-    assert blocks.give_back((name,), [maker]) == ()
-    blocks.hand_over((name,), maker)
-    blocks.give_back((name,), [maker])
-    assert blocks.give_back((name,), [maker]) == ()
+    segments, maker = HandedSegments(), host()
+    assert segments.give_back((name,), [maker]) == ()
+    segments.hand_over((name,), maker)
+    segments.give_back((name,), [maker])
+    assert segments.give_back((name,), [maker]) == ()
     assert exists(name)

@@ -1,4 +1,4 @@
-"""What the host's loop does with messages, in this process: its jobs are replaced by ones that only take notes."""
+"""What the host's loop does with messages, in this process, with handlers that only take notes."""
 
 import threading
 from collections.abc import Iterator
@@ -8,24 +8,25 @@ from multiprocessing.connection import Connection
 import pytest
 
 from engine.errors import Cancelled
-from engine.host import run_jobs
-from engine.host.handlers import HANDLERS
-from engine.host.messages import Cancel, Done, Failed, Progress, Report, Stop, ToHost, Working
-from engine.host.protocol import CheckVariants, FilterJob, OpenPicture, PictureHandle, ScreenLevels
+from engine.host.messages import Answer, Cancel, Progress, Ready, Report, Stop, ToHost, Working
+from engine.host.protocol import OpenPicture
 from engine.host.server import Worker
-from engine.host.shared_array import SharedArray
-from engine.mask.mask import Mask
 from tests.engine.host.conftest import PATIENCE_S
+from tests.engine.host.faulty_hosts import Question
+
+READY = Ready((), ())
 
 
 class Served:
     """A worker on a thread; a request for the sample "held" is at work until `let_go`."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, theirs: Connection) -> None:
         self.done: list[str] = []
         self.at_work = threading.Event()
         self.let_go = threading.Event()
         self._connection = connection
+        handlers = {OpenPicture: self.open_picture, Question: lambda request, report: "at once"}
+        self.thread = threading.Thread(target=Worker(theirs, handlers).run, args=(READY,))
 
     def open_picture(self, request: OpenPicture, report: Report) -> str:
         self.done.append(request.sample)
@@ -34,11 +35,6 @@ class Served:
             self.at_work.set()
             assert self.let_go.wait(PATIENCE_S)
         return request.sample
-
-    def question(self, number: int) -> ToHost:
-        picture = SharedArray("none", (1, 1, 1), "uint8")
-        handle = PictureHandle(picture, None, ScreenLevels(()), "none", "none")
-        return ToHost(number, CheckVariants(FilterJob(picture=handle, mask=Mask([[1]]))))
 
     def tell(self, *messages: object) -> None:
         for message in messages:
@@ -53,21 +49,16 @@ class Served:
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+def served() -> Iterator[Served]:
+    """A worker that is not started yet."""
     ours, theirs = Pipe()
     with ours, theirs:
-        served = Served(ours)
-        monkeypatch.setattr(run_jobs, "ready", lambda: "ready")
-        monkeypatch.setitem(HANDLERS, OpenPicture, served.open_picture)
-        monkeypatch.setitem(HANDLERS, CheckVariants, lambda request, report: "at once")
-        thread = threading.Thread(target=Worker(theirs).run)
-        thread.start()
-        assert served.hear() == "ready"
+        served = Served(ours, theirs)
         yield served
         served.let_go.set()
         served.tell(Stop())
-        thread.join(PATIENCE_S)
-        assert not thread.is_alive()
+        served.thread.join(PATIENCE_S)
+        assert not served.thread.is_alive()
 
 
 def ask(number: int, sample: str) -> ToHost:
@@ -75,42 +66,40 @@ def ask(number: int, sample: str) -> ToHost:
 
 
 def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served: Served) -> None:
+    served.thread.start()
+    assert served.hear() == READY
     served.tell(ask(1, "held"))
     assert served.at_work.wait(PATIENCE_S)
-    served.tell(ask(2, "stopped"), Cancel(2), ask(3, "last"), served.question(4))
+    served.tell(ask(2, "stopped"), Cancel(2), ask(3, "last"), ToHost(4, Question()))
     # It is answered as soon as it is read, so what was sent before it has been read too.
-    assert served.hear() == Done(4, "at once")
+    assert served.hear() == Answer(4, "at once")
     served.let_go.set()
-    assert served.hear() == Done(1, "held")
+    assert served.hear() == Answer(1, "held")
     stopped = served.hear()
-    assert isinstance(stopped, Failed)
+    assert isinstance(stopped, Answer)
     assert stopped.id == 2
     assert isinstance(stopped.error, Cancelled)
-    assert served.hear() == Done(3, "last")
+    assert served.hear() == Answer(3, "last")
     assert served.done == ["held", "last"]
 
 
 def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin_nothing(
-    monkeypatch: pytest.MonkeyPatch,
+    served: Served,
 ) -> None:
-    ours, theirs = Pipe()
-    with ours, theirs:
-        served = Served(ours)
-        monkeypatch.setattr(run_jobs, "ready", lambda: "ready")
-        monkeypatch.setitem(HANDLERS, OpenPicture, served.open_picture)
-        # What lies between gives it time to begin; all of it fits in the pipe.
-        served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
-        thread = threading.Thread(target=Worker(theirs).run)
-        thread.start()
-        assert served.hear() == "ready"
-        assert isinstance(served.hear(), Failed)
-        served.tell(Stop())
-        thread.join(PATIENCE_S)
+    # What lies between gives it time to begin; all of it fits in the pipe.
+    served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
+    served.thread.start()
+    assert served.hear() == READY
+    stopped = served.hear()
+    assert isinstance(stopped, Answer)
+    assert isinstance(stopped.error, Cancelled)
     assert served.done == []
 
 
 def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served: Served) -> None:
-    served.tell(ask(1, "first"))
-    assert served.hear() == Done(1, "first")
-    served.tell(Cancel(1), ask(1, "again"))
-    assert served.hear() == Done(1, "again")
+    served.thread.start()
+    assert served.hear() == READY
+    for _ in range(2):
+        served.tell(ask(1, "first"))
+        assert served.hear() == Answer(1, "first")
+        served.tell(Cancel(1))

@@ -1,4 +1,4 @@
-"""Small files of every format that is read, made by other programs than ours, with the pixels that they hold."""
+"""Small files of every format that is read, made by other programs than ours."""
 
 import io
 import struct
@@ -8,9 +8,11 @@ import numpy as np
 import tifffile
 from PIL import Image
 
+from engine.image.png import png_chunk
+
 
 def smooth_rgb(rows=37, columns=41):
-    """Colours that change little from pixel to pixel; both sides are odd, so that rows are not multiples of 4."""
+    """Colours that change little from pixel to pixel; no side is a multiple of 4."""
     y, x = np.indices((rows, columns))
     return np.stack([4 * y + 2 * x, 250 - 3 * x - 2 * y, 90 + 2 * y], axis=-1).astype(np.uint8)
 
@@ -29,24 +31,24 @@ def with_tifffile(image, **options):
 
 def png_header(width, height, depth=8, colour=2):
     """A PNG with a legal header and nearly no pixels."""
-
-    def chunk(kind, content):
-        return (
-            struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-        )
-
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
-    pixels = zlib.compress(bytes(100))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(100))), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
+
+
+def retagged(data, **values):
+    """A TIFF with other values in tags of its first page."""
+    buffer = io.BytesIO(data)
+    with tifffile.TiffFile(buffer, mode="r+") as tiff:
+        for tag, value in values.items():
+            tiff.pages[0].tags[tag].overwrite(value)
+        return buffer.getvalue()
 
 
 def tiff_header(width, height):
     """A TIFF whose tags promise far more pixels than it has."""
-    buffer = io.BytesIO(with_tifffile(np.zeros((1, 1, 3), np.uint8), photometric="rgb"))
-    with tifffile.TiffFile(buffer, mode="r+") as tiff:
-        tiff.pages[0].tags["ImageWidth"].overwrite(width)
-        tiff.pages[0].tags["ImageLength"].overwrite(height)
-        return buffer.getvalue()
+    data = with_tifffile(np.zeros((1, 1, 3), np.uint8), photometric="rgb")
+    return retagged(data, ImageWidth=width, ImageLength=height)
 
 
 def one_colour_webp(width, height):

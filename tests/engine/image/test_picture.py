@@ -7,17 +7,13 @@ from engine.errors import BadValue
 from engine.image.picture import Picture
 
 
-def test_that_a_picture_tells_its_size_and_kind():
-    picture = Picture(np.zeros((3, 5, 3), np.uint16), np.zeros((3, 5), np.uint16), source=Path("a/leaf.png"))
-    assert (picture.height, picture.width, picture.channels) == (3, 5, 3)
-    assert picture.dtype == np.uint16
-    assert picture.title() == "leaf.png  5 x 3  RGB + alpha  16 bit"
-
-
 @pytest.mark.parametrize(
     ("dtype", "words"), [(np.uint8, "8 bit"), (np.uint16, "16 bit"), (np.float32, "32-bit float")]
 )
-def test_that_the_title_of_an_array_has_no_name(dtype, words):
+def test_that_a_picture_tells_its_size_and_kind(dtype, words):
+    named = Picture(np.zeros((3, 5, 3), dtype), np.zeros((3, 5), dtype), source=Path("a/leaf.png"))
+    assert (named.height, named.width, named.channels, named.dtype) == (3, 5, 3, dtype)
+    assert named.title() == f"leaf.png  5 x 3  RGB + alpha  {words}"
     assert Picture(np.zeros((2, 4), dtype)).title() == f"4 x 2  grey  {words}"
 
 
@@ -33,12 +29,8 @@ def test_that_pixels_become_contiguous_and_native():
 @pytest.mark.parametrize(
     "pixels",
     [
-        np.zeros((0, 4), np.uint8),
-        np.zeros(4, np.uint8),
-        np.zeros((4, 4, 2), np.uint8),
-        np.zeros((4, 4, 4), np.uint8),
-        np.zeros((4, 4), np.int32),
-        np.zeros((4, 4), np.float64),
+        *(np.zeros(shape, np.uint8) for shape in ((0, 4), (4,), (4, 4, 2), (4, 4, 4))),
+        *(np.zeros((4, 4), dtype) for dtype in (np.int32, np.float64)),
         [[1, 2]],
     ],
     ids=["empty", "one axis", "2 channels", "4 channels", "int32", "float64", "list"],
@@ -48,9 +40,7 @@ def test_that_what_is_no_picture_is_refused_in_words(pixels):
         Picture(pixels)
 
 
-@pytest.mark.parametrize(
-    "alpha", [np.zeros((4, 3), np.uint8), np.zeros((3, 4), np.uint16)], ids=["shape", "dtype"]
-)
+@pytest.mark.parametrize("alpha", [np.zeros((4, 3), np.uint8), np.zeros((3, 4), np.uint16)])
 def test_that_alpha_of_another_shape_or_type_is_refused(alpha):
     with pytest.raises(BadValue, match="alpha does not fit"):
         Picture(np.zeros((3, 4), np.uint8), alpha)
@@ -70,8 +60,7 @@ def test_that_an_array_is_taken_by_its_channels(shape, channels, has_alpha):
     array = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
     picture = Picture.from_array(array)
     assert (picture.channels, picture.alpha is not None) == (channels, has_alpha)
-    if has_alpha:
-        assert np.array_equal(picture.alpha, array[..., -1])
+    assert not has_alpha or np.array_equal(picture.alpha, array[..., -1])
 
 
 def test_that_float64_becomes_float32_and_truth_becomes_black_and_white():
@@ -79,13 +68,9 @@ def test_that_float64_becomes_float32_and_truth_becomes_black_and_white():
     assert Picture.from_array(np.array([[True, False]])).pixels.tolist() == [[255, 0]]
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.float16, np.complex64, object])
-def test_that_other_arrays_are_refused_in_words(dtype):
-    with pytest.raises(BadValue) as caught:
-        Picture.from_array(np.zeros((2, 2), dtype))
-    assert "astype" in caught.value.remedy
-
-
-def test_that_an_array_of_another_shape_is_refused():
+def test_that_other_arrays_are_refused_in_words():
+    for dtype in (np.int64, np.uint32, np.float16, np.complex64, object):
+        with pytest.raises(BadValue, match="astype"):
+            Picture.from_array(np.zeros((2, 2), dtype))
     with pytest.raises(BadValue, match=r"\(2, 2, 5\)"):
         Picture.from_array(np.zeros((2, 2, 5), np.uint8))

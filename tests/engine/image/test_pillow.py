@@ -1,44 +1,28 @@
 """JPEG, BMP, WebP and GIF, and what their decoder leaves to us."""
 
 import io
+import re
 import struct
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from engine.errors import ImageReadError
-from engine.image.open import open_image
 from tests.engine.image.encoded import smooth_rgb, with_pillow
 
 RGB = smooth_rgb()
 GREY = np.ascontiguousarray(RGB[..., 0])
 
 
-@pytest.fixture
-def opened(tmp_path):
-    def open_bytes(data):
-        path = tmp_path / "picture"
-        path.write_bytes(data)
-        return open_image(path)
-
-    return open_bytes
-
-
-@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 8])
 @pytest.mark.parametrize("kind", ["BMP", "PNG", "TIFF"])
-def test_that_rows_of_any_width_stay_straight(opened, kind, columns):
-    image = np.arange(5 * columns * 3, dtype=np.uint8).reshape(5, columns, 3)
-    assert np.array_equal(opened(with_pillow(image, kind)).pixels, image)
-    assert np.array_equal(opened(with_pillow(image[..., 1], kind)).pixels, image[..., 1])
-
-
-def test_that_one_bit_becomes_black_and_white(opened):
-    bits = Image.fromarray(GREY > 100)
-    for kind in ("BMP", "PNG", "TIFF"):
-        picture = opened(with_pillow(bits, kind))
-        assert np.array_equal(picture.pixels, np.where(GREY > 100, 255, 0))
-        assert picture.dtype == np.uint8
+def test_that_rows_of_any_width_stay_straight_and_one_bit_becomes_black_and_white(opened, kind):
+    for columns in (1, 2, 3, 4, 5, 7, 8):
+        image = np.arange(5 * columns * 3, dtype=np.uint8).reshape(5, columns, 3)
+        assert np.array_equal(opened(with_pillow(image, kind)).pixels, image), columns
+        assert np.array_equal(opened(with_pillow(image[..., 1], kind)).pixels, image[..., 1]), columns
+        bits = image[..., 1] % 3 == 0
+        picture = opened(with_pillow(Image.fromarray(bits), kind))
+        assert np.array_equal(picture.pixels, bits * np.uint8(255)), columns
 
 
 def test_that_a_grey_jpeg_stays_grey_and_cmyk_becomes_rgb_with_a_note(opened):
@@ -51,12 +35,13 @@ def test_that_a_grey_jpeg_stays_grey_and_cmyk_becomes_rgb_with_a_note(opened):
 
 @pytest.mark.parametrize("progressive", [False, True])
 @pytest.mark.parametrize("part", [0.5, 0.8, 0.95])
-def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, progressive, part):
+def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, refused, progressive, part):
     noise = np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     data = with_pillow(noise, "JPEG", progressive=progressive)
     assert opened(data).notes == ()
-    with pytest.raises(ImageReadError, match=r"stops before its last row|damaged"):
-        opened(data[: int(part * len(data))] + b"\xff\xd9")
+    assert re.search(
+        "stops before its last row|damaged", refused(data[: int(part * len(data))] + b"\xff\xd9").why
+    )
 
 
 def test_that_a_whole_jpeg_with_restarts_and_trailing_bytes_opens(opened):
@@ -66,30 +51,17 @@ def test_that_a_whole_jpeg_with_restarts_and_trailing_bytes_opens(opened):
     assert np.array_equal(opened(data + b"\xff\xd8trailing" * 9).pixels, expected)
 
 
-def test_that_a_jpeg_of_several_pictures_opens_its_first_with_a_note(opened):
-    frames = [Image.fromarray(RGB), Image.fromarray(RGB[::-1])]
-    buffer = io.BytesIO()
-    frames[0].save(buffer, "MPO", save_all=True, append_images=frames[1:])
-    picture = opened(buffer.getvalue())
-    assert (picture.format, picture.notes) == ("JPEG", ("It has 2 frames; the first was opened.",))
-
-
-def test_that_webp_keeps_alpha_and_colour_exactly_where_lossless(opened):
-    image = np.dstack([RGB, GREY])
-    picture = opened(with_pillow(image, "WEBP", lossless=True, exact=True))
-    assert np.array_equal(picture.pixels, RGB)
-    assert np.array_equal(picture.alpha, GREY)
-
-
-def test_that_of_an_animation_the_first_frame_opens_with_a_note(opened):
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "MPO"])
+def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
     frames = [Image.fromarray(np.full((9, 9, 3), value, np.uint8)) for value in (10, 200, 90)]
-    for kind, options in (("GIF", {}), ("WEBP", {"lossless": True}), ("PNG", {})):
-        buffer = io.BytesIO()
-        frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], duration=20, **options)
-        picture = opened(buffer.getvalue())
-        assert (picture.pixels == 10).all()
-        assert "3 frames" in picture.notes[0]
-        assert "first" in picture.notes[0]
+    options = {"WEBP": {"lossless": True}}.get(kind, {})
+    buffer = io.BytesIO()
+    frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], duration=20, **options)
+    picture = opened(buffer.getvalue())
+    assert (picture.pixels == 10).all()
+    (note,) = picture.notes
+    assert "3 frames" in note
+    assert "first" in note
 
 
 def test_that_a_clear_colour_of_a_gif_becomes_alpha(opened):
@@ -103,16 +75,10 @@ def test_that_a_palette_bmp_becomes_rgb(opened):
     assert np.array_equal(opened(with_pillow(image, "BMP")).pixels, np.asarray(image.convert("RGB")))
 
 
-def test_that_a_run_length_bmp_that_names_too_few_pixels_is_refused_or_black(opened):
+def test_that_a_run_length_bmp_that_names_too_few_pixels_is_refused_or_black(opened, refused):
     header = struct.pack("<IiiHHIIiiII", 40, 4, 4, 1, 8, 1, 6, 0, 0, 2, 0)
     palette = bytes([0, 0, 0, 0, 255, 255, 255, 0])
     data = b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + 40 + 8) + header + palette
     whole = bytes([4, 1, 0, 0]) * 4 + bytes([0, 1])
     assert (opened(data + whole).pixels == 255).all()
-    with pytest.raises(ImageReadError):
-        opened(data + bytes([4, 1, 0, 0]))
-
-
-def test_that_damaged_exif_does_not_refuse_the_pixels(opened):
-    data = with_pillow(RGB, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
-    assert opened(data).pixels.shape == RGB.shape
+    refused(data + bytes([4, 1, 0, 0]))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.mask.factors import Factors, factor
+from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
@@ -13,13 +13,13 @@ from engine.mask.presets import preset
 RANDOM = np.random.default_rng(11)
 
 
-def product_of(factors: Factors) -> np.ndarray:
+def product_of(factors):
     """Return column times row, exact in float64."""
     assert factors.column.dtype == factors.row.dtype == np.float32
     return np.outer(factors.column.astype(np.float64), factors.row.astype(np.float64))
 
 
-def assert_every_weight_is_given(mask) -> Factors:
+def assert_every_weight_is_given(mask):
     """Check each cell against the documented roundings, apart from what `Factors` says of itself."""
     factors = factor(mask)
     assert factors.separable, (factors.roundings, factors.worst_cell)
@@ -34,27 +34,38 @@ def assert_every_weight_is_given(mask) -> Factors:
     return factors
 
 
+def lone(row, column):
+    """Return a mask of zeros but for one weight."""
+    weights = np.zeros((5, 4))
+    weights[row, column] = -0.1
+    return weights
+
+
 TEXTBOOK = "sobel-x", "sobel-y", "scharr-x", "prewitt-y", "box-3", "box-5", "gaussian-3", "gaussian-7"
-
-
-@pytest.mark.parametrize(
-    "weights",
-    [
-        *(pytest.param(preset(name).weights32, id=name) for name in TEXTBOOK),
-        [[2, 4], [3, 6]],
-        [[6, -9, 15], [-4, 6, -10]],
-        [[0, 0, 0], [3, 0, 6], [5, 0, 10]],
-        np.outer([1, 6, 15, 20, 15, 6, 1], [1, 8, 28, 56, 70, 56, 28, 8, 1]),
-        np.outer([3, 5, 7], [11, 13, 17]) / 1024,
-        np.outer([4095, 1], [4096, 4095]),
-        np.outer([1, 2.0**-30], [1, 3]),
-    ],
-    ids=str,
+EXACT = (
+    *(pytest.param(preset(name).weights, id=name) for name in TEXTBOOK),
+    [[2, 4], [3, 6]],
+    [[6, -9, 15], [-4, 6, -10]],
+    [[0, 0, 0], [3, 0, 6], [5, 0, 10]],
+    np.outer([1, 6, 15, 20, 15, 6, 1], [1, 8, 28, 56, 70, 56, 28, 8, 1]),
+    np.outer([3, 5, 7], [11, 13, 17]) / 1024,
+    np.outer([4095, 1], [4096, 4095]),
+    np.outer([1, 2.0**-30], [1, 3]),
+    np.zeros((3, 4)),
+    *(lone(*cell) for cell in itertools.product((0, 1, 4), (0, 2, 3))),
 )
+
+
+@pytest.mark.parametrize("weights", EXACT, ids=str)
 def test_that_textbook_masks_and_whole_numbers_over_a_power_of_two_have_exact_factors(weights):
     factors = assert_every_weight_is_given(Mask(weights))
     assert factors.roundings == 0.0
     assert np.array_equal(product_of(factors), Mask(weights).weights32)
+
+
+def test_that_subnormal_weights_have_factors_where_these_are_exact():
+    for weights in (np.outer([1, 1], [1e38, 1e-44]), np.array([[1, 2], [2, 4]]) * 2.0**-145):
+        assert factor(Mask(weights)).roundings == 0.0
 
 
 small = st.lists(st.integers(-2000, 2000), min_size=1, max_size=9)
@@ -67,38 +78,17 @@ def test_that_products_of_whole_numbers_have_exact_factors(column, row, exponent
     assert assert_every_weight_is_given(mask).roundings == 0.0
 
 
-@pytest.mark.parametrize(
-    "mask",
-    [
-        Mask([[0.1]]),
-        Mask([[0.0]]),
-        Mask([[0.1, 1e-30, 1e30, 0.0]]),
-        Mask([[0.1], [1e-30], [1e30], [0.0]]),
-        Mask(RANDOM.standard_normal((1, 127))),
-        Mask(RANDOM.standard_normal((127, 1))),
-    ],
-    ids=str,
-)
-def test_that_a_single_line_is_its_own_factor(mask):
-    factors = assert_every_weight_is_given(mask)
-    assert factors.roundings == 0.0
-    along, across = (factors.row, factors.column) if mask.rows == 1 else (factors.column, factors.row)
-    assert np.array_equal(along, mask.weights32.ravel())
-    assert across.tolist() == [1.0]
+LINES = [0.1], [0.0], [0.1, 1e-30, 1e30, 0.0], RANDOM.standard_normal(127)
 
 
-def test_that_a_mask_of_zeros_has_factors_of_zeros():
-    factors = assert_every_weight_is_given(Mask(np.zeros((3, 4))))
-    assert not factors.row.any()
-
-
-@pytest.mark.parametrize("cell", list(itertools.product((0, 1, 4), (0, 2, 3))), ids=str)
-def test_that_one_weight_among_zeros_stays_alone(cell):
-    weights = np.zeros((5, 4))
-    weights[cell] = -0.1
-    factors = assert_every_weight_is_given(Mask(weights))
-    assert factors.roundings == 0.0
-    assert np.argwhere(product_of(factors)).tolist() == [list(cell)]
+@pytest.mark.parametrize("line", LINES, ids=len)
+def test_that_a_single_line_is_its_own_factor(line):
+    for mask in (Mask([line]), Mask([line]).transposed()):
+        factors = assert_every_weight_is_given(mask)
+        assert factors.roundings == 0.0
+        along, across = (factors.row, factors.column) if mask.rows == 1 else (factors.column, factors.row)
+        assert np.array_equal(along, mask.weights32.ravel())
+        assert across.tolist() == [1.0]
 
 
 WIDE = itertools.product((2, 3, 5, 8, 31, 63), (3.5, 6.0, 10.5, 100.0))
@@ -107,12 +97,9 @@ WIDE = itertools.product((2, 3, 5, 8, 31, 63), (3.5, 6.0, 10.5, 100.0))
 @pytest.mark.parametrize(("side", "sigma"), [*WIDE, (5, 0.5), (9, 0.7), (15, 1.0), (31, 2.0)])
 def test_that_a_gaussian_has_factors_down_to_its_far_tail_while_float32_holds_it(side, sigma):
     assert_every_weight_is_given(gaussian(side, sigma=sigma))
-
-
-def test_that_the_far_tail_is_beyond_what_the_largest_weight_could_tell():
     # The case that singular vectors get wrong: their error is 2^-53 of the largest weight.
-    weights = gaussian(63, sigma=3.5).weights
-    assert weights.min() < 2.0**-53 * 1e-15 * weights.max()
+    widest = gaussian(63, sigma=3.5).weights
+    assert widest.min() < 2.0**-53 * 1e-15 * widest.max()
 
 
 @pytest.mark.parametrize(("side", "sigma"), [(3, 0.1), (9, 0.3), (31, 1.0), (63, 2.0), (63, 3.3)])
@@ -133,11 +120,6 @@ def test_that_weights_far_apart_have_factors(column, row):
     factors = factor(Mask(np.outer(column, row)))
     assert factors.separable
     assert np.isfinite(factors.column).all()
-
-
-def test_that_subnormal_weights_have_factors_where_these_are_exact():
-    assert factor(Mask(np.outer([1, 1], [1e38, 1e-44]))).roundings == 0.0
-    assert factor(Mask(np.array([[1, 2], [2, 4]]) * 2.0**-145)).roundings == 0.0
 
 
 def test_that_the_rounding_of_the_weights_is_evened_out():
@@ -163,42 +145,35 @@ def test_that_factors_neither_overflow_nor_vanish(scale):
 def test_that_random_products_have_factors_also_when_given_in_float32():
     for trial in range(300):
         shape = RANDOM.integers(1, 10, 2) if trial % 50 else (63, 63)
-        column, row = (RANDOM.standard_normal(side) for side in shape)
-        weights = np.outer(column, row)
+        weights = np.outer(*(RANDOM.standard_normal(side) for side in shape))
         assert_every_weight_is_given(Mask(weights if trial % 2 else weights.astype(np.float32)))
 
 
-@pytest.mark.parametrize(
-    "mask",
-    [
-        preset("laplacian-4"),
-        preset("log-9"),
-        Mask(np.eye(3)),
-        Mask([[0, 1], [1, 0]]),
-        Mask([[1, 1], [1, 1 + 2.0**-20]]),
-        Mask([[1, 1], [1, 0]]),
-        # Products within rounding, but sums of whole pixels are exact with them.
-        Mask([[2047, 2048], [2048, 2049]]),
-        Mask(np.array([[4095, 4096], [4096, 4097]]) / 4096),
-        Mask(np.outer([1, 1e-9], [1, 1e-9])).with_weight(1, 1, 1.001e-18),
-    ],
-    ids=str,
+NO_PRODUCTS = (
+    preset("laplacian-4"),
+    preset("log-9"),
+    Mask(np.eye(3)),
+    Mask([[0, 1], [1, 0]]),
+    Mask([[1, 1], [1, 1 + 2.0**-20]]),
+    Mask([[1, 1], [1, 0]]),
+    # Products within rounding, but sums of whole pixels are exact with them.
+    Mask([[2047, 2048], [2048, 2049]]),
+    Mask(np.array([[4095, 4096], [4096, 4097]]) / 4096),
+    Mask(np.outer([1, 1e-9], [1, 1e-9])).with_weight(1, 1, 1.001e-18),
+    # Few digits of a product.
+    Mask(np.round(gaussian(5, sigma=1.0).weights, 6)),
 )
+
+
+@pytest.mark.parametrize("mask", NO_PRODUCTS, ids=str)
 def test_that_what_is_no_product_has_no_factors(mask):
     factors = factor(mask)
     assert not factors.separable
     assert factors.roundings > factors.allowed
 
 
-def test_that_a_product_given_with_few_digits_has_no_factors():
-    weights = gaussian(5, sigma=1.0).weights
-    assert factor(Mask(weights)).separable
-    assert not factor(Mask(np.round(weights, 6))).separable
-
-
 def test_that_factors_are_remembered_by_the_weights_and_cannot_be_changed():
-    mask = box(5)
-    factors = factor(mask)
-    assert factor(mask.with_anchor((0, 0)).with_offset(3.0)) is factors
+    factors = factor(box(5))
+    assert factor(box(5).with_anchor((0, 0)).with_offset(3.0)) is factors
     with pytest.raises(ValueError, match="read-only"):
         factors.row[0] = 1.0

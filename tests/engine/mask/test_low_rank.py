@@ -10,7 +10,7 @@ from engine.mask.mask import Mask
 RANDOM = np.random.default_rng(8)
 
 
-def sum_of(terms: int, rows: int, columns: int, scale: float = 1.0) -> Mask:
+def sum_of(terms, rows, columns, scale=1.0):
     products = [np.outer(RANDOM.standard_normal(rows), RANDOM.standard_normal(columns)) for _ in range(terms)]
     return Mask(scale * np.sum(products, axis=0))
 
@@ -18,9 +18,7 @@ def sum_of(terms: int, rows: int, columns: int, scale: float = 1.0) -> Mask:
 @pytest.mark.parametrize("scale", [1.0, 1e-30, 1e30])
 @pytest.mark.parametrize("terms", [1, 2, 3])
 @pytest.mark.parametrize("shape", [(9, 9), (33, 63), (6, 40)])
-def test_that_a_sum_of_products_is_found_after_rounding_to_float32(
-    shape: tuple[int, int], terms: int, scale: float
-) -> None:
+def test_that_a_sum_of_products_is_found_after_rounding_to_float32(shape, terms, scale):
     mask = sum_of(terms, *shape, scale)
     found = low_rank(mask, terms)
     assert found.rank == terms
@@ -29,7 +27,7 @@ def test_that_a_sum_of_products_is_found_after_rounding_to_float32(
     assert np.abs(found.left_out).max() <= 4 * 2.0**-24 * largest
 
 
-def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows() -> None:
+def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows():
     mask = sum_of(3, 9, 9)
     found = low_rank(mask, 2)
     assert found.rank == 3
@@ -38,23 +36,22 @@ def test_that_what_is_left_out_is_that_of_the_rounded_columns_and_rows() -> None
     assert np.abs(found.left_out).max() > 1e-3
 
 
-def test_that_the_weights_of_a_row_add_up_to_1_at_most() -> None:
+def test_that_the_weights_of_a_row_add_up_to_1_at_most():
     # So no value between the passes is larger than a sample.
     found = low_rank(sum_of(3, 15, 31, 1e20), 3)
     assert np.all(np.abs(found.rows).sum(axis=1, dtype=np.float64) <= 1.0)
 
 
-@pytest.mark.parametrize(
-    ("mask", "rank"),
-    [
-        (gaussian(9), 1),
-        (Mask(gaussian(9, sigma=1.0).weights - gaussian(9, sigma=2.0).weights), 2),
-        (laplacian_of_gaussian(15), 3),
-        (Mask(np.eye(7)), 7),
-        (Mask(np.zeros((4, 4))), 0),
-        (Mask([[2.0]]), 1),
-    ],
-    ids=["gaussian", "difference of gaussians", "laplacian of a gaussian", "diagonal", "zeros", "one cell"],
-)
-def test_that_masks_have_the_rank_that_they_are_known_to_have(mask: Mask, rank: int) -> None:
+RANKS = {
+    gaussian(9): 1,
+    Mask(gaussian(9, sigma=1.0).weights - gaussian(9, sigma=2.0).weights, name="difference of Gaussians"): 2,
+    laplacian_of_gaussian(15): 3,
+    Mask(np.eye(7)): 7,
+    Mask(np.zeros((4, 4))): 0,
+    Mask([[2.0]]): 1,
+}
+
+
+@pytest.mark.parametrize(("mask", "rank"), RANKS.items(), ids=repr)
+def test_that_masks_have_the_rank_that_they_are_known_to_have(mask, rank):
     assert low_rank(mask, 2).rank == rank

@@ -3,8 +3,7 @@ from itertools import pairwise
 
 import pytest
 
-from engine.errors import EngineError, UnknownName
-from engine.mask import presets as presets_module
+from engine.errors import UnknownName
 from engine.mask.analysis import describe
 from engine.mask.presets import PRESETS_FILE, find_preset, preset, preset_names, presets
 
@@ -101,20 +100,3 @@ def test_that_the_file_names_no_key_that_is_not_read():
     document = json.loads(PRESETS_FILE.read_text(encoding="utf-8"))
     known = {"key", "title", "group", "teaches", "weights", "divisor", "anchor", "generate"}
     assert all(set(entry) <= known for entry in document["presets"])
-
-
-DAMAGED = '{"presets": [{}]}', '{"presets": 3}', '{"presets": [{"key": "a", "weights": [["x"]]}]}'
-
-
-@pytest.mark.parametrize("text", [None, "", "{}", *DAMAGED])
-def test_that_a_damaged_list_is_reported_in_words(monkeypatch, tmp_path, text):
-    path = tmp_path / "presets.json"
-    if text is not None:
-        path.write_text(text, encoding="utf-8")
-    monkeypatch.setattr(presets_module, "PRESETS_FILE", path)
-    presets.cache_clear()
-    try:
-        with pytest.raises(EngineError, match="Install the program again"):
-            presets()
-    finally:
-        presets.cache_clear()

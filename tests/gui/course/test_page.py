@@ -28,7 +28,9 @@ def open_course(open_window):
     return make
 
 
-def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_counted(open_window, qtbot):
+def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_and_no_panels_in_the_menu(
+    open_window, qtbot
+):
     haloscope = open_window()
     assert list(haloscope.window._entered) == ["explore"]
     haloscope.actions["page:course"].trigger()
@@ -39,7 +41,10 @@ def test_that_the_page_is_built_when_it_is_first_shown_with_the_first_paper_coun
     assert page.header.title.text() == PAPERS[0].title
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert page.tables.table.cells.rowCount() > 0
+    panels = next(menu for menu in haloscope.window.findChildren(QMenu) if menu.title() == "&Panels")
+    assert (panels.actions(), panels.isEnabled()) == ([], False)
     haloscope.window.show_page("explore")
+    assert len(panels.actions()) == 5
     haloscope.actions["page:course"].trigger()
     assert haloscope.window._entered["course"] is page
 
@@ -54,24 +59,6 @@ def test_that_one_click_loads_a_kernel_into_explore(open_course):
     assert haloscope.workspace.mask == resolve_mask(here.mask)
     assert haloscope.window.first_page.isVisible()
     assert not page.isVisible()
-
-
-def test_that_escape_stops_a_measurement(open_course, qtbot):
-    haloscope, page = open_course()
-    haloscope.link._client.automatic = False
-    page.tables.measure.click()
-    assert haloscope.actions["cancel"].isEnabled()
-    haloscope.actions["cancel"].trigger()
-    qtbot.waitUntil(lambda: not haloscope.state.running)
-
-
-def test_that_panels_of_another_page_are_not_in_the_menu(open_course):
-    haloscope, _ = open_course()
-    panels = next(menu for menu in haloscope.window.findChildren(QMenu) if menu.title() == "&Panels")
-    assert panels.actions() == []
-    assert not panels.isEnabled()
-    haloscope.window.show_page("explore")
-    assert len(panels.actions()) == 5
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -102,7 +89,7 @@ def test_that_the_layout_of_a_page_that_was_not_shown_is_kept(open_course, open_
 
 
 @pytest.mark.parametrize("with_button", [False, True], ids=["Run", "button"])
-def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot, with_button):
+def test_that_measuring_fills_the_table_that_is_shown_and_escape_stops_it(open_course, qtbot, with_button):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
     if with_button:
@@ -113,20 +100,19 @@ def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot, with_b
     assert page.isVisible()
     assert page.tables.table.cells.index(0, 3).data() == "0.0121"
     assert haloscope.results.rowCount() == 0
+    haloscope.link._client.automatic = False
+    page.tables.measure.click()
+    haloscope.actions["cancel"].trigger()
+    qtbot.waitUntil(lambda: not haloscope.state.running)
 
 
-def test_that_a_message_says_that_a_table_was_copied(open_course, qtbot):
+def test_that_a_copy_is_reported_and_saving_asks_for_a_folder(open_course, qtbot, monkeypatch, tmp_path):
     haloscope, page = open_course()
-    qtbot.waitUntil(lambda: page.tables.shown is not None)
-    page.tables.copy_button.menu().actions()[0].trigger()
-    assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
-
-
-def test_that_saving_asks_for_a_folder_for_the_paper_that_is_shown(open_course, qtbot, monkeypatch, tmp_path):
-    _, page = open_course()
     saved = []
     monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))
     monkeypatch.setattr(page._files, "ask_for_folder", lambda title, then: then(tmp_path))
-    qtbot.waitUntil(page.tables.save_button.isEnabled)
+    qtbot.waitUntil(lambda: page.tables.shown is not None)
+    page.tables.copy_button.menu().actions()[0].trigger()
+    assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
     page.tables.save_button.click()
     assert saved == [(PAPERS[0].key, tmp_path)]

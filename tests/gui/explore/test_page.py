@@ -1,29 +1,20 @@
 import pytest
 
 from gui.explore.page import no_run_sentence, run_sentence
-from tests.made_runs import make_result, make_simulated
-
-
-def failed(variant, failure):
-    return make_result(variant, timing=None, verification=None, failure=failure)
-
-
-def test_that_the_last_run_is_told_with_its_proof():
-    words = run_sentence(make_result("tiled", 0.04))
-    assert "0.04" in words
-    assert "verified on every pixel" in words
+from tests.made_runs import make_failure, make_result, make_simulated
 
 
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (failed("tiled", "The device failed: illegal address."), "illegal address"),
+        (make_result("tiled", 0.04), "Last run: Tiled, 0.0400 ms, verified on every pixel"),
+        (make_failure("tiled", "The device failed: illegal address."), "illegal address"),
         (make_simulated("naive"), "its times mean nothing"),
-        (failed("cpu-fft", "variant 'cpu-fft' here: row 50 is nan."), "Last run: Cpu-fft: Row 50 is nan."),
+        (make_failure("cpu-fft", "variant 'cpu-fft' here: row 50 is nan."), "Cpu-fft: Row 50 is nan."),
     ],
-    ids=["failed", "simulated", "refused, without its name twice"],
+    ids=["timed", "failed", "simulated", "refused, without its name twice"],
 )
-def test_that_a_run_without_a_time_says_why(result, words):
+def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_it_has_none(result, words):
     assert words in run_sentence(result)
 
 

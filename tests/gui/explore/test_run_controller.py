@@ -1,6 +1,6 @@
 import pytest
 
-from engine.errors import BadValue, HostLost, OutOfDeviceMemory
+from engine.errors import HostLost, OutOfDeviceMemory
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.protocol import CheckVariants, FilterJob, Preview, Run
@@ -9,9 +9,23 @@ from gui.explore.run_controller import failed_run
 from gui.page.messages import Severity
 from tests.gui.made_results import VARIANTS, make_picture
 
+ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
+
 
 def runs(bench):
+    """Return the runs that have not been answered."""
     return bench.fake.waiting(Run)
+
+
+def answer(bench):
+    bench.fake.answer(runs(bench)[0])
+    bench.settle()
+
+
+def run_every_variant(bench):
+    bench.runs.run_every_variant()
+    bench.fake.answer_all(CheckVariants)
+    bench.settle()
 
 
 def statuses(bench):
@@ -28,72 +42,51 @@ def test_that_a_run_becomes_a_row_and_its_picture_is_shown(bench):
     assert not bench.state.running
 
 
-def test_that_without_a_picture_nothing_is_run(make_bench):
-    bench = make_bench()
-    bench.runs.run()
-    bench.runs.run_every_variant()
-    assert not bench.state.running
-    assert not bench.fake.seen
-
-
-def test_that_a_second_run_is_not_begun_while_one_goes_on(slow_bench):
+def test_that_nothing_is_run_without_a_picture_or_while_a_run_goes_on(make_bench, slow_bench):
+    empty = make_bench()
+    empty.runs.run()
+    empty.runs.run_every_variant()
+    assert not empty.state.running
+    assert not empty.fake.seen
     slow_bench.runs.run()
     slow_bench.runs.run()
     assert len(runs(slow_bench)) == 1
 
 
-def test_that_every_available_variant_is_run_in_order(bench):
-    bench.runs.run_every_variant()
-    bench.settle()
-    assert statuses(bench) == [("cpu-serial", False), ("cpu-parallel", False), ("naive", False)]
-
-
-def test_that_every_run_has_the_job_of_the_beginning(slow_bench):
-    slow_bench.runs.run_every_variant()
-    slow_bench.fake.answer_all(CheckVariants)
-    slow_bench.settle()
-    slow_bench.fake.answer(runs(slow_bench)[0])
+def test_that_every_available_variant_is_run_in_order_with_the_job_of_the_beginning(slow_bench):
+    run_every_variant(slow_bench)
+    answer(slow_bench)
     slow_bench.workspace.change(border=Border.WRAP)
     slow_bench.settle()
     assert runs(slow_bench)[0].request.job.border is Border.ZERO
+    answer(slow_bench)
+    answer(slow_bench)
+    assert statuses(slow_bench) == [("cpu-serial", False), ("cpu-parallel", False), ("naive", False)]
 
 
 def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
     shown = slow_bench.state.last_result
     slow_bench.runs.run()
     slow_bench.workspace.change(border=Border.WRAP)
-    slow_bench.fake.answer(runs(slow_bench)[0])
-    slow_bench.settle()
+    answer(slow_bench)
     assert len(slow_bench.results.results()) == 1
     assert slow_bench.state.last_result is shown
     assert slow_bench.fake.waiting(Preview)
 
 
-def test_that_progress_names_the_variant_and_counts_them(slow_bench):
-    slow_bench.runs.run_every_variant()
-    slow_bench.fake.answer_all(CheckVariants)
-    slow_bench.settle()
-    slow_bench.fake.answer(runs(slow_bench)[0])
-    slow_bench.settle()
+def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait(slow_bench):
+    run_every_variant(slow_bench)
+    answer(slow_bench)
     slow_bench.fake.tell("verifying", 0.5, runs(slow_bench)[0])
     slow_bench.settle()
-    assert slow_bench.state.stage == "CPU, all cores (2 of 3): verifying"
-    assert slow_bench.state.fraction == 0.5
-
-
-def test_that_cancel_stops_the_run_and_those_that_wait(slow_bench):
-    slow_bench.runs.run_every_variant()
-    slow_bench.fake.answer_all(CheckVariants)
-    slow_bench.settle()
-    slow_bench.fake.answer(runs(slow_bench)[0])
-    slow_bench.settle()
+    state = slow_bench.state
+    assert (state.stage, state.fraction) == ("CPU, all cores (2 of 3): verifying", 0.5)
     slow_bench.jobs.cancel()
-    assert slow_bench.state.cancelling
+    assert state.cancelling
     slow_bench.settle()
     assert [request.job.variant for request in slow_bench.fake.cancelled] == ["cpu-parallel"]
     assert statuses(slow_bench) == [("cpu-serial", False)]
-    assert not slow_bench.state.running
-    assert not slow_bench.state.cancelling
+    assert (state.running, state.cancelling) == (False, False)
     assert slow_bench.messages.newest is None
 
 
@@ -105,19 +98,18 @@ def test_that_cancel_before_the_first_run_of_every_variant_stops_it(slow_bench):
     assert not runs(slow_bench)
 
 
-def test_that_a_failed_run_becomes_a_row_with_its_reason_and_the_others_go_on(slow_bench):
-    slow_bench.runs.run_every_variant()
-    slow_bench.fake.answer_all(CheckVariants)
-    slow_bench.settle()
+def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_with_the_next_edit(slow_bench):
+    run_every_variant(slow_bench)
     error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
     slow_bench.fake.fail(error, runs(slow_bench)[0])
     slow_bench.settle()
-    for _ in range(2):
-        slow_bench.fake.answer(runs(slow_bench)[0])
-        slow_bench.settle()
+    answer(slow_bench)
+    answer(slow_bench)
     assert statuses(slow_bench) == [("cpu-serial", True), ("cpu-parallel", False), ("naive", False)]
     assert "9 GB" in slow_bench.results.results()[0].failure
-    assert slow_bench.messages.newest.severity is Severity.ERROR
+    assert slow_bench.messages.of("run").severity is Severity.ERROR
+    slow_bench.workspace.change(border=Border.WRAP)
+    assert slow_bench.messages.of("run") is None
 
 
 def test_that_a_lost_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
@@ -160,11 +152,9 @@ def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
     assert slow_bench.messages.of("engine") is None
 
 
-def test_that_no_variant_at_all_is_told(make_bench):
-    reasons = dict.fromkeys(
-        ("cpu-serial", "cpu-parallel", "naive", "tiled", "cached"), "the mask is too large"
-    )
-    bench = make_bench(unavailable=reasons)
+def test_that_it_is_said_when_no_variant_can_run(make_bench):
+    keys = [variant.key for variant in VARIANTS]
+    bench = make_bench(unavailable=dict.fromkeys(keys, "the mask is too large"))
     bench.open()
     bench.runs.run_every_variant()
     bench.settle()
@@ -181,30 +171,19 @@ def test_that_no_memory_is_left_behind_by_runs(bench, every):
     assert bench.fake.leaked == shown
 
 
-def test_that_the_message_of_a_run_goes_with_the_next_change_of_the_job(slow_bench):
-    slow_bench.runs.run()
-    slow_bench.settle()
-    slow_bench.fake.fail(BadValue("the block", "it has no threads", "Use 8 x 8."))
-    slow_bench.settle()
-    assert slow_bench.messages.of("run") is not None
-    slow_bench.workspace.change(border=Border.WRAP)
-    assert slow_bench.messages.of("run") is None
-
-
-ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
-
-
-@pytest.mark.parametrize(("key", "layout"), [("cpu-serial", ""), ("naive", "packed"), ("auto", "")])
-def test_that_a_failed_run_keeps_who_it_was_why_it_failed_and_its_layout(key: str, layout: str) -> None:
-    job = FilterJob(picture=make_picture(), mask=Mask([[1]]), variant=key, layout=Layout.PACKED)
+@pytest.mark.parametrize(
+    ("key", "layout", "result_type", "dtype"),
+    [
+        ("cpu-serial", "", "float32", "float32"),
+        ("naive", "packed", "same", "uint8"),
+        ("auto", "", "float32", "float32"),
+    ],
+)
+def test_that_a_failed_run_keeps_what_it_was_to_do_and_why_it_failed(key, layout, result_type, dtype):
+    settings = {"variant": key, "layout": Layout.PACKED, "result_type": result_type}
     variant = next((variant for variant in VARIANTS if variant.key == key), None)
-    result = failed_run(job, variant, ERROR)
+    result = failed_run(FilterJob(picture=make_picture(), mask=Mask([[1]]), **settings), variant, ERROR)
     assert (result.variant, result.title) == (key, variant.title if variant else key)
     assert (result.failure, result.layout) == (str(ERROR), layout)
+    assert result.problem.result_dtype == dtype
     assert result.kernel_ms is None
-
-
-@pytest.mark.parametrize(("result_type", "dtype"), [("float32", "float32"), ("same", "uint8")])
-def test_that_a_failed_run_keeps_what_it_was_to_write(result_type: str, dtype: str) -> None:
-    job = FilterJob(picture=make_picture(), mask=Mask([[1]]), variant="naive", result_type=result_type)
-    assert failed_run(job, None, ERROR).problem.result_dtype == dtype

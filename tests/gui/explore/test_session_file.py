@@ -36,22 +36,20 @@ def document() -> dict:
     }
 
 
-def test_that_a_session_comes_back_as_it_was_saved(tmp_path):
-    session = Session(str(tmp_path / "photo.png"), "", MASK, SETTINGS)
+@pytest.mark.parametrize("name", [b"photo.png", b"\xff.png"], ids=["UTF-8", "not UTF-8"])
+def test_that_a_session_comes_back_as_it_was_saved(tmp_path, name):
+    session = Session(os.fsdecode(bytes(tmp_path) + b"/" + name), "", MASK, SETTINGS)
     save_session(tmp_path / "work.json", session)
     back = load_session(tmp_path / "work.json")
     assert back == session
     assert back.mask.name == MASK.name
 
 
-def test_that_what_is_missing_in_the_settings_has_its_default(tmp_path):
+def test_that_what_is_missing_has_its_default_and_a_relative_picture_lies_beside_the_session(tmp_path):
     (tmp_path / "work.json").write_text(json.dumps(document()))
     session = load_session(tmp_path / "work.json")
     assert session.settings == Settings(border=Border.WRAP, block=Block(16, 16))
     assert session.sample == "camera"
-
-
-def test_that_a_relative_picture_lies_beside_the_session(tmp_path):
     (tmp_path / "work.json").write_text(json.dumps(document() | {"picture": {"path": "photo.png"}}))
     assert load_session(tmp_path / "work.json").picture_path == str(tmp_path / "photo.png")
 
@@ -74,17 +72,9 @@ def changed(part: str, **fields) -> dict:
         (changed("picture", path="a\0b"), "path"),
         (changed("picture", path="\ud800.png"), "no character"),
         (changed("mask", name="\ud800"), "no character"),
-        (changed("mask", weights=[]), "weights"),
         (changed("mask", name="n" * 300), "more than 200 characters"),
-        (changed("mask", weights=[[1], [1, 2]]), "row 2 has 2 cells"),
         (changed("mask", weights=[["1"]]), "row 1, column 1"),
-        (changed("mask", weights=[[True]]), "row 1, column 1"),
-        (changed("mask", weights=[[1e300]]), "float32"),
         (changed("mask", weights=[[10**400]]), "mask"),
-        (changed("mask", weights=[[1]] * 128), "1 to 127"),
-        (changed("mask", weights=[[1, 1]] * 64), "1 to 63"),
-        (changed("mask", weights=[[1] * 128]), "1 to 127"),
-        (changed("mask", anchor=[2, 0]), "anchor"),
         (changed("mask", anchor=[0.5, 0]), "anchor"),
         (changed("mask", offset="1"), "offset"),
         (changed("settings", border="torus"), "torus"),
@@ -132,25 +122,14 @@ def test_that_a_damaged_file_is_refused_in_words(tmp_path, text):
     assert refused.value.remedy
 
 
-def test_that_a_huge_file_is_refused_before_it_is_parsed(tmp_path):
+def test_that_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path):
     (tmp_path / "huge.json").write_text("[" * (LARGEST_BYTES + 1))
-    with pytest.raises(SessionError, match="bytes"):
-        load_session(tmp_path / "huge.json")
-
-
-@pytest.mark.parametrize("name", ["none.json", "."])
-def test_that_a_session_that_is_not_there_is_told(tmp_path, name):
-    with pytest.raises(SessionError):
-        load_session(tmp_path / name)
-
-
-def test_that_a_pipe_is_refused_instead_of_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(SessionError, match="it is a device or a pipe, not a file"):
-        load_session(tmp_path / "pipe.json")
-
-
-def test_that_a_picture_whose_name_is_not_utf_8_comes_back(tmp_path):
-    name = os.fsdecode(bytes(tmp_path) + b"/\xff.png")
-    save_session(tmp_path / "session.json", Session(name, "", MASK, SETTINGS))
-    assert load_session(tmp_path / "session.json").picture_path == name
+    for name, why in (
+        ("huge.json", "bytes"),
+        ("pipe.json", "it is a device or a pipe, not a file"),
+        ("none.json", "no such file"),
+        (".", "it is a folder"),
+    ):
+        with pytest.raises(SessionError, match=why):
+            load_session(tmp_path / name)

@@ -6,7 +6,7 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from gui.explore.session_controller import with_options
+from gui.explore.files import with_options
 from gui.explore.session_file import Session
 from gui.explore.workspace import Settings
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse

@@ -175,7 +175,7 @@ def test_that_a_dropped_picture_is_opened(open_window, qtbot, tmp_path):
 def test_that_a_dropped_session_is_taken_up(open_window, qtbot, tmp_path):
     haloscope = open_window()
     haloscope.workspace.change(border=Border.WRAP, block=Block(8, 8))
-    haloscope.sessions.save(tmp_path / "work.json")
+    haloscope.window.first_page.files.save_session(tmp_path / "work.json")
     haloscope.workspace.change(border=Border.ZERO, block=None)
     dropped(haloscope.window, tmp_path / "work.json")
     qtbot.waitUntil(lambda: haloscope.workspace.settings.border is Border.WRAP)
@@ -251,7 +251,7 @@ def test_that_help_opens_beside_the_window(open_window, qtbot, name):
 
 def test_that_a_dropped_mask_is_taken_up(open_window, tmp_path):
     haloscope = open_window()
-    haloscope.masks.save(tmp_path / "mask.json")
+    haloscope.window.first_page.files.save_mask(tmp_path / "mask.json")
     (tmp_path / "other.csv").write_text("1,2\n3,4\n")
     dropped(haloscope.window, tmp_path / "other.csv")
     assert haloscope.workspace.mask.shape == (2, 2)

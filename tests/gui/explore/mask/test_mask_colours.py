@@ -14,14 +14,8 @@ def test_that_text_can_be_read_on_every_cell(theme):
 
 
 @THEMES
-def test_that_zero_has_the_base_colour_and_signs_differ(theme):
-    assert cell_background(0.0, 1.0, theme).name() == theme.base
-    assert cell_background(0.0, 0.0, theme).name() == theme.base
-    assert cell_background(1.0, 1.0, theme) != cell_background(-1.0, 1.0, theme)
-
-
-@THEMES
-def test_that_larger_weights_are_further_from_the_base_colour(theme):
-    zero = cell_background(0.0, 1.0, theme)
-    small, large = cell_background(0.1, 1.0, theme), cell_background(1.0, 1.0, theme)
+def test_that_zero_has_the_base_colour_signs_differ_and_larger_weights_are_stronger(theme):
+    zero, small, large = (cell_background(weight, 1.0, theme) for weight in (0.0, 0.1, 1.0))
+    assert zero.name() == cell_background(0.0, 0.0, theme).name() == theme.base
+    assert large != cell_background(-1.0, 1.0, theme)
     assert 1.0 < contrast(small, zero) < contrast(large, zero)

@@ -7,7 +7,6 @@ from engine.mask.mask import Mask
 from gui.explore.mask.mask_model import MaskModel, MaskRole
 from gui.explore.workspace import Workspace
 
-TEXT = Qt.ItemDataRole.DisplayRole
 EDIT = Qt.ItemDataRole.EditRole
 
 
@@ -23,26 +22,14 @@ def model(qapp, workspace):
     return model
 
 
-def test_that_cells_show_the_mask_of_the_workspace(model):
-    assert (model.rowCount(), model.columnCount()) == (3, 3)
-    assert model.index(1, 2).data(TEXT) == "6"
-    assert model.index(2, 2).data(TEXT) == "0.1111"
+def test_that_cells_show_the_mask_of_the_workspace_also_of_another_size(model, workspace):
+    assert model.index(1, 2).data() == "6"
+    assert model.index(2, 2).data() == "0.1111"
     assert float(model.index(2, 2).data(EDIT)) == 1 / 9
-
-
-@pytest.mark.parametrize(("text", "weight"), [("1/3", 1 / 3), ("-2", -2.0), ("1e-3", 0.001)])
-def test_that_a_typed_number_becomes_the_weight(model, workspace, text, weight):
-    assert model.setData(model.index(0, 1), text)
-    assert workspace.mask.weights[0, 1] == weight
-
-
-def test_that_bad_text_is_refused_in_words_and_the_old_value_stays(qtbot, model, workspace):
-    before = workspace.mask
-    with qtbot.waitSignal(model.edit_refused) as refused:
-        assert not model.setData(model.index(0, 1), "two")
-    assert "'two'" in refused.args[0]
-    assert workspace.mask == before
-    assert workspace.undo_stack.count() == 0
+    workspace.set_mask(Mask(np.ones((2, 7))))
+    assert (model.rowCount(), model.columnCount()) == (2, 7)
+    workspace.undo_stack.undo()
+    assert (model.rowCount(), model.columnCount()) == (3, 3)
 
 
 def test_that_an_editor_left_untouched_is_no_edit(model, workspace):
@@ -53,31 +40,19 @@ def test_that_an_editor_left_untouched_is_no_edit(model, workspace):
 
 def test_that_edits_of_one_cell_are_one_step_and_of_two_cells_two(model, workspace):
     before = workspace.mask
-    model.setData(model.index(0, 0), "10")
-    model.setData(model.index(0, 0), "11")
-    model.setData(model.index(0, 1), "12")
+    for column, text in ((0, "10"), (0, "11"), (1, "12")):
+        model.setData(model.index(0, column), text)
     assert workspace.undo_stack.count() == 2
     workspace.undo_stack.undo()
     workspace.undo_stack.undo()
     assert workspace.mask == before
-    assert model.index(0, 0).data(TEXT) == "1"
-
-
-def test_that_the_table_follows_another_size(model, workspace):
-    workspace.set_mask(Mask(np.ones((2, 7))))
-    assert (model.rowCount(), model.columnCount()) == (2, 7)
-    workspace.undo_stack.undo()
-    assert (model.rowCount(), model.columnCount()) == (3, 3)
+    assert model.index(0, 0).data() == "1"
 
 
 def test_that_only_the_anchor_is_marked_and_can_be_put_elsewhere(model, workspace):
     model.put_anchor(0, 2)
-    marked = [
-        (row, column)
-        for row in range(3)
-        for column in range(3)
-        if model.index(row, column).data(MaskRole.IS_ANCHOR)
-    ]
+    cells = [(row, column) for row in range(3) for column in range(3)]
+    marked = [cell for cell in cells if model.index(*cell).data(MaskRole.IS_ANCHOR)]
     assert marked == [(0, 2)] == [workspace.mask.anchor]
 
 
@@ -90,24 +65,11 @@ def test_that_a_tooltip_says_which_pixel_a_cell_multiplies(model, workspace):
     assert "anchor" in model.index(1, 1).data(Qt.ItemDataRole.ToolTipRole)
 
 
-def test_that_cleared_cells_are_zero_in_one_step(model, workspace):
-    model.clear_cells([(0, 0), (2, 2)])
-    assert workspace.mask.weights[0, 0] == workspace.mask.weights[2, 2] == 0
-    assert workspace.undo_stack.count() == 1
-
-
-def test_that_copied_cells_are_a_spreadsheets_text_and_come_back(model, workspace):
+def test_that_cells_are_copied_cleared_and_pasted_in_a_step_each(model, workspace):
     assert model.copied_text([(1, 1), (0, 2)]) == "2\t3\n5\t6"
     whole = model.copied_text([])
-    model.clear_cells([(0, 0)])
-    before = workspace.undo_stack.count()
+    model.clear_cells([(0, 0), (2, 2)])
+    assert workspace.mask.weights[0, 0] == workspace.mask.weights[2, 2] == 0
     model.paste(whole, [(0, 0)])
     assert workspace.mask.weights[0, 0] == 1
-    assert workspace.undo_stack.count() == before + 1
-
-
-def test_that_a_refused_paste_changes_nothing(qtbot, model, workspace):
-    before = workspace.mask
-    with qtbot.waitSignal(model.edit_refused):
-        model.paste("no mask at all", [(0, 0)])
-    assert workspace.mask == before
+    assert workspace.undo_stack.count() == 2

@@ -9,17 +9,15 @@ from gui.explore.mask.mask_paste import pasted
 FIVE = Mask(np.arange(25).reshape(5, 5), anchor=(1, 3), offset=7.0)
 
 
-def test_that_a_smaller_block_of_a_spreadsheet_goes_in_at_the_current_cell():
-    mask, _ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", [(2, 3)])
+@pytest.mark.parametrize(
+    "cells", [[(2, 3)], [(4, 4), (2, 4), (3, 3)]], ids=["current", "top left of several"]
+)
+def test_that_a_smaller_block_of_a_spreadsheet_goes_in_at_the_chosen_cells(cells):
+    mask, _ = pasted(FIVE, "-1\t-2\r\n-3\t-4\r\n", cells)
     expected = FIVE.weights.copy()
     expected[2:4, 3:5] = [[-1, -2], [-3, -4]]
     np.testing.assert_array_equal(mask.weights, expected)
     assert (mask.anchor, mask.offset) == (FIVE.anchor, FIVE.offset)
-
-
-def test_that_a_block_goes_in_at_the_top_left_of_several_cells():
-    mask, _ = pasted(FIVE, "-1 -2", [(3, 3), (1, 1), (1, 3)])
-    assert mask.weights[1, 1:3].tolist() == [-1, -2]
 
 
 @pytest.mark.parametrize(
@@ -31,14 +29,11 @@ def test_that_rows_as_large_as_the_mask_replace_it(text):
     assert mask.offset == 0.0
 
 
-@pytest.mark.parametrize("style", ["numpy", "c", "matlab", "json"])
-def test_that_a_literal_replaces_the_mask_however_small_it_is(style):
-    mask, _ = pasted(FIVE, format_mask(Mask([[1, 2, 3]]), style), [(0, 0)])
-    assert mask.weights.tolist() == [[1, 2, 3]]
+LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy", "c", "matlab", "json")]
 
 
-@pytest.mark.parametrize("text", ["1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"])
-def test_that_rows_with_a_factor_are_a_whole_mask(text):
+@pytest.mark.parametrize("text", [*LITERALS, "1 2 1 /4", "1/4 * 1 2 1", "1 2 1\n/ 4"])
+def test_that_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small(text):
     mask, _ = pasted(FIVE, text, [(0, 0)])
     assert mask.weights.tolist() == [[0.25, 0.5, 0.25]]
 

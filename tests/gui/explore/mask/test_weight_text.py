@@ -22,11 +22,8 @@ def test_that_other_text_is_refused_with_a_reason_and_a_remedy(text):
     assert caught.value.what == "The weight was not changed"
     assert caught.value.why
     assert caught.value.remedy
-
-
-def test_that_the_refusal_quotes_what_was_typed_and_no_place_in_a_text():
-    with pytest.raises(MaskError, match="you typed 'abc'"):
-        read_weight("abc")
+    if text == "abc":
+        assert "you typed 'abc'" in caught.value.why
 
 
 @pytest.mark.parametrize("text", ["", "abc", "nan", "1 2", "1e39", "1e400"])

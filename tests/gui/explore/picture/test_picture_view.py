@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
@@ -6,8 +8,8 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
 from engine.host.protocol import Filtered
 from engine.mask.mask import Mask
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture.view_mode import ViewMode
 from gui.explore.workspace import Workspace
 from tests.gui.made_pictures import filtered_of, handle_of
 
@@ -51,12 +53,9 @@ def colour_at(view, row, column):
     return view.canvas.grab().toImage().pixelColor(place_of(view, row, column)).name()
 
 
-def test_that_without_a_picture_it_says_what_to_do(view):
+def test_that_without_a_picture_it_says_what_to_do_unless_the_first_is_being_opened(view, engine_state):
     assert view.empty_state.isVisible()
     assert "Ctrl+O" in view.empty_state.text.text()
-
-
-def test_that_it_invites_to_nothing_while_the_first_picture_is_opened(view, engine_state):
     engine_state.set_task("open", "opening astronaut")
     assert view.empty_state.title.text() == "Opening astronaut …"
     assert not view.empty_state.open_button.isVisible()
@@ -96,7 +95,9 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     result[20, 32, 0] = np.nan
     workspace.set_picture(handle_of(pixels, share))
     engine_state.filtered.emit(filtered_of(result, share))
+    height = view.readout.height()
     qtbot.mouseMove(view.canvas, place_of(view, *pixel))
+    assert view.readout.height() == height
     words = view.readout.text().split()
     assert words[:4] == ["row", str(pixel[0]), "col", str(pixel[1])]
     assert words[5:8] == [str(value) for value in pixels[pixel]]
@@ -107,60 +108,38 @@ def test_that_the_line_tells_the_numbers_under_the_cursor(qtbot, view, workspace
     )
 
 
-def test_that_the_line_keeps_its_height(qtbot, shown):
-    before = shown.readout.height()
-    qtbot.mouseMove(shown.canvas, place_of(shown, 3, 3))
-    assert shown.readout.height() == before
-
-
 def test_that_the_wheel_zooms_around_the_cursor(shown):
     point = place_of(shown, 6, 9)
     before = shown.canvas.view.transform
-    shown.canvas.wheelEvent(
-        QWheelEvent(
-            QPointF(point),
-            QPointF(point),
-            QPoint(),
-            QPoint(0, 120),
-            Qt.MouseButton.NoButton,
-            Qt.KeyboardModifier.NoModifier,
-            Qt.ScrollPhase.NoScrollPhase,
-            False,
-        )
-    )
+    buttons, keys = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+    phase, at = Qt.ScrollPhase.NoScrollPhase, QPointF(point)
+    shown.canvas.wheelEvent(QWheelEvent(at, at, QPoint(), QPoint(0, 120), buttons, keys, phase, False))
     after = shown.canvas.view.transform
     assert after.zoom > before.zoom
     assert shown.canvas.view.pixel_at(point.x(), point.y()) == (6, 9)
 
 
-def test_that_dragging_moves_the_picture(qtbot, shown):
-    shown.canvas.view.zoom_by(4)
-    before = shown.canvas.view.transform
-    qtbot.mousePress(shown.canvas, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
-    qtbot.mouseMove(shown.canvas, QPoint(110, 95))
-    qtbot.mouseRelease(shown.canvas, Qt.MouseButton.LeftButton)
-    after = shown.canvas.view.transform
-    assert (after.left - before.left, after.top - before.top) == (10, -5)
-
-
-@pytest.mark.parametrize(
-    ("key", "moved"),
-    [
-        (Qt.Key.Key_Left, (64, 0)),
-        (Qt.Key.Key_Right, (-64, 0)),
-        (Qt.Key.Key_Up, (0, 64)),
-        (Qt.Key.Key_Down, (0, -64)),
-    ],
-)
-def test_that_arrow_keys_pan(qtbot, shown, key, moved):
+def test_that_dragging_and_arrow_keys_move_the_picture(qtbot, shown):
     shown.canvas.view.zoom_to(100.0, 320, 200)
-    before = shown.canvas.view.transform
-    qtbot.keyClick(shown.canvas, key)
-    after = shown.canvas.view.transform
-    assert (after.left - before.left, after.top - before.top) == pytest.approx(moved, abs=1e-9)
+
+    def moved(do):
+        before = shown.canvas.view.transform
+        do()
+        after = shown.canvas.view.transform
+        return after.left - before.left, after.top - before.top
+
+    def drag():
+        qtbot.mousePress(shown.canvas, Qt.MouseButton.LeftButton, pos=QPoint(100, 100))
+        qtbot.mouseMove(shown.canvas, QPoint(110, 95))
+        qtbot.mouseRelease(shown.canvas, Qt.MouseButton.LeftButton)
+
+    assert moved(drag) == pytest.approx((10, -5), abs=1e-9)
+    for key, way in (("Left", (64, 0)), ("Right", (-64, 0)), ("Up", (0, 64)), ("Down", (0, -64))):
+        press = partial(qtbot.keyClick, shown.canvas, Qt.Key[f"Key_{key}"])
+        assert moved(press) == pytest.approx(way, abs=1e-9), key
 
 
-def test_that_zoom_slots_and_keys_change_the_percentage_shown(qtbot, shown):
+def test_that_zooms_and_keys_change_the_percentage_shown(qtbot, shown):
     shown.canvas.view.show_actual()
     assert shown.toolbar.zoom_text.text() == "100 %"
     qtbot.keyClick(shown.canvas, Qt.Key.Key_Plus)
@@ -173,19 +152,14 @@ def test_that_zoom_slots_and_keys_change_the_percentage_shown(qtbot, shown):
     assert shown.canvas.view.is_fitted
 
 
-def test_that_a_new_result_keeps_the_place(shown, engine_state, share):
-    shown.canvas.view.zoom_to(40.0, 100, 100)
+def test_that_a_new_result_keeps_the_place_and_one_that_failed_or_does_not_fit_the_last_one(
+    shown, engine_state, share
+):
     before = shown.canvas.view.transform
-    engine_state.filtered.emit(filtered_of(np.zeros((21, 33, 3)), share))
+    engine_state.filtered.emit(filtered_of(np.full((21, 33, 3), 255.0), share))
     assert shown.canvas.view.transform == before
-
-
-def test_that_a_failed_run_leaves_the_last_result(shown, engine_state):
     engine_state.filtered.emit(Filtered(None, None, "naive", "cuda:0", 0.0))
     assert colour_at(shown, 10, 28) == "#ffffff"
-
-
-def test_that_a_result_of_another_size_is_not_shown(shown, engine_state, share):
     engine_state.filtered.emit(filtered_of(np.zeros((5, 5, 3)), share))
     assert colour_at(shown, 10, 28) == "#ffffff"
 
@@ -203,23 +177,17 @@ def test_that_a_cursor_over_the_pane_survives_another_picture(qtbot, qapp, shown
     assert shown.readout.text().split() == ["row", "1", "col", "2", "original", "0", "result", "–"]
 
 
-def test_that_the_range_mode_is_a_setting(qtbot, view, workspace):
-    box = view.toolbar.range_box
+def test_that_the_range_mode_is_a_setting_unless_the_kernel_has_clipped(shown, workspace):
+    box = shown.toolbar.range_box
     box.setCurrentIndex(1)
     box.activated.emit(1)
     assert workspace.settings.range_mode == "absolute"
-    workspace.change(range_mode="rescale")
-    assert box.currentData() == "rescale"
-
-
-def test_that_results_that_the_kernel_has_clipped_are_shown_in_no_other_way(shown, workspace):
-    box = shown.toolbar.range_box
-    workspace.change(range_mode="absolute", result_type="same")
+    workspace.change(result_type="same")
     assert box.currentData() == "clip"
     assert not box.isEnabled()
     assert "clipped already" in box.toolTip()
-    workspace.change(result_type="float32")
-    assert box.currentData() == "absolute"
+    workspace.change(range_mode="rescale", result_type="float32")
+    assert box.currentData() == "rescale"
     assert box.isEnabled()
 
 
@@ -235,29 +203,22 @@ def drop(view, urls):
     return enter.isAccepted()
 
 
-def test_that_dropped_files_are_told_by_their_paths(qtbot, view):
+def test_that_dropped_files_are_passed_on_by_their_paths_and_other_drags_refused(qtbot, view):
     with qtbot.waitSignal(view.files_dropped) as dropped:
         assert drop(view, [QUrl.fromLocalFile("/a/b c.png"), QUrl.fromLocalFile("/d.tif")])
     assert dropped.args == [["/a/b c.png", "/d.tif"]]
-
-
-@pytest.mark.parametrize("urls", [[], [QUrl("https://example.org/a.png")]], ids=["no files", "a web address"])
-def test_that_other_drags_are_refused(view, urls):
-    assert not drop(view, urls)
+    for urls in ([], [QUrl("https://example.org/a.png")]):
+        assert not drop(view, urls)
 
 
 def test_that_large_zooms_write_the_numbers_into_the_pixels(shown):
     shown.set_mode(ViewMode.ORIGINAL)
-    shown.canvas.view.zoom_to(40.0, 320, 200)
-    assert not has_bright_text(shown)
-    shown.canvas.view.zoom_to(60.0, 320, 200)
-    assert has_bright_text(shown)
-
-
-def has_bright_text(view):
-    """Whether something bright is written around the middle of a black picture."""
-    image = view.canvas.grab().toImage()
-    return any(image.pixelColor(x, y).lightness() > 200 for x in range(280, 360) for y in range(160, 240))
+    for zoom, is_written in ((40.0, False), (60.0, True)):
+        shown.canvas.view.zoom_to(zoom, 320, 200)
+        image = shown.canvas.grab().toImage()
+        # Bright, around the middle of a black picture.
+        middle = [image.pixelColor(x, y).lightness() for x in range(280, 360) for y in range(160, 240)]
+        assert (max(middle) > 200) == is_written
 
 
 def test_that_an_earlier_result_is_called_so_on_the_picture_and_beside_its_numbers(shown, engine_state):

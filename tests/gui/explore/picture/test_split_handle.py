@@ -6,39 +6,29 @@ from gui.explore.picture.split_handle import WIDTH, SplitHandle
 
 
 @pytest.fixture
-def pane(qtbot):
+def handle(qtbot):
+    """A handle in a pane 200 wide."""
     pane = QWidget()
     qtbot.addWidget(pane)
     pane.resize(200, 100)
     pane.show()
-    return pane
-
-
-@pytest.fixture
-def handle(pane):
     handle = SplitHandle(pane)
     handle.place()
     handle.show()
     return handle
 
 
-def test_that_it_begins_in_the_middle(handle):
+def test_that_dragging_moves_it_with_the_cursor_and_a_cursor_without_a_button_does_not(qtbot, handle):
     assert handle.geometry().center().x() == 100
-
-
-def test_that_dragging_moves_it_with_the_cursor(qtbot, handle):
     middle = QPoint(WIDTH // 2, 50)
+    qtbot.mouseMove(handle, QPoint(WIDTH - 1, 50))
+    assert handle.fraction == 0.5
     qtbot.mousePress(handle, Qt.MouseButton.LeftButton, pos=middle)
     with qtbot.waitSignal(handle.moved) as moved:
         qtbot.mouseMove(handle, middle + QPoint(50, 0))
     qtbot.mouseRelease(handle, Qt.MouseButton.LeftButton)
     assert moved.args == [0.75]
     assert handle.geometry().center().x() == 150
-
-
-def test_that_a_cursor_without_a_button_does_not_move_it(qtbot, handle):
-    qtbot.mouseMove(handle, QPoint(WIDTH - 1, 50))
-    assert handle.fraction == 0.5
 
 
 @pytest.mark.parametrize(
@@ -50,16 +40,12 @@ def test_that_a_cursor_without_a_button_does_not_move_it(qtbot, handle):
         (Qt.Key.Key_End, Qt.KeyboardModifier.NoModifier, 1.0),
     ],
 )
-def test_that_keys_move_it(qtbot, handle, key, modifier, place):
+def test_that_keys_move_it_and_screen_readers_hear_where_it_is(qtbot, handle, key, modifier, place):
     qtbot.keyClick(handle, key, modifier)
     assert handle.fraction == pytest.approx(place, abs=1e-12)
+    assert f"{100 * place:.0f} %" in handle.accessibleDescription()
 
 
 def test_that_it_stays_in_the_pane(handle):
     handle.set_fraction(1.7)
     assert handle.fraction == 1.0
-
-
-def test_that_its_place_is_told_to_screen_readers(handle):
-    handle.set_fraction(0.25)
-    assert "25 %" in handle.accessibleDescription()

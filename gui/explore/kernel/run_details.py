@@ -1,6 +1,7 @@
-"""Where the time of the selected run went: two stacked bars, what is paid once and what each filtering costs.
+"""The selected run below the kernels: where its time went, and what it asked of the machine by its model.
 
-One bar for both would show compilation only: it takes some 10,000 times as long as a kernel.
+There are two bars, what is paid once and what each filtering costs. One bar for both would show only
+compilation, which takes some 10,000 times as long as a kernel.
 """
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
@@ -9,11 +10,14 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.results.columns import layout_suffix
+from engine.results.compare import Compared
 from engine.results.measurement import RunResult, Timing
-from engine.results.quantities import digits_text, ms_text
+from engine.results.metrics import metric
+from engine.results.quantities import digits_text, ms_text, rate_text
 from gui.explore.results.results_model import SelectedResult
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.run_tooltip import run_tooltip
 
 _BAR_HEIGHT = GRID
@@ -23,7 +27,7 @@ _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 
 
 def _parts(timing: Timing | None) -> tuple[dict[str, float], dict[str, float]]:
-    """Return what is paid once, and what each filtering costs in the order in which it happens; ms by name."""
+    """Return what is paid once, and what each filtering costs, in its order; ms by name."""
     if timing is None:
         return {}, {}
     # The CPU copies nothing.
@@ -123,3 +127,40 @@ def _why_no_bars(result: RunResult) -> str:
     """Return why a run has no times, in a few words."""
     is_simulated = result.device == SIMULATOR and not result.failure
     return "Simulated: no times" if is_simulated else result.reason
+
+
+class WorkLine(ElidedLabel):
+    """The model of work of the selected run, all its counts in the tooltip; hidden where it has none."""
+
+    def __init__(self, selected: SelectedResult) -> None:
+        # Three lines for four kinds of loads.
+        super().__init__(most=3, small=True)
+        self._selected = selected
+        self.setAccessibleName("Model of the work of the selected run")
+        selected.changed.connect(self._refresh)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        run = self._selected.run
+        sentence = _work_sentence(run) if run else ""
+        self.setText(sentence)
+        self.setToolTip(run_tooltip(run) if run and sentence else "")
+        self.setVisible(bool(sentence))
+
+
+def _work_sentence(run: Compared) -> str:
+    """Return the model of a run in one line, "" without one; all kinds of loads are in it and add up."""
+    work, values = run.result.work, run.result.problem.values
+    if work is None:
+        return ""
+    # What global loads read beside the image.
+    others = "intermediate" if work.global_stores > values else "mask"
+    loads = [
+        (work.picture_loads, "image loads"),
+        (work.global_loads - work.picture_loads, f"{others} loads"),
+        (work.shared_loads, "shared loads"),
+        (work.constant_loads, "constant loads"),
+    ]
+    parts = ", ".join(f"{rate_text(count / values)} {name}" for count, name in loads if count)
+    cgma = metric("model_cgma_flop_per_load").text(run)
+    return f"Model: {cgma} operations per global load (CGMA). Per output value: {parts}"

@@ -1,0 +1,252 @@
+"""The files of the page: sessions, masks and results are opened and saved here, pictures by their controller.
+
+All but pictures are small, so the engine's process does not take part.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QGuiApplication
+
+from engine.errors import EngineError
+from engine.files.atomic_write import atomic_write
+from engine.files.output_checks import check_other_file
+from engine.geometry.border import Border
+from engine.image.formats import offered_suffixes, opened_suffixes, saved_formats
+from engine.mask.files import MAX_BYTES, load_mask, save_mask
+from engine.mask.resolve import resolve_mask
+from engine.results.columns import table_text
+from engine.results.export import machine_document, results_csv, results_document
+from engine.results.strict_json import json_text
+from gui.engine_link.engine_state import EngineState
+from gui.explore.picture.picture_controller import PictureController
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.session_file import Session, load_session, save_session
+from gui.explore.workspace import Workspace
+from gui.page.actions import Actions
+from gui.page.files import FileDialogs
+from gui.page.intents import Begin
+from gui.page.messages import Message, Messages, Severity
+
+MASKS = ["Masks (*.json *.csv *.txt)", "All files (*)"]
+MASKS_AS = ["JSON, with anchor and offset (*.json)", "CSV (*.csv)", "Text (*.txt)"]
+SESSIONS = ["Haloscope sessions (*.json)", "All files (*)"]
+Found = TypeVar("Found")
+
+
+class ExploreFiles(QObject):
+    """Opens and saves what belongs to the page."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        state: EngineState,
+        results: ResultsModel,
+        pictures: PictureController,
+        messages: Messages,
+    ) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._state = state
+        self._results = results
+        self._pictures = pictures
+        self._messages = messages
+
+    def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
+        """Let the file actions of the page ask where, and then open or save."""
+
+        def ask_to_save(title: str, filters: list[str], name: str, save: Callable[[Path], None]) -> None:
+            dialogs.ask_to_save(title, filters, name, lambda path, _filter: save(path))
+
+        def ask_to_save_mask() -> None:
+            ask_to_save("Save the mask", MASKS_AS, f"{self._mask_word()}.json", self.save_mask)
+
+        def ask_to_save_session() -> None:
+            ask_to_save("Save the session", SESSIONS[:1], f"{self._stem()}-session.json", self.save_session)
+
+        def ask_to_export(suffix: str) -> None:
+            filters, name = [f"{suffix.upper()} (*.{suffix})"], f"{self._stem()}-results.{suffix}"
+            ask_to_save("Save the results", filters, name, self.export_results)
+
+        open_picture = self._pictures.open_path
+        for name, ask in (
+            ("open", lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture)),
+            ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
+            ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
+            ("save", lambda: self._ask_to_save_result(dialogs)),
+            ("save_session", ask_to_save_session),
+            ("save_mask", ask_to_save_mask),
+            ("export_csv", lambda: ask_to_export("csv")),
+            ("export_json", lambda: ask_to_export("json")),
+            ("copy_results", self.copy_results),
+        ):
+            actions[name].triggered.connect(ask)
+
+    def open_dropped(self, paths: Sequence[str]) -> None:
+        """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
+        path = Path(paths[0])
+        suffix = path.suffix.lower()
+        if suffix == ".json" and not says_mask(path):
+            self.open_session(path)
+        elif suffix in (".json", ".csv", ".txt"):
+            self.load_mask(path)
+        else:
+            self._pictures.open_path(path)
+
+    def load_mask(self, path: Path) -> None:
+        """Read a mask in any form, as one step that can be undone."""
+        self._open(
+            "mask", lambda: load_mask(path), lambda mask: self._workspace.set_mask(mask, f"Load {path.name}")
+        )
+
+    def save_mask(self, path: Path) -> None:
+        """Write the mask as it was typed; the suffix chooses the form."""
+        self._save("mask", f"Mask saved as {path}", lambda: save_mask(self._workspace.mask, path))
+
+    def export_results(self, path: Path) -> None:
+        """Write all rows of the results: as JSON if the name ends in .json, else as CSV."""
+        rows = self._results.rows()
+        text = self._json() if path.suffix.lower() == ".json" else results_csv(rows, self._results.baseline)
+        self._save(
+            "results", f"{len(rows)} results saved as {path}", lambda: atomic_write(path, text.encode())
+        )
+
+    def copy_results(self) -> None:
+        """Put all rows on the clipboard, with every column that tables show at first, as lines with tabs."""
+        columns, rows = [column for column in self._results.columns if column.shown], self._results.rows()
+        QGuiApplication.clipboard().setText(table_text(columns, rows, self._results.baseline))
+        self._messages.tell_copied(len(rows))
+
+    def save_session(self, path: Path) -> None:
+        """Write the session as it is now."""
+        workspace, picture = self._workspace, self._workspace.picture
+        where = (picture.path, picture.sample) if picture else ("", "")
+        session = Session(*where, workspace.mask, workspace.settings)
+        self._save("session", f"Session saved as {path}", lambda: save_session(path, session))
+
+    def open_session(self, path: Path) -> None:
+        """Read a session and show it; without its picture, which is reported, show mask and settings."""
+        self._open("session", lambda: load_session(path), self._show_session)
+
+    def begin(self, begin: Begin) -> None:
+        """Show the session that the window is opened with, with the settings that override its own.
+
+        Raises
+        ------
+        EngineError
+            The session, the mask or the border is not as it should be, or its picture would be overwritten.
+        """
+        workspace = self._workspace
+        own = load_session(Path(begin.session)) if begin.session else None
+        session = with_options(own or Session("", "", workspace.mask, workspace.settings), begin)
+        if own is None or begin.first is not None:
+            self._apply(session)
+            return
+        if begin.output:
+            check_other_file(begin.output, session.picture_path)
+        self._show_session(session)
+
+    def _show_session(self, session: Session) -> None:
+        """Show a session: its picture, then its mask and settings."""
+        if session.picture_path:
+            self._pictures.open_path(Path(session.picture_path), lambda _: self._apply(session))
+        elif session.sample:
+            self._pictures.open_sample(session.sample, lambda _: self._apply(session))
+        else:
+            self._apply(session)
+
+    def _apply(self, session: Session) -> None:
+        """Set mask and settings; the mask as one step that can be undone."""
+        settings = session.settings
+        self._workspace.set_mask(session.mask, "Open session")
+        self._workspace.change(**{field.name: getattr(settings, field.name) for field in fields(settings)})
+
+    def _ask_to_save_result(self, dialogs: FileDialogs) -> None:
+        """Ask where, and save the result, if there is one of the present settings."""
+        if not self._pictures.can_save_result():
+            return
+        # A kernel that writes 8 or 16 bit has clipped its results.
+        depths = result_filters(with_float=self._workspace.result_dtype == "float32")
+        name = f"{self._stem()}-{self._mask_word()}{offered_suffixes()[0]}"
+
+        def save(path: Path, chosen: str) -> None:
+            self._pictures.save_result(path, depths.get(chosen, "keep"))
+
+        dialogs.ask_to_save("Save the result", list(depths), name, save)
+
+    def _open(self, source: str, read: Callable[[], Found], show: Callable[[Found], None]) -> None:
+        try:
+            found = read()
+        except EngineError as error:
+            self._messages.show_error(source, error)
+        else:
+            self._messages.clear(source)
+            show(found)
+
+    def _save(self, source: str, done: str, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except EngineError as error:
+            self._messages.show_error(source, error)
+        else:
+            self._messages.show(Message(source, Severity.INFO, done))
+
+    def _json(self) -> str:
+        rows = self._results.rows()
+        # Failed runs know no versions; those of any other run are the engine's.
+        known = [row.result.environment for row in rows if row.result.environment.versions]
+        versions, commit = (known[-1].versions, known[-1].commit) if known else ({}, "")
+        machine = machine_document(self._state.devices, versions, commit)
+        return json_text(results_document(rows, self._results.baseline, machine))
+
+    def _stem(self) -> str:
+        picture = self._workspace.picture
+        return Path(picture.title).stem.lower().replace(" ", "-") if picture else "haloscope"
+
+    def _mask_word(self) -> str:
+        name = "".join(letter if letter.isalnum() else "-" for letter in self._workspace.mask.name.lower())
+        return "-".join(part for part in name.split("-") if part) or "filtered"
+
+
+def picture_filters() -> list[str]:
+    """Return the name filters of the dialog that opens a picture."""
+    return [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
+
+
+def result_filters(*, with_float: bool) -> dict[str, str]:
+    """Return the name filters of the dialog that saves a result, each with the depth that it means."""
+    depths = {}
+    for known in saved_formats():
+        depths[f"{known.title} (*{known.saved_suffixes[0]})"] = "keep"
+        if with_float and known.holds(np.float32):
+            depths[f"{known.title}, 32-bit float, nothing clipped (*{known.saved_suffixes[0]})"] = "float32"
+    return depths
+
+
+def says_mask(path: Path) -> bool:
+    """Return whether a JSON file declares itself a mask; False for one that cannot be read."""
+    try:
+        # Opening a pipe would wait for ever.
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return b"haloscope-mask" in file.read(MAX_BYTES)
+    except OSError:
+        return False
+
+
+def with_options(session: Session, begin: Begin) -> Session:
+    """Return a session with the settings that override its own."""
+    named: dict[str, Any] = {
+        "variant": begin.variant,
+        "device": begin.device,
+        "border": begin.border and Border.named(begin.border),
+        "flip": begin.flip,
+    }
+    changes = {name: value for name, value in named.items() if value}
+    mask = resolve_mask(begin.mask) if begin.mask else session.mask
+    return replace(session, mask=mask, settings=replace(session.settings, **changes))
