@@ -10,7 +10,6 @@ from engine.geometry.block import Block
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import Compared
 from gui.explore.results.metric_plot import MetricPlot
-from gui.explore.results.results_model import ResultsModel
 from gui.plots.log_axis import log_ticks
 from gui.style.metrics import number_font
 from gui.style.series import series_for
@@ -18,11 +17,6 @@ from gui.style.theme import DARK, apply_theme
 from tests.made_runs import PROBLEM, PROVED, make_failure, make_result, make_simulated, make_unverified
 
 LADDER = [f"variant-{number}" for number in range(14)]
-
-
-@pytest.fixture
-def results(qapp):
-    return ResultsModel()
 
 
 @pytest.fixture
