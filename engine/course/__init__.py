@@ -1,1 +1,1 @@
-"""The course papers: which kernel of theirs is which here, and their tables for this machine."""
+"""The course papers: their kernels as they are found here, and their tables for this machine."""

@@ -60,7 +60,7 @@ Value = Quantity | float | str
 def row(names: Iterable[object], values: Iterable[Value], printed: Iterable[str] = ()) -> tuple[Cell, ...]:
     """Return a row: cells that name it, then this machine's values (words, numbers) beside the printed ones.
 
-    Whole numbers are counted and stand in full; others have four digits.
+    Whole numbers are counted and written in full; others have four digits.
     """
     pairs = zip_longest(values, printed, fillvalue="")
     return (*(Cell(str(name)) for name in names), *(_cell(value, text) for value, text in pairs))
@@ -83,5 +83,5 @@ def course_table(
     *notes: str,
     figure: Figure | None = None,
 ) -> CourseTable:
-    """Return a paper's table of that number, counted from 0; its headings stand between bars."""
+    """Return a paper's table of that number, counted from 0; bars separate its headings."""
     return CourseTable(paper.tables[number], tuple(headings.split(" | ")), tuple(rows), notes, figure)

@@ -1,7 +1,7 @@
 """The tables of the 2-D convolution report: times, speed-ups, sensitivity to the block, overhead, GFLOPs.
 
 Printed values are those of Gregory Matthews and Mark Klobukov, "CUDA Assignment 3: 2D Convolution", Drexel
-University ECEC-622, 2017, section Results; what is wrong in them stands as it is printed, with a note.
+University ECEC-622, 2017, section Results; errors in them are kept as printed, with a note.
 """
 
 import itertools

@@ -11,7 +11,7 @@ from engine.results.spreadsheet import harmless
 
 
 class Part(StrEnum):
-    """Whose figures a column shows; a name stands for the whole row."""
+    """Whose figures a column shows; columns of names say which row it is."""
 
     NAME = ""
     PAPER = "paper"

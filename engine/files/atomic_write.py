@@ -54,8 +54,8 @@ _writing = threading.RLock()
 def undivided() -> Iterator[None]:
     """Hold off the end of the process while files are written that belong together.
 
-    Each file is whole by itself (`atomic_write`). Whoever is to end the process from another thread enters first,
-    so that neither a temporary file nor one half of a set stays behind.
+    Each file is whole by itself (`atomic_write`). Whoever is to end the process from another thread enters
+    first, so that neither a temporary file nor one half of a set stays behind.
     """
     with _writing:
         yield

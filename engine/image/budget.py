@@ -1,4 +1,4 @@
-"""The limit on memory, checked from the header alone: before anything is allocated, and in well under a second."""
+"""The limit on memory, checked from the header alone, before anything is allocated."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _REMEDY = "Open a smaller picture or a part of it, or raise the limit (max_bytes
 class Budget:
     """How much memory a picture may take, and what will be done with it.
 
-    `work_bytes` returns the most memory that what follows takes at any time, the decoded picture counted, bytes;
-    `work` says what follows, in words before the picture's size ("filtering and saving").
+    `work_bytes` returns the most memory that what follows takes at any time, the decoded picture counted,
+    bytes; `work` says what follows, in words before the picture's size ("filtering and saving").
     """
 
     max_bytes: int
@@ -28,8 +28,8 @@ class Budget:
     def check(self, form: Form, decoder_bytes: int = 0) -> None:
         """Raise `Refused`, with both sizes, for a picture that has no pixels or takes more than the limit.
 
-        `decoder_bytes` is the most that its decoder holds beside the decoded picture. What stays below some 10 MB,
-        or is given back as fast as the picture grows, is not counted.
+        `decoder_bytes` is the most that its decoder holds beside the decoded picture. What stays below some
+        10 MB, or is given back as fast as the picture grows, is not counted.
         """
         if form.width < 1 or form.height < 1:
             raise Refused(f"its header says {form.width} x {form.height} pixels")
@@ -47,7 +47,7 @@ class Budget:
 
 
 def check_long_enough(form: Form, byte_count: int, least_bytes: int, what: str = "it has") -> None:
-    """Raise `Refused` for a file, or compressed pixels, too short to hold the picture however well compressed."""
+    """Raise `Refused` for a file, or compressed pixels, too short to hold the picture."""
     if byte_count < least_bytes:
         raise Refused(
             f"{what} {byte_count:,} bytes, its {form.width:,} x {form.height:,} pixels take "

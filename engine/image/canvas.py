@@ -62,8 +62,8 @@ class Canvas:
     def decode_into(self, decode: Callable[[NDArray[Any]], object]) -> None:
         """Let a decoder fill an array with all samples of the file, and put them in their place.
 
-        The array has shape (H, W) or (H, W, S): the colours and then, where the picture has it, the alpha. Where
-        that is how the picture lies in memory, the array is the picture itself.
+        The array has shape (H, W) or (H, W, S): the colours and then, where the picture has it, the alpha.
+        Where that is how the picture lies in memory, the array is the picture itself.
         """
         if self.alpha is None and self._pixels.flags.c_contiguous:
             decode(self.pixels)
@@ -99,7 +99,7 @@ def _as_stored(image: NDArray[Any], orientation: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Decoded:
-    """What a decoder returns: the upright picture, sentences for the person, and the names of other metadata."""
+    """What a decoder returns: the upright picture, sentences for the person, names of other metadata."""
 
     canvas: Canvas
     icc_profile: bytes | None = None

@@ -1,4 +1,4 @@
-"""Other colour models to RGB, premultiplied to straight alpha (uint8, uint16, float32); which profile fits."""
+"""Other colour models to RGB, premultiplied to straight alpha; which colour profile fits."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def full_scale_of(dtype: np.dtype[Any]) -> float:
 
 
 def cmyk_to_rgb(inks: NDArray[Any]) -> NDArray[Any]:
-    """Return RGB of cyan, magenta, yellow and black, (H, W, 4), by (1 - ink)(1 - black), without a profile."""
+    """Return RGB of inks (CMYK, (H, W, 4)) by (1 - ink)(1 - black), without a profile."""
     full = full_scale_of(inks.dtype)
     paper = full - inks.astype(np.float64)
     return _rounded(paper[..., :3] * paper[..., 3:] / full, inks.dtype)
@@ -63,7 +63,7 @@ def lab_to_rgb(values: NDArray[Any], *, signed: bool) -> NDArray[Any]:
 
 
 def unpremultiplied(pixels: NDArray[Any], alpha: NDArray[Any]) -> NDArray[Any]:
-    """Return colours, (H, W, C), divided by their alpha, (H, W); a clear pixel (alpha 0) keeps what it has."""
+    """Return colours (H, W, C) divided by their alpha (H, W); a clear pixel keeps what it has."""
     opacity = alpha.astype(np.float64)[..., np.newaxis] / full_scale_of(pixels.dtype)
     straight = pixels.astype(np.float64)
     np.divide(straight, opacity, out=straight, where=opacity > 0)

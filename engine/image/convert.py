@@ -12,7 +12,7 @@ from engine.image.scratch import bands_of
 
 RangeMode = Literal["clip", "absolute", "offset", "rescale"]
 
-# What happens to values outside the range, in the order in which they are offered. A sentence for people each.
+# What happens to values outside the range, each in a sentence, in the order in which they are offered.
 RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
     {
         "clip": "Values below 0 become 0 and values above full scale become full scale.",
@@ -26,7 +26,7 @@ RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
 def to_depth(
     image: NDArray[np.floating[Any]], dtype: DTypeLike, *, range_mode: RangeMode = "clip", scale: float = 1.0
 ) -> NDArray[Any]:
-    """Round a float image to 8 or 16 bit, half to even; NaN becomes 0, infinity the end of the range on its side.
+    """Round a float image to 8 or 16 bit, half to even; NaN becomes 0, infinity an end of the range.
 
     Parameters
     ----------

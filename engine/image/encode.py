@@ -1,4 +1,4 @@
-"""The encoders: from a picture and a quality to the bytes of a file, in memory. Exact formats ignore the quality."""
+"""The encoders: from a picture and a quality (exact formats ignore it) to the bytes of a file."""
 
 import io
 import zlib
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.picture import Picture
-from engine.image.png_bands import png_chunk
+from engine.image.png import png_chunk
 
 # Signature, then the header chunk: length, type, 13 bytes, checksum. A colour profile must follow it at once.
 _PNG_HEADER_END = 33

@@ -7,8 +7,9 @@ import zlib
 SAVE_AGAIN = "Get the file again, or save it again from the program that made it."
 
 # What Pillow, tifffile, imagecodecs and NumPy were seen to raise on 4,010 files, valid and broken, and 2,992
-# truncated or mutated ones. Errors of codecs (PngError, ...) and RecursionError are RuntimeErrors, TiffFileError
-# and UnicodeDecodeError are ValueErrors; ImportError is a codec that this build of imagecodecs has not.
+# truncated or mutated ones. Errors of codecs (PngError, ...) and RecursionError are RuntimeErrors,
+# TiffFileError and UnicodeDecodeError are ValueErrors; ImportError is a codec that this build of imagecodecs
+# has not.
 LIBRARY_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -27,8 +28,8 @@ LIBRARY_ERRORS = (
 
 _COMPRESSED = "its compressed pixels are damaged"
 
-# What the libraries say of damaged files, and the cause. What is not here is reported without a cause: it would
-# be words for programmers.
+# What the libraries say of damaged files, and the cause. What is not here is reported without a cause: it
+# would be words for programmers.
 _DAMAGED: tuple[tuple[str, str], ...] = (
     (
         r"truncated|not enough image data|requires a buffer of|failed to read \d+ bytes|ended prematurely",
@@ -87,7 +88,7 @@ def unsupported_kind(error: Exception, unsupported: tuple[tuple[str, str], ...])
 
 
 def cause_of_damage(error: Exception) -> str:
-    """Return what an error of a library means for a damaged file, never in its own words; empty if unknown."""
+    """Return what an error of a library means for a damaged file; empty if unknown."""
     from_codec = type(error).__module__.startswith("imagecodecs")
     return _first_match(_DAMAGED, error) or (_COMPRESSED if from_codec else "")
 

@@ -10,8 +10,8 @@ import numpy as np
 class Form:
     """Size and type of the samples of a picture.
 
-    `height` and `width` are rows and columns as the file stores them, `channels` is 1 (grey) or 3 (RGB), `dtype`
-    uint8, uint16 or float32.
+    `height` and `width` are rows and columns as the file stores them, `channels` is 1 (grey) or 3 (RGB),
+    `dtype` uint8, uint16 or float32.
     """
 
     height: int

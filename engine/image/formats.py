@@ -1,4 +1,4 @@
-"""The picture formats, one entry each: opening, saving, `batch`, file dialogs, help texts and refusals read them here.
+"""The picture formats, one entry each, for opening, saving, `batch`, file dialogs, help texts and refusals.
 
 What only looks like a picture is in `sniff`.
 """
@@ -35,13 +35,13 @@ class Format:
     signatures : tuple of bytes
         Each a beginning of its files; "?" stands for any byte.
     decode : callable of (binary file, Budget, Allocate or None) -> Decoded
-        Decodes a file from its start. It states the picture's form to the budget before it allocates. It raises
-        `Refused` or `Unsupported`; errors of libraries pass through.
+        Decodes a file from its start. It states the picture's form to the budget before it allocates. It
+        raises `Refused` or `Unsupported`; errors of libraries pass through.
     damaged : bytes
         A regular expression that fits the beginning of its files after a transfer in text mode.
     unsupported : tuple of (str, str)
-        Regular expressions for what its library says of intact files that it cannot decode, each with what such
-        a file is.
+        Regular expressions for what its library says of intact files that it cannot decode, each with what
+        such a file is.
     encode : callable of (Picture, int) -> bytes, optional
         Encodes a picture with a quality of 1 to 100. None: such files are not written.
     saved_suffixes : tuple of str

@@ -20,7 +20,7 @@ _START_OF_SCAN = 0xDA
 # Within compressed data FF is followed by 00 (a plain FF), D0 to D7 (a restart) or FF (fill); else a marker.
 _MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 
-# Restart markers, fill bytes and the temporary marker stand alone; all other markers are followed by a length.
+# Restart markers, fill bytes and the temporary marker stand alone; all others are followed by a length.
 _ALONE = frozenset((0x01, *range(0xD0, 0xD9)))
 
 _SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
@@ -39,8 +39,8 @@ _HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 class Frame:
     """What the header of a JPEG says of its compressed data.
 
-    No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the last
-    scan. `unsupported` is what no decoder here reads, in words; else empty.
+    No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
+    last scan. `unsupported` is what no decoder here reads, in words; else empty.
     """
 
     fewest_bytes: int = 0
@@ -52,7 +52,7 @@ _NO_FRAME = Frame()
 
 
 class WithSurplus(io.RawIOBase):
-    """The first picture of a JPEG file with surplus data before its end marker, at `end`, without a copy of it."""
+    """The first picture of a JPEG file with surplus data before its end marker (at `end`), not copied."""
 
     def __init__(self, file: BinaryIO, end: int) -> None:
         self._file = file

@@ -19,13 +19,13 @@ _MAX_TEXT_BYTES = 16 * 2**20
 
 
 def named_metadata(*, exif: object = None, dpi: float = 0.0) -> tuple[str, ...]:
-    """Return the names of what a file holds and a saved picture will not: EXIF data, a resolution (0: none)."""
+    """Return the names of what a saved picture will not hold: EXIF data, a resolution (0: none)."""
     has_resolution = round(dpi) not in _NO_RESOLUTION
     return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if has_resolution else ()))
 
 
 def orientation_of_exif(block: bytes | None) -> int:
-    """Return the orientation in EXIF data, with or without its marker; 0 where there is none that can be read."""
+    """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
     if not block:
         return 0
     from PIL import Image
@@ -53,7 +53,7 @@ def is_raw_exif(chunk: bytes) -> bool:
 def orientation_of_text(chunks: Iterable[bytes]) -> int:
     """Return the orientation in the text chunks of a PNG (type and content of each), 0 where there is none.
 
-    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs and others write XMP.
+    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs write XMP.
     """
     for chunk in chunks:
         keyword, text = _keyword_and_text(chunk)

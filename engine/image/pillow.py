@@ -63,7 +63,7 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
 def read_with_pillow(
     kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None, frame: Frame | None = None
 ) -> Decoded:
-    """Decode a file of the format that Pillow calls `kind`, of several frames the first; `frame` is of a JPEG."""
+    """Decode a file of the format that Pillow calls `kind`, of several frames the first."""
     file.seek(0)
     with _opened(file, kind) as image:
         mode = _target_mode(image)

@@ -1,23 +1,27 @@
 """PNG: the chunks are read and checked here, the pixels are decoded by imagecodecs (libpng).
 
 Pillow cuts 16-bit RGB to 8 bit and decodes the whole picture to find an EXIF chunk that follows the pixels;
-libpng only warns of a wrong checksum outside the pixels. So the walk over the chunks is ours.
+libpng only warns of a wrong checksum outside the pixels, and wants the whole file in memory, which of a
+photograph is half, and of noise all of what the pixels take. So the walk over the chunks is ours, and large
+files are decoded in bands: rows are inflated here, and libpng undoes the filters of a small PNG each.
 """
 
 import logging
 import struct
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
 from engine.image.metadata import is_raw_exif, named_metadata, orientation_of_exif, orientation_of_text
-from engine.image.png_bands import decode_in_bands
+from engine.image.scratch import bands
 
 _SIGNATURE_BYTES = 8
 _PALETTE = 3
@@ -39,6 +43,7 @@ _MAX_PROFILE_BYTES = 64 * 2**20
 # takes half as long again.
 _HELD_BYTES = 64 * 2**20
 _READ_BYTES = 2**20
+_PIECE_BYTES = 64 * 2**10
 
 # 258 bytes for two bits: the most that deflate makes of anything.
 _MOST_INFLATED = 1032
@@ -94,13 +99,13 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     """Decode a PNG exactly: palette and transparency expanded, 1, 2 and 4 bit scaled to 8."""
     import imagecodecs
 
-    # libpng's warnings (interlacing, too much data) are no news to people; without a handler they go to stderr.
+    # Without a handler, libpng's warnings (interlacing, too much data) go to stderr.
     logging.getLogger("imagecodecs").addHandler(logging.NullHandler())
     head = file.read(_IHDR_END)
     header = _read_header(head)
     file_bytes = file.seek(0, 2)
     is_large = file_bytes > _HELD_BYTES
-    # The row above a band is known from its pixels only at whole bytes; packed or indexed files are small anyway.
+    # The row above a band is known from its pixels only at whole bytes; other files are small anyway.
     is_cut = is_large and header.depth >= 8 and header.colour_type != _PALETTE and not header.is_interlaced
     # A tRNS chunk may add alpha to colour types 0, 2 and 3; the one channel more is counted at once.
     might_be = header.form(has_alpha=True)
@@ -114,7 +119,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
     canvas = Canvas(form, orientation, allocate)
     if is_cut:
-        decode_in_bands(file, head, chunks.pixels, extras.get(b"tRNS"), form, header.stored_channels, canvas)
+        _decode_in_bands(file, head, chunks.pixels, extras.get(b"tRNS"), form, header.stored_channels, canvas)
     else:
         file.seek(0)
         data = file.read()
@@ -209,3 +214,84 @@ def _profile(chunk: bytes | None) -> bytes | None:
     except zlib.error:
         return None
     return profile if inflater.eof else None
+
+
+def _decode_in_bands(
+    file: BinaryIO,
+    head: bytes,
+    pieces: Sequence[tuple[int, int]],
+    transparent: bytes | None,
+    form: Form,
+    stored_channels: int,
+    canvas: Canvas,
+) -> None:
+    """Decode the pixels of a PNG onto a canvas.
+
+    `head` is the signature and the IHDR chunk, `pieces` the offset and size of the content of each IDAT
+    chunk, `transparent` the content of the tRNS chunk, `stored_channels` the samples per pixel in the file.
+    """
+    import imagecodecs
+
+    row_bytes = 1 + form.width * stored_channels * form.dtype.itemsize
+    inflated = _Inflated(file, pieces)
+    above = b""
+    for rows in bands(form.height, row_bytes):
+        count = rows.stop - rows.start
+        raw = inflated.read(count * row_bytes)
+        if len(raw) < count * row_bytes:
+            raise Refused(f"its compressed pixels stop before row {rows.stop:,} of {form.height:,}")
+        samples: NDArray[Any] = imagecodecs.png_decode(
+            _small_png(head, transparent, count + bool(above), above + raw)
+        )
+        samples = samples.reshape(-1, form.width, form.channels + form.has_alpha)[1 if above else 0 :]
+        canvas.put_samples(rows, samples)
+        # Stored as it is (filter 0), the last row of this band is what the first of the next may refer to.
+        last = samples[-1, :, :stored_channels]
+        above = b"\0" + last.astype(last.dtype.newbyteorder(">")).tobytes()
+
+
+class _Inflated:
+    """The inflated pixels, read piece by piece."""
+
+    def __init__(self, file: BinaryIO, pieces: Sequence[tuple[int, int]]) -> None:
+        self._compressed = _compressed(file, pieces)
+        self._inflater = zlib.decompressobj()
+        self._left = b""
+
+    def read(self, count: int) -> bytes:
+        """Return the next bytes; fewer where the data stops."""
+        parts = []
+        while count:
+            compressed = self._left or next(self._compressed, b"")
+            if not compressed or self._inflater.eof:
+                break
+            part = self._inflater.decompress(compressed, count)
+            self._left = self._inflater.unconsumed_tail
+            count -= len(part)
+            parts.append(part)
+        return b"".join(parts)
+
+
+def _compressed(file: BinaryIO, pieces: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    for offset, size in pieces:
+        file.seek(offset)
+        while size:
+            data = file.read(min(size, _PIECE_BYTES))
+            if not data:
+                return
+            size -= len(data)
+            yield data
+
+
+def _small_png(head: bytes, transparent: bytes | None, rows: int, raw: bytes) -> bytes:
+    header = head[16:20] + struct.pack(">I", rows) + head[24:29]
+    parts = [head[:8], png_chunk(b"IHDR", header)]
+    if transparent is not None:
+        parts.append(png_chunk(b"tRNS", transparent))
+    parts += [png_chunk(b"IDAT", zlib.compress(raw, 0)), png_chunk(b"IEND", b"")]
+    return b"".join(parts)
+
+
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    """Return a chunk with its length and checksum."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

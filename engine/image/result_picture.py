@@ -20,7 +20,7 @@ def finished_picture(
     *,
     with_alpha: bool = False,
 ) -> Picture:
-    """Return filtered values as a picture, with the alpha and the colour profile of the one that was filtered.
+    """Return filtered values as a picture, with the alpha and the colour profile of their source.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def finished_picture(
     values : ndarray of shape (H, W) or (H, W, C), float32
         In the scale of the picture; with one channel more where the alpha was filtered too.
     target : numpy dtype
-        uint8, uint16 or float32. Between 8 and 16 bit the full scales correspond; from float32 values are taken in
-        the scale of the target, and to float32 they keep their numbers.
+        uint8, uint16 or float32. Between 8 and 16 bit the full scales correspond; from float32 values are
+        taken in the scale of the target, and to float32 they keep their numbers.
     range_mode : {"clip", "absolute", "offset", "rescale"}
         What becomes of values outside the range of an integer target. In every mode NaN becomes 0 there, and
         infinity an end of the range (`lost_values` counts them).

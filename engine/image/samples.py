@@ -11,7 +11,7 @@ _FOLDER = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 class Sample(NamedTuple):
-    """A stable key, used in commands and sessions; a title for people; a sentence on what the picture shows."""
+    """A stable key for commands and sessions, a title, and a sentence on what the picture shows."""
 
     key: str
     title: str

@@ -16,9 +16,9 @@ _BAND_BYTES = 2**20
 class Scratch:
     """An array of zeros (`array`) in memory of its own, of which parts can be given back to the system.
 
-    An array of NumPy's is given back as a whole: while a second one is made of it, both are held. Pages are small
-    here even where NumPy asks for huge ones, so that an array that is filled column by column grows as it is
-    filled. Raises MemoryError where the system has not that much.
+    An array of NumPy's is given back as a whole: while a second one is made of it, both are held. Pages are
+    small here even where NumPy asks for huge ones, so that an array that is filled column by column grows as
+    it is filled. Raises MemoryError where the system has not that much.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: DTypeLike) -> None:

@@ -1,4 +1,4 @@
-"""TIFF: tifffile reads the tags, `tiff_rows` the samples (with imagecodecs), `tiff_pixels` makes them a picture.
+"""TIFF: tifffile reads the tags, `tiff_rows` the samples, `tiff_pixels` makes them a picture.
 
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
 """
@@ -45,7 +45,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     """Decode the first page of a TIFF or BigTIFF."""
     from tifffile import TiffFile, TiffPage
 
-    # tifffile logs what it repairs; without a handler that goes to stderr. What we need to know is checked here.
+    # Without a handler, what tifffile says of its repairs goes to stderr. What matters is checked here.
     for library in ("tifffile", "imagecodecs"):
         logging.getLogger(library).addHandler(logging.NullHandler())
 
@@ -126,8 +126,9 @@ def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str,
         elif byte_count == 0:
             raise Refused("one of its strips or tiles has zero bytes")
         elif offset + byte_count > file_bytes:
+            end = offset + byte_count
             raise Refused(
-                f"its data reaches to byte {offset + byte_count:,}, the file ends after {file_bytes:,}: it was cut short"
+                f"its data reaches to byte {end:,}, the file ends after {file_bytes:,}: it was cut short"
             )
     if empty == len(segments):
         raise Refused("it holds no pixels")

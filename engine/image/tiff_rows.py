@@ -31,7 +31,7 @@ _PIECE_BYTES = 2**18
 
 
 def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
-    """Return the most memory that reading takes beside the picture, which grows while samples are given back."""
+    """Return the most memory that reading takes beside the picture, of which samples are given back."""
     if _is_stored_plainly(page):
         return 0
     longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
@@ -62,7 +62,7 @@ def sample_bands(page: "TiffPage", file: BinaryIO) -> Iterator[tuple[slice, NDAr
 
 
 def _samples(part: NDArray[Any]) -> NDArray[Any]:
-    """Bring the samples of each pixel together; of (planes, rows, columns, samples) the first or the last is 1."""
+    """Bring the samples of each pixel together, of (planes, rows, columns, samples)."""
     return np.moveaxis(part, 0, -2).reshape(*part.shape[1:3], -1)
 
 

@@ -17,8 +17,8 @@ from engine.image.pillow import read_with_pillow
 
 _ALPHA_FLAG, _ANIMATION_FLAG = 0x10, 0x02
 
-# What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture; of the alpha of a
-# lossy one its plane, and where that is compressed as a lossless picture, which it is then. Animations: two
+# What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture; of the alpha of
+# a lossy one its plane, and where that is compressed as a lossless picture, which it is then. Animations: two
 # canvases, Pillow's copy and its image.
 _LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
 
@@ -93,7 +93,7 @@ def _facts(file: BinaryIO) -> _Facts:
 
 
 def _alpha_bytes(head: bytes | None) -> int:
-    """Return the bytes per pixel for the alpha of a lossy picture; two bits of its chunk name the compression."""
+    """Return the bytes per pixel for the alpha of a lossy picture; two bits name its compression."""
     if head is None:
         return 0
     return _ALPHA_PLANE_BYTES + (_LOSSLESS_BYTES if head and head[0] & 3 else 0)

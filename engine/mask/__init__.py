@@ -2,6 +2,6 @@
 
 `mask` holds the value `Mask` itself (NumPy only, cheap to import); `text`, `json_form` and `files` read and
 write it; `presets` and `generators` know ready ones; `resolve` decides what a person meant by `--mask`;
-`analysis` tells facts about a mask. Nothing is re-exported here, so that one part can be imported without the
+`analysis` finds facts about a mask. Nothing is re-exported here, so that one part can be imported without the
 others. No Numba and no Qt in here.
 """

@@ -147,6 +147,6 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for key, value in pairs:
         if key in document:
-            refuse(f"the key {quoted(key)} stands in it twice", "Keep one of the two.")
+            refuse(f"it has the key {quoted(key)} twice", "Keep one of the two.")
         document[key] = value
     return document

@@ -2,12 +2,12 @@
 
     weights[m, n] = column_1[m] * row_1[n] + column_2[m] * row_2[n] + ... + left_out[m, n]
 
-The singular value decomposition gives the sum of so many products that is nearest to the mask, by the sum of
-squares (Eckart and Young, "The approximation of one matrix by another of lower rank", Psychometrika 1, 1936).
-A mask that is a sum of r products and was rounded to float32 is off by at most 2^-24 of each weight, so the
-nearest sum of r is off by no more than 2^-24 of the root of the sum of all squares: the least r of which that
-is true is the rank here. What rounding the columns and rows to float32 does comes on top of it;
-`LowRank.left_out` is what is true of the rounded ones.
+The singular value decomposition gives the nearest sum of a given number of products, by the sum of squares
+(Eckart and Young, "The approximation of one matrix by another of lower rank", Psychometrika 1, 1936). A mask
+that is a sum of r products and was rounded to float32 is off by at most 2^-24 of each weight, so the nearest
+sum of r is off by no more than 2^-24 of the root of the sum of all squares: the least r of which that is true
+is the rank here. What rounding the columns and rows to float32 does comes on top of it; `LowRank.left_out` is
+what is true of the rounded ones.
 
 A power of two goes from each row to its column, so that the row's weights, without signs, add up to at most
 1: no value between the passes is larger than the largest sample.
@@ -26,7 +26,7 @@ from engine.mask.mask import Mask
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """The nearest sum of so many columns times rows to a mask.
+    """The sum of a given number of columns times rows that is nearest to a mask.
 
     Attributes
     ----------

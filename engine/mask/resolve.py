@@ -22,7 +22,7 @@ def resolve_mask(spec: str) -> Mask:
     Raises
     ------
     MaskError
-        It is none of them (where it does not begin like weights the error tells all readings), or the file
+        It is none of them (the error names all readings, unless the text begins like weights), or the file
         holds no mask.
     BadValue
         A generator's numbers are out of range.

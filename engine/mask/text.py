@@ -125,7 +125,7 @@ def _refuse_semicolons_as_commas(lines: list[list[str]]) -> None:
     has_single_cells = all(not re.search(r"[\s,]", piece) for line in lines for piece in line)
     if len(lines) > 1 and has_single_cells and any(len(line) > 1 for line in lines):
         refuse(
-            "semicolons stand between single numbers, and a semicolon ends a row here",
+            "semicolons separate single numbers, but a semicolon ends a row here",
             "Separate cells with commas, tabs or spaces.",
         )
 

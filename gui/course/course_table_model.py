@@ -87,7 +87,7 @@ def _with_separators(cell: Cell) -> str:
 
     Only here: a spreadsheet takes the digits alone.
     """
-    # The same words stand in Markdown, where a key has its ticks.
+    # The back quotes of keys are for Markdown.
     text = cell.here.replace("`", "")
     if not _COUNTS.fullmatch(text) or _BIG.search(cell.printed):
         return text

@@ -121,7 +121,7 @@ class KernelsModel(QStandardItemModel):
 
 
 def _items(kernel: CourseKernel, reason: str, lasting: str) -> list[QStandardItem]:
-    # The same words stand in Markdown, where a key has its ticks.
+    # The back quotes of keys are for Markdown.
     difference = lasting or kernel.difference.replace("`", "") or "Nothing."
     texts = {
         Column.PAPER: (kernel.name, kernel.place),

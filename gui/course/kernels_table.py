@@ -106,7 +106,7 @@ class KernelsTable(QTableView):
         before: QWidget = self
         for row in range(self.kernels.rowCount()):
             self.setIndexWidget(self.kernels.index(row, Column.LOAD), self._load_button(row))
-            # Made after what stands below, they would come last.
+            # They are made after the widgets below, and would come last.
             self.setTabOrder(before, self.button(row))
             before = self.button(row)
         self.resizeRowsToContents()

@@ -1,4 +1,4 @@
-"""Course: the papers left; which kernel of theirs is which here; their tables with this machine's figures."""
+"""Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QShowEvent

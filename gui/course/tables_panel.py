@@ -132,7 +132,7 @@ class TablesPanel(QWidget):
 
     @property
     def words(self) -> str:
-        """What stands in the place of a table; empty where there is one."""
+        """The text that is shown instead of a table; empty where there is one."""
         return self._words.text() if self._stack.currentIndex() == _WORDS else ""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -226,7 +226,7 @@ class TablesPanel(QWidget):
 
 
 def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
-    """Return what stands under a table: why cells are empty, what would fill them, and the table's notes."""
+    """Return the text under a table: why cells are empty, what would fill them, and the table's notes."""
     reasons = reasons_of(table)
     # Of other cells it is known already why nothing can fill them.
     can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)

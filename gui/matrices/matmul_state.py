@@ -150,5 +150,5 @@ class MatmulModel(RunsModel):
             self._compare()
             return
         self.beginResetModel()
-        self._runs = compared(self._results, self._baseline, self._chosen)
+        self._runs = compared(self._results, self.baseline, self.chosen)
         self.endResetModel()

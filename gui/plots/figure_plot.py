@@ -22,6 +22,8 @@ _LOG_FROM_RATIO = 8.0
 _MARK_SIZE = 9
 _ROOM = 0.08
 _PAPER = "paper"
+# A curve, how it is drawn, and whether the paper printed it.
+_Drawn = tuple[Curve, Series, bool]
 _EMPTY = "Nothing to draw yet: measure this paper's tables on this machine."
 
 
@@ -37,7 +39,7 @@ class FigurePlot(QWidget):
         self._dashed = dashed
         self._figure: Figure | None = None
         self._x_is_log = False
-        self._left = _ValueAxis()
+        self._left = LogAxis(_number, "left", is_log=False)
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
         self.plot = pg.PlotWidget(axisItems={"left": self._left, "bottom": self._bottom})
@@ -47,7 +49,7 @@ class FigurePlot(QWidget):
         theme_notifier().changed.connect(self._redraw)
 
     def show_figure(self, figure: Figure | None, dashed: str = "") -> None:
-        """Draw a figure, or none; `dashed` is what its dashed curves are, where that is not always the same."""
+        """Draw a figure, or none; `dashed` says what its dashed curves are, if not what the plot says."""
         dashed = dashed or self._dashed
         if (figure, dashed) != (self._figure, self._dashed):
             self._figure, self._dashed = figure, dashed
@@ -78,7 +80,7 @@ class FigurePlot(QWidget):
         if figure and drawn:
             self._draw(figure, drawn, theme)
 
-    def _draw(self, figure: Figure, drawn: "Sequence[_Drawn]", theme: Theme) -> None:
+    def _draw(self, figure: Figure, drawn: Sequence[_Drawn], theme: Theme) -> None:
         xs = [x for curve, _, _ in drawn for x, _ in _points(curve)]
         self._x_is_log = min(xs) > 0 and max(xs) / min(xs) >= _LOG_FROM_RATIO
         self._left.is_log = figure.log_y
@@ -165,40 +167,16 @@ class FigurePlot(QWidget):
         self._bottom.setStyle(hideOverlappingLabels=False)
 
 
-class _ValueAxis(LogAxis):
-    """The left axis: logarithmic for some figures, plain for others."""
-
-    def __init__(self) -> None:
-        super().__init__(_number, "left")
-        self.is_log = False
-
-    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
-        if self.is_log:
-            return super().tickValues(minVal, maxVal, size)
-        plain: list[tuple[float, list[float]]] = pg.AxisItem.tickValues(self, minVal, maxVal, size)
-        return plain[:1]
-
-    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        if self.is_log:
-            return super().tickStrings(values, scale, spacing)
-        return [_number(value) for value in values]
-
-
-_Drawn = tuple[Curve, Series, bool]
-
-
 def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:
-    """Return every curve with its colour and shape; what the paper printed looks as what was measured, but dashed."""
+    """Return every curve with its colour and shape, which a printed one shares with the measured one."""
     names = list(dict.fromkeys(curve.name for curve in (*figure.series, *figure.printed)))
 
     def look(curve: Curve) -> Series:
         variant = next((one.variant for one in figure.series if one.name == curve.name), curve.variant)
         return series_for(variant, theme) if variant else series_at(names.index(curve.name), theme)
 
-    return [
-        *((curve, look(curve), True) for curve in figure.printed),
-        *((curve, look(curve), False) for curve in figure.series),
-    ]
+    both = ((figure.printed, True), (figure.series, False))
+    return [(curve, look(curve), is_printed) for curves, is_printed in both for curve in curves]
 
 
 def _points(curve: Curve) -> list[tuple[float, float]]:
@@ -209,16 +187,18 @@ def _legend(figure: Figure, drawn: Sequence[_Drawn], theme: Theme, dashed: str) 
     """Return the figure's title and its curves, each with its shape in its colour."""
     looks = {curve.name: series for curve, series, _ in drawn}
     marks = "&nbsp;&nbsp; ".join(
-        f"<span style='color:{series.colour}'>{series.glyph}</span>&nbsp;{escape(name).replace(' ', '&nbsp;')}"
+        f"<span style='color:{series.colour}'>{series.glyph}</span>&nbsp;"
+        + escape(name).replace(" ", "&nbsp;")
         for name, series in looks.items()
     )
-    sides = {is_printed for _, _, is_printed in drawn}
-    if sides == {True, False}:
-        told = f"solid: here, dashed: {dashed}"
-    else:
-        told = f"dashed: {dashed}" if True in sides else "here" if sides else ""
-    quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{told.replace(' ', '&nbsp;')}</span>"
-    return f"<b>{escape(figure.title)}</b><br>{marks}{quiet if told else ''}"
+    sides = frozenset(is_printed for _, _, is_printed in drawn)
+    meaning = {
+        frozenset((True, False)): f"solid: here, dashed: {dashed}",
+        frozenset((True,)): f"dashed: {dashed}",
+        frozenset((False,)): "here",
+    }.get(sides, "")
+    quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{meaning.replace(' ', '&nbsp;')}</span>"
+    return f"<b>{escape(figure.title)}</b><br>{marks}{quiet if meaning else ''}"
 
 
 def _heard(curve: Curve, _series: Series, is_printed: bool, dashed: str) -> str:

@@ -15,23 +15,30 @@ _WORD_ROOM = 3 * GRID
 
 
 class LogAxis(pg.AxisItem):
-    """An axis whose coordinates are log10 of a value, with ticks at round values and a word for each."""
+    """An axis whose coordinates are log10 of a value, with ticks at round values and a word for each.
 
-    def __init__(self, text: Callable[[float], str], side: str = "bottom") -> None:
+    While `is_log` is False, the coordinates are the values themselves.
+    """
+
+    def __init__(self, text: Callable[[float], str], side: str = "bottom", *, is_log: bool = True) -> None:
         super().__init__(side)
+        self.is_log = is_log
         self._text = text
         # Otherwise pyqtgraph writes a factor such as (x0.001) beside the axis.
         self.enableAutoSIPrefix(False)
 
     def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:  # noqa: N803
+        if not self.is_log:
+            plain: list[tuple[float, list[float]]] = super().tickValues(minVal, maxVal, size)
+            return plain[:1]
         return [(1.0, log_ticks(minVal, maxVal, min(_MOST_TICKS, max(2, int(size / (7 * GRID))))))]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        return [self._text(10**value) for value in values]
+        return [self._text(10**value if self.is_log else value) for value in values]
 
     def boundingRect(self) -> QRectF:
-        # Otherwise the first tick has no word where half of it would lie outside; with a grid, pyqtgraph's own style
-        # `hideOverlappingLabels` changes nothing.
+        # Otherwise the first tick has no word where half of it would lie outside; with a grid, pyqtgraph's
+        # own style `hideOverlappingLabels` changes nothing.
         rect: QRectF = super().boundingRect()
         return rect.adjusted(-_WORD_ROOM, 0, 0, 0) if self.orientation == "bottom" else rect
 

@@ -12,7 +12,7 @@ _FEWEST_ROWS = 4
 
 
 class RowScroll(QScrollBar):
-    """Scrolls the rows of a plot, row r at y = -r, also by the wheel over it; hidden where all of them fit."""
+    """Scrolls the rows of a plot (row r at y = -r), also by the wheel; hidden where all of them fit."""
 
     def __init__(self, plot: pg.PlotWidget, parent: QWidget | None = None) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)

@@ -1,7 +1,7 @@
 """Icons of the qtawesome library by what they are for, coloured by the theme at the moment they are painted.
 
-qtawesome takes about 0.2 s to import, so an icon is empty until `load_icons` was called, after the first paint.
-Each icon has its size from the start and nothing moves then.
+qtawesome takes about 0.2 s to import, so an icon is empty until `load_icons` was called, after the first
+paint. Each icon has its size from the start and nothing moves then.
 """
 
 from functools import lru_cache
@@ -15,44 +15,19 @@ from gui.style.theme import current_theme
 
 # What it is for -> glyph of Material Design Icons.
 _GLYPHS: dict[str, str] = {
-    "open": "folder-open-outline",
-    "sample": "image-outline",
-    "save": "content-save-outline",
-    "session-open": "folder-open-outline",
-    "session-save": "content-save-cog-outline",
-    "mask-open": "grid",
-    "mask-save": "content-save-outline",
-    "export": "table-arrow-right",
-    "copy": "content-copy",
-    "run": "play",
-    "run-all": "playlist-play",
-    "cancel": "stop",
-    "clear": "delete-outline",
-    "zoom-in": "magnify-plus-outline",
-    "zoom-out": "magnify-minus-outline",
-    "zoom-fit": "fit-to-page-outline",
-    "zoom-actual": "numeric-1-box-outline",
-    "theme": "theme-light-dark",
-    "layout": "view-dashboard-outline",
-    "keyboard": "keyboard-outline",
-    "help": "help-circle-outline",
-    "about": "information-outline",
-    "quit": "logout",
-    "settings": "cog-outline",
-    "load": "arrow-right-bold-box-outline",
-    "split": "compare",
-    "original": "image-outline",
-    "result": "image-filter-center-focus",
-    "flip": "rotate-3d-variant",
-    "normalise": "division",
-    "mask": "grid",
-    "info": "information-outline",
-    "good": "check-circle-outline",
-    "warning": "alert-outline",
-    "error": "alert-circle-outline",
-    "device": "chip",
-    "retry": "restart",
-}
+    "open": "folder-open-outline", "sample": "image-outline", "save": "content-save-outline",
+    "session-open": "folder-open-outline", "session-save": "content-save-cog-outline", "mask-open": "grid",
+    "mask-save": "content-save-outline", "export": "table-arrow-right", "copy": "content-copy",
+    "run": "play", "run-all": "playlist-play", "cancel": "stop", "clear": "delete-outline",
+    "zoom-in": "magnify-plus-outline", "zoom-out": "magnify-minus-outline",
+    "zoom-fit": "fit-to-page-outline", "zoom-actual": "numeric-1-box-outline", "theme": "theme-light-dark",
+    "layout": "view-dashboard-outline", "keyboard": "keyboard-outline", "help": "help-circle-outline",
+    "about": "information-outline", "quit": "logout", "settings": "cog-outline",
+    "load": "arrow-right-bold-box-outline", "split": "compare", "original": "image-outline",
+    "result": "image-filter-center-focus", "flip": "rotate-3d-variant", "normalise": "division",
+    "mask": "grid", "info": "information-outline", "good": "check-circle-outline",
+    "warning": "alert-outline", "error": "alert-circle-outline", "device": "chip", "retry": "restart",
+}  # fmt: skip
 
 _loaded: Any = None
 

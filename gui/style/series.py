@@ -1,8 +1,8 @@
 """The colour and shape of each variant, the same on every page, so that a curve is known by sight.
 
-Colours are those of Okabe and Ito, which people with any colour vision can tell apart, darker on a light ground
-and lighter on a dark one where they would have less than 3 : 1 contrast. A shape goes with each, because colour
-alone never says anything here.
+Colours are those of Okabe and Ito, which people with any colour vision can tell apart, darker on a light
+ground and lighter on a dark one where they would have less than 3 : 1 contrast. A shape goes with each,
+because colour alone never says anything here.
 """
 
 import zlib
@@ -13,7 +13,7 @@ from gui.style.theme import Theme, current_theme
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How a variant is drawn: its colour ("#rrggbb") and its shape, as pyqtgraph's marker and as a character."""
+    """How a variant is drawn: colour ("#rrggbb"), and shape as pyqtgraph's marker and as a character."""
 
     colour: str
     symbol: str
@@ -37,34 +37,17 @@ _CROSS, _PLUS = ("x", "✖"), ("+", "✚")
 _SHAPES = (_CIRCLE, _SQUARE, _UP, _DIAMOND, _STAR, _DOWN, _RIGHT, _LEFT, _CROSS, _PLUS)
 
 _TABLE: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
-    "cpu-serial": (_GREY, _CIRCLE),
-    "cpu-parallel": (_SKY, _SQUARE),
-    "naive": (_ORANGE, _UP),
-    "constant": (_YELLOW, _DOWN),
-    "tiled-input": (_SKY, _DIAMOND),
-    "tiled": (_GREEN, _DIAMOND),
-    "cached": (_VERMILION, _STAR),
-    "separable-l0": (_BLUE, _RIGHT),
-    "separable-l1": (_PURPLE, _LEFT),
-    "separable-l2": (_GREEN, _PLUS),
-    "implicit-gemm": (_PURPLE, _CROSS),
-    "register-blocked": (_BLUE, _STAR),
-    "digit-sums": (_BLUE, _SQUARE),
-    "split-float16": (_BLUE, _DIAMOND),
-    "separable-fused": (_VERMILION, _SQUARE),
-    "low-rank-2": (_ORANGE, _STAR),
-    "low-rank-3": (_PURPLE, _STAR),
-    "box": (_YELLOW, _SQUARE),
-    "fft": (_GREY, _DIAMOND),
-    "cpu-box": (_YELLOW, _UP),
-    "cpu-fft": (_GREY, _UP),
-    "row-naive": (_ORANGE, _CIRCLE),
-    "row-tiled": (_GREEN, _SQUARE),
-    "row-cached": (_VERMILION, _UP),
-    "matmul-naive": (_ORANGE, _DIAMOND),
-    "matmul-tiled": (_GREEN, _UP),
-    "numpy": (_GREY, _SQUARE),
-}
+    "cpu-serial": (_GREY, _CIRCLE), "cpu-parallel": (_SKY, _SQUARE), "naive": (_ORANGE, _UP),
+    "constant": (_YELLOW, _DOWN), "tiled-input": (_SKY, _DIAMOND), "tiled": (_GREEN, _DIAMOND),
+    "cached": (_VERMILION, _STAR), "separable-l0": (_BLUE, _RIGHT), "separable-l1": (_PURPLE, _LEFT),
+    "separable-l2": (_GREEN, _PLUS), "implicit-gemm": (_PURPLE, _CROSS), "register-blocked": (_BLUE, _STAR),
+    "digit-sums": (_BLUE, _SQUARE), "split-float16": (_BLUE, _DIAMOND),
+    "separable-fused": (_VERMILION, _SQUARE), "low-rank-2": (_ORANGE, _STAR),
+    "low-rank-3": (_PURPLE, _STAR), "box": (_YELLOW, _SQUARE), "fft": (_GREY, _DIAMOND),
+    "cpu-box": (_YELLOW, _UP), "cpu-fft": (_GREY, _UP), "row-naive": (_ORANGE, _CIRCLE),
+    "row-tiled": (_GREEN, _SQUARE), "row-cached": (_VERMILION, _UP), "matmul-naive": (_ORANGE, _DIAMOND),
+    "matmul-tiled": (_GREEN, _UP), "numpy": (_GREY, _SQUARE),
+}  # fmt: skip
 
 
 def series_at(position: int, theme: Theme | None = None) -> Series:
@@ -73,7 +56,7 @@ def series_at(position: int, theme: Theme | None = None) -> Series:
 
 
 def series_for(variant_key: str, theme: Theme | None = None) -> Series:
-    """Return colour and shape of a variant, by its key alone; a key that is not known gets one by its letters."""
+    """Return colour and shape of a variant by its key; an unknown key gets one by its letters."""
     # crc32, because hash() of a text differs from process to process.
     rest, hue = divmod(zlib.crc32(variant_key.encode()), len(_HUES))
     return _series(*_TABLE.get(variant_key, (_HUES[hue], _SHAPES[rest % len(_SHAPES)])), theme)

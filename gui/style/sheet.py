@@ -1,4 +1,4 @@
-"""What Fusion and a palette cannot say: tooltips, dock titles, flat tool buttons. Fields of a Theme fill it."""
+"""The style sheet, filled with the fields of a Theme: what Fusion and a palette cannot say."""
 
 STYLE_SHEET = """
 QMenu {{ background: {base}; border: 1px solid {line}; padding: 4px 0; }}

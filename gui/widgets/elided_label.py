@@ -11,8 +11,8 @@ from gui.style.theme import current_theme, theme_notifier
 class ElidedLabel(QLabel):
     """A label that never widens its panel; `small` takes the smaller font of notes.
 
-    It takes `lines` lines, and up to `most` where its text needs them; what does not fit is cut. Without `most` it
-    keeps its height.
+    It takes `lines` lines, and up to `most` where its text needs them; what does not fit is cut. Without
+    `most` it keeps its height.
     """
 
     def __init__(self, lines: int = 1, *, most: int | None = None, small: bool = False) -> None:

@@ -100,7 +100,7 @@ def _tool_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
 
 
 def scrolled(content: QWidget) -> QScrollArea:
-    """Return the content in an area as wide as it needs, which scrolls up and down where the window is low."""
+    """Return the content in an area as wide as it needs, which scrolls up and down."""
     area = QScrollArea()
     area.setWidget(content)
     area.setWidgetResizable(True)
@@ -112,7 +112,7 @@ def scrolled(content: QWidget) -> QScrollArea:
 
 
 def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
-    """Give a table its look, after its model: rows are chosen whole, nothing is edited, columns can be dragged.
+    """Give a table its look, after its model: rows are selected whole, columns can be dragged.
 
     `name` is for screen readers; `typical` has a text of typical length for each column.
     """
@@ -138,7 +138,7 @@ def dress_table(table: QTableView, name: str, typical: Sequence[str]) -> None:
 
 
 class Place(QWidget):
-    """Where a widget will stand that is made later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import."""
+    """Where a widget is put later, such as a plot: pyqtgraph takes 0.2 to 0.5 s to import."""
 
     def __init__(self, hint: QSize | None = None, above: int = 0) -> None:
         super().__init__()

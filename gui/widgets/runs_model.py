@@ -30,7 +30,7 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run; subclasses say which runs there are. `first` has the keys of the columns that stand first.
+    """A row for each run; subclasses say which runs there are, `first` which columns stand first.
 
     Signals
     -------
@@ -45,18 +45,10 @@ class RunsModel(QAbstractTableModel):
         self.columns: tuple[Column, ...] = columns_of(task, first)
         self._results: list[Run] = []
         self._runs: list[Compared] = []
-        self._baseline = baseline
-        self._chosen: Run | None = None
-
-    @property
-    def baseline(self) -> str:
+        self.baseline = baseline
         """Key of the variant that speed-ups are measured against."""
-        return self._baseline
-
-    @property
-    def chosen(self) -> Run | None:
+        self.chosen: Run | None = None
         """The run that is the baseline of its own problem; None: the fastest run of the baseline is."""
-        return self._chosen
 
     def results(self) -> tuple[Run, ...]:
         """All results, oldest first."""
@@ -72,15 +64,15 @@ class RunsModel(QAbstractTableModel):
 
     def set_baseline(self, variant: str) -> None:
         """Measure speed-ups against the fastest run of another variant."""
-        if variant != self._baseline:
-            self._baseline, self._chosen = variant, None
+        if variant != self.baseline:
+            self.baseline, self.chosen = variant, None
             self._show_baseline()
 
     def use_as_baseline(self, run: Run | None) -> None:
         """Measure speed-ups of a run's problem against exactly that run; None: against the fastest again."""
         if run is not None:
-            self._baseline = run.variant
-        self._chosen = run
+            self.baseline = run.variant
+        self.chosen = run
         self._show_baseline()
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
@@ -114,7 +106,7 @@ class RunsModel(QAbstractTableModel):
             return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
         column = self.columns[section]
         if role == Qt.ItemDataRole.DisplayRole:
-            return f"Speed-up\nvs {self._baseline}" if column.key == SPEED_UP else column.header
+            return f"Speed-up\nvs {self.baseline}" if column.key == SPEED_UP else column.header
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _RIGHT if column.is_number else _LEFT
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -123,7 +115,7 @@ class RunsModel(QAbstractTableModel):
 
     def _compare(self) -> None:
         """Compare all runs anew; the number of rows is the same."""
-        self._runs = compared(self._results, self._baseline, self._chosen)
+        self._runs = compared(self._results, self.baseline, self.chosen)
         if self._runs:
             self.dataChanged.emit(self.index(0, 0), self.index(len(self._runs) - 1, len(self.columns) - 1))
 
@@ -143,7 +135,7 @@ class RunsModel(QAbstractTableModel):
                 f"{ms_text(run.baseline.kernel_ms or 0.0)} of {baseline_name(run)}."
             )
         return no_speed_sentence(run.result) or (
-            f"Run {self._baseline} on the same problem (size, channels, types, weights, anchor, border) to "
+            f"Run {self.baseline} on the same problem (size, channels, types, weights, anchor, border) to "
             "compare, on a GPU with rows in the same layout."
         )
 

@@ -192,7 +192,7 @@ def _is_copy(event: QEvent) -> bool:
 
 
 class _RunCells(QStyledItemDelegate):
-    """Paints the shape of a variant, and a proof in the colour of its state; all else comes from the model."""
+    """Paints the shape of a variant, and a proof in the colour of its state."""
 
     def __init__(self, model: RunsModel) -> None:
         super().__init__(model)

@@ -13,9 +13,9 @@ from gui.style.metrics import number_font
 class WholeNumberBox(QSpinBox):
     """Takes a number when Enter is pressed or the box is left; otherwise the one before returns.
 
-    Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes 1200
-    where four digits are the most. `name` is for screen readers and refusals ("Rows of the mask"), `wanted` says
-    what is to be typed: "a whole number from 1 to 127".
+    Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes
+    1200 where four digits are the most. `name` is for screen readers and refusals ("Rows of the mask"),
+    `wanted` says what is to be typed: "a whole number from 1 to 127".
 
     Signals
     -------
@@ -64,7 +64,7 @@ class WholeNumberBox(QSpinBox):
 
 
 def belongs_to_window(event: QEvent, *, is_typing: bool) -> bool:
-    """Return whether the keys of undo or redo in a field are the window's: while a text is typed, they are not.
+    """Return whether undo or redo in a field is left to the window: not while a text is typed.
 
     Qt asks the field first (ShortcutOverride), and a field takes them also where it has nothing to undo.
     """

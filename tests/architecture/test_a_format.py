@@ -1,4 +1,4 @@
-"""A new picture format is one entry: opening, saving, `batch`, the window's dialogs, help and refusals find it there."""
+"""A new picture format is one entry: opening, saving, `batch`, dialogs, help and refusals find it."""
 
 import json
 import struct

@@ -14,13 +14,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gui.explore.picture.layers import Layer, arranged, paint_layer, pane_width
+from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, pane_width
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import PixelValues
 from gui.explore.picture.split_handle import SplitHandle
-from gui.explore.picture.view_mode import ViewMode
-from gui.explore.picture.view_state import ViewState
-from gui.explore.picture.view_transform import Size
+from gui.explore.picture.view import Size, ViewState
 from gui.style.theme import current_theme, theme_notifier
 
 _NOTCH = 120.0
@@ -42,8 +40,8 @@ class PictureCanvas(QWidget):
         super().__init__(parent)
         self.view = ViewState(self)
         self.handle = SplitHandle(self)
-        self._mode = ViewMode.SPLIT
-        self._result_name = "result"
+        self.mode = ViewMode.SPLIT
+        self.result_name = "result"
         self._original: PictureLevels | None = None
         self._result: PictureLevels | None = None
         self._values: PixelValues | None = None
@@ -59,14 +57,10 @@ class PictureCanvas(QWidget):
         theme_notifier().changed.connect(self.update)
         self._place_handle()
 
-    @property
-    def mode(self) -> ViewMode:
-        return self._mode
-
     def set_mode(self, mode: ViewMode) -> None:
         """Share the pane in another way; the place and the zoom stay."""
-        self._mode = mode
-        self._tell_pane_size()
+        self.mode = mode
+        self._fit_pane()
         self._place_handle()
         self.update()
 
@@ -84,14 +78,9 @@ class PictureCanvas(QWidget):
         self._place_handle()
         self.update()
 
-    @property
-    def result_name(self) -> str:
-        """What the result is called on the picture."""
-        return self._result_name
-
     def name_result(self, name: str) -> None:
         """Call the result something else: one that is no longer of these settings says so."""
-        self._result_name = name
+        self.result_name = name
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -111,7 +100,7 @@ class PictureCanvas(QWidget):
             painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self._tell_pane_size()
+        self._fit_pane()
         self._place_handle()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -119,14 +108,12 @@ class PictureCanvas(QWidget):
         if turned and self._original is not None:
             at = self._in_pane(event.position())
             self.view.zoom_by(turned / _NOTCH, at.x(), at.y())
-            self._tell_hovered(event.position())
+            self._report_hovered(event.position())
         event.accept()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        if (
-            event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
-            and self._original is not None
-        ):
+        buttons = (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton)
+        if event.button() in buttons and self._original is not None:
             self._dragged_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
@@ -135,26 +122,24 @@ class PictureCanvas(QWidget):
             way = (event.position() - self._dragged_from) * self.devicePixelRatioF()
             self._dragged_from = event.position()
             self.view.pan(way.x(), way.y())
-        self._tell_hovered(event.position())
+        self._report_hovered(event.position())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._dragged_from = None
         self.setCursor(Qt.CursorShape.CrossCursor)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if self._original is None:
-            return
-        if self.view.is_fitted:
+        if self._original is not None and self.view.is_fitted:
             at = self._in_pane(event.position())
             self.view.zoom_to(1.0, at.x(), at.y())
-        else:
+        elif self._original is not None:
             self.view.fit()
 
     def leaveEvent(self, event: QEvent) -> None:
         self.pixel_hovered.emit(None)
 
     def enterEvent(self, event: QEnterEvent) -> None:
-        self._tell_hovered(event.position())
+        self._report_hovered(event.position())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _PAN_STEP * self.devicePixelRatioF()
@@ -180,36 +165,35 @@ class PictureCanvas(QWidget):
         """Return what is painted where."""
         if self._original is None or self._values is None:
             return []
-        whole = QRectF(0, 0, self._device_width(), self._device_height())
-        values = self._values
+        width, height = self._device_size()
+        whole, values = QRectF(0, 0, width, height), self._values
         original = Layer(self._original, "original", values.original_texts)
-        result = Layer(self._result, self._result_name, values.result_texts, is_right=True)
-        return arranged(self._mode, whole, self.handle.fraction, original, result)
+        result = Layer(self._result, self.result_name, values.result_texts, is_right=True)
+        return arranged(self.mode, whole, self.handle.fraction, original, result)
 
     def _in_pane(self, position: QPointF) -> QPointF:
         """Return a place of the widget in device pixels of the pane that it lies in."""
         x, y = position.x() * self.devicePixelRatioF(), position.y() * self.devicePixelRatioF()
-        if self._mode == ViewMode.SIDE_BY_SIDE and x >= self._device_width() - self._pane_width():
-            x -= self._device_width() - self._pane_width()
+        width, _ = self._device_size()
+        right = width - pane_width(self.mode, width)
+        if self.mode == ViewMode.SIDE_BY_SIDE and x >= right:
+            x -= right
         return QPointF(x, y)
 
-    def _tell_hovered(self, position: QPointF) -> None:
+    def _report_hovered(self, position: QPointF) -> None:
         at = self._in_pane(position)
         inside = self._original is not None and self.rect().contains(position.toPoint())
         self.pixel_hovered.emit(self.view.pixel_at(at.x(), at.y()) if inside else None)
 
-    def _tell_pane_size(self) -> None:
-        self.view.set_pane_size(Size(self._pane_width(), self._device_height()))
+    def _fit_pane(self) -> None:
+        width, height = self._device_size()
+        self.view.set_pane_size(Size(pane_width(self.mode, width), height))
 
     def _place_handle(self) -> None:
-        self.handle.setVisible(self._mode == ViewMode.SPLIT and self._result is not None)
+        self.handle.setVisible(self.mode == ViewMode.SPLIT and self._result is not None)
         self.handle.place()
 
-    def _device_width(self) -> int:
-        return max(1, round(self.width() * self.devicePixelRatioF()))
-
-    def _device_height(self) -> int:
-        return max(1, round(self.height() * self.devicePixelRatioF()))
-
-    def _pane_width(self) -> int:
-        return pane_width(self._mode, self._device_width())
+    def _device_size(self) -> tuple[int, int]:
+        """Return width and height in device pixels."""
+        ratio = self.devicePixelRatioF()
+        return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))

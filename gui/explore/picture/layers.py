@@ -1,21 +1,50 @@
 """Original and result as layers: which part of the pane each takes, and how one is painted."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter
+from PySide6.QtCore import QLineF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QImage, QPainter, QPen, qGray
 
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.pixel_grid import paint_lines, paint_numbers
-from gui.explore.picture.view_mode import ViewMode
-from gui.explore.picture.view_transform import ViewTransform
+from gui.explore.picture.view import Size, ViewTransform
 from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme
 
 # Between two panes side by side, device pixels.
 _GAP = 2
 _NO_RESULT = "The result comes here."
+
+_LINES_FROM_ZOOM = 16.0
+_NUMBERS_FROM_ZOOM = 48.0
+
+_LINE = QColor(128, 128, 128, 110)
+_BRIGHT = 120
+
+
+class ViewMode(StrEnum):
+    """Each with its icon, and a sentence on what it shows."""
+
+    icon_name: str
+    sentence: str
+
+    SPLIT = (
+        "split", "compare",
+        "One picture: the original left of the handle, the result right of it. Drag the handle.",
+    )  # fmt: skip
+    SIDE_BY_SIDE = (
+        "side by side", "view-split-vertical",
+        "Original and result beside each other, at the same place and zoom.",
+    )  # fmt: skip
+    ORIGINAL = "original", "original", "The original alone."
+    RESULT = "result", "result", "The result alone."
+
+    def __new__(cls, value: str, icon_name: str, sentence: str) -> "ViewMode":
+        mode = str.__new__(cls, value)
+        mode._value_, mode.icon_name, mode.sentence = value, icon_name, sentence
+        return mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +98,8 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
         painter.drawText(seen, Qt.AlignmentFlag.AlignCenter, _NO_RESULT)
     else:
         layer.levels.paint(painter, transform, seen)
-        paint_lines(painter, transform, seen, layer.levels.size)
-        paint_numbers(painter, transform, seen, layer.levels.full_image, layer.texts, number_font(), ratio)
+        _paint_lines(painter, transform, seen, layer.levels.size)
+        _paint_numbers(painter, transform, seen, layer.levels.full_image, layer.texts, number_font(), ratio)
         painter.setFont(_scaled(font, ratio))
     _paint_label(painter, layer, seen, ratio)
     painter.restore()
@@ -94,3 +123,56 @@ def _scaled(font: QFont, ratio: float) -> QFont:
     font = QFont(font)
     font.setPointSizeF(font.pointSizeF() * ratio)
     return font
+
+
+def _seen_pixels(transform: ViewTransform, seen: QRectF, picture: Size) -> tuple[range, range]:
+    """Return the rows and columns of the picture that lie in a part of the pane."""
+    left, top = transform.to_picture(seen.left(), seen.top())
+    right, bottom = transform.to_picture(seen.right(), seen.bottom())
+    rows = range(max(0, math.floor(top)), min(int(picture.height), math.ceil(bottom)))
+    columns = range(max(0, math.floor(left)), min(int(picture.width), math.ceil(right)))
+    return rows, columns
+
+
+def _paint_lines(painter: QPainter, transform: ViewTransform, seen: QRectF, picture: Size) -> None:
+    """Paint a thin line around every pixel, from a zoom of 1600 %."""
+    if transform.zoom < _LINES_FROM_ZOOM:
+        return
+    rows, columns = _seen_pixels(transform, seen, picture)
+    if not rows or not columns:
+        return
+    left, top = transform.to_pane(columns.start, rows.start)
+    right, bottom = transform.to_pane(columns.stop, rows.stop)
+    xs = [left + n * transform.zoom for n in range(len(columns) + 1)]
+    ys = [top + n * transform.zoom for n in range(len(rows) + 1)]
+    lines = [*(QLineF(x, top, x, bottom) for x in xs), *(QLineF(left, y, right, y) for y in ys)]
+    painter.setPen(QPen(_LINE, 1))
+    painter.drawLines(lines)
+
+
+def _paint_numbers(
+    painter: QPainter,
+    transform: ViewTransform,
+    seen: QRectF,
+    image: QImage,
+    texts: Callable[[int, int], tuple[str, ...]],
+    font: QFont,
+    ratio: float,
+) -> None:
+    """Write its numbers into every pixel, from a zoom of 4800 %: black on bright pixels, white on dark ones.
+
+    `image` is the picture in full size; the size of the font is set here, so that three channels fit.
+    """
+    if transform.zoom < _NUMBERS_FROM_ZOOM * ratio:
+        return
+    rows, columns = _seen_pixels(transform, seen, Size(image.width(), image.height()))
+    font = QFont(font)
+    font.setPixelSize(round(ratio * max(9.0, min(16.0, transform.zoom / ratio / 4.8))))
+    painter.setFont(font)
+    for row in rows:
+        for column in columns:
+            x, y = transform.to_pane(column, row)
+            is_bright = qGray(image.pixel(column, row)) > _BRIGHT
+            painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
+            cell = QRectF(x, y, transform.zoom, transform.zoom)
+            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(texts(row, column)))

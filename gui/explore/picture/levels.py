@@ -1,4 +1,4 @@
-"""A picture in shared memory as Qt images: the level that suits the zoom, and the part of it that can be seen.
+"""A picture in shared memory as Qt images: the level that suits the zoom, and the part that is seen.
 
 Nothing is copied: the images look into the shared memory, so the arrays are kept as long as the images.
 """
@@ -12,14 +12,14 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap
 
 from engine.host.protocol import ScreenLevels
 from engine.host.shared import attach
-from gui.explore.picture.view_transform import Size, ViewTransform
+from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
 _CHECKER_SIDE = 8
 
 
 class _Level(NamedTuple):
-    """One level: the image, the array that it looks into, and how many of its pixels a picture's pixel takes."""
+    """The image of a level, the array that it looks into, and its pixels per pixel of the picture."""
 
     image: QImage
     pixels: np.ndarray

@@ -1,6 +1,7 @@
 """Pictures: open a file or a sample, save the result."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -73,7 +74,7 @@ class PictureController(QObject):
         return ask
 
     def can_save_result(self) -> bool:
-        """Whether there is a result of the settings as they are; says in words why not."""
+        """Return whether there is a result of the settings as they are; a message says why not."""
         result = self._state.last_result
         if self._workspace.picture is None or result is None or result.values is None:
             what, why, remedy = "There is no result to save yet", "", "Wait for the preview."
@@ -89,13 +90,12 @@ class PictureController(QObject):
     def save_result(self, path: Path, depth: str = "keep") -> None:
         """Save the result that is shown; one of settings that no longer hold is refused."""
         picture, result = self._workspace.picture, self._state.last_result
-        # Asked first: the words are said there.
         if not self.can_save_result() or picture is None or result is None or result.values is None:
             return
         self._messages.clear(SAVE_SOURCE)
         self._state.set_task(SAVE_SOURCE, f"saving {path.name}")
         request = SaveResult(picture, result.values, str(path), self._workspace.range_mode, depth)
-        self._link.ask(Ask(request, self._saved, self._save_failed))
+        self._link.ask(Ask(request, self._saved, partial(self._show_failure, SAVE_SOURCE)))
 
     def _replied(self, ask: Ask, picture: PictureHandle, then: Then | None) -> None:
         if ask is not self._newest:
@@ -113,9 +113,7 @@ class PictureController(QObject):
     def _failed(self, ask: Ask, error: EngineError, then: Then | None) -> None:
         if ask is not self._newest:
             return
-        self._state.end_task(OPEN_SOURCE)
-        if not isinstance(error, Cancelled):
-            self._messages.show_error(OPEN_SOURCE, error)
+        self._show_failure(OPEN_SOURCE, error)
         self.open_failed.emit(error)
         if then is not None:
             then(False)
@@ -125,7 +123,7 @@ class PictureController(QObject):
         severity = Severity.WARNING if saved.notes else Severity.INFO
         self._messages.show(Message(SAVE_SOURCE, severity, f"Saved as {saved.path}", " ".join(saved.notes)))
 
-    def _save_failed(self, error: EngineError) -> None:
-        self._state.end_task(SAVE_SOURCE)
+    def _show_failure(self, source: str, error: EngineError) -> None:
+        self._state.end_task(source)
         if not isinstance(error, Cancelled):
-            self._messages.show_error(SAVE_SOURCE, error)
+            self._messages.show_error(source, error)

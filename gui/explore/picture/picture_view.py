@@ -8,11 +8,11 @@ from engine.host.protocol import Filtered, PictureHandle
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.empty_state import DropHighlight, EmptyState
+from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import PixelValues
 from gui.explore.picture.readout import Readout
 from gui.explore.picture.toolbar import PictureToolbar
-from gui.explore.picture.view_mode import ViewMode
 from gui.explore.workspace import Workspace
 from gui.widgets.panel_parts import column
 

@@ -37,7 +37,7 @@ def _texts(values: np.ndarray | None, row: int, column: int) -> tuple[str, ...]:
 
 
 def value_text(value: np.generic) -> str:
-    """Return one number of a picture: whole numbers as they are, others to four digits or more, NaN as NaN."""
+    """Return a number of a picture: whole numbers as they are, others to four digits or more."""
     if isinstance(value, np.integer):
         return str(int(value))
     number = float(value)

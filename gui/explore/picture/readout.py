@@ -13,7 +13,7 @@ _HINT = "Move the cursor over the picture to read its numbers."
 
 
 class Readout(QWidget):
-    """Row, column and the values of original and result; every number has its own place, so that nothing jumps."""
+    """Row, column and the values of original and result, each at its own place, so that nothing jumps."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -23,7 +23,7 @@ class Readout(QWidget):
         # By what they show ("row", "original", ...): the caption, and a label for each number.
         self._captions: dict[str, QLabel] = {}
         self._numbers: dict[str, list[QLabel]] = {}
-        # A layout that is too narrow would squeeze every number; the strip keeps its width and is cut at its end.
+        # A narrow layout would squeeze every number; the strip keeps its width and is cut at its end.
         self._strip = QWidget(self)
         self._line = QHBoxLayout(self._strip)
         self._line.setContentsMargins(GRID, 0, GRID, 0)

@@ -15,7 +15,7 @@ _LARGE_STEP = 0.1
 
 
 class SplitHandle(QWidget):
-    """A vertical line with a grip, lying over the picture; it knows its place as a part of its parent's width.
+    """A vertical line with a grip over the picture; its place is a part of its parent's width.
 
     Signals
     -------

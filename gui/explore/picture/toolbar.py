@@ -5,8 +5,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QToolButton, QWidget
 
 from engine.image.convert import RANGE_MODES
-from gui.explore.picture.view_mode import ViewMode
-from gui.explore.picture.view_state import ViewState
+from gui.explore.picture.layers import ViewMode
+from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
 from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, row

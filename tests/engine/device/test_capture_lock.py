@@ -1,9 +1,7 @@
-"""Nobody waits for a whole device while another thread captures launches: without a device, with a made-up driver."""
+"""No thread waits for a whole device while another one captures launches: with a made-up driver."""
 
-import threading
-import weakref
-from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -29,21 +27,19 @@ SIGNATURE = (float32[:, ::1],)
 
 def is_alone() -> bool:
     """Return whether another thread would have to wait for the whole device."""
-    taken: list[bool] = []
 
-    def take() -> None:
-        taken.append(CAPTURE_LOCK.acquire(blocking=False))
-        if taken[0]:
+    def take() -> bool:
+        is_free = CAPTURE_LOCK.acquire(blocking=False)
+        if is_free:
             CAPTURE_LOCK.release()
+        return is_free
 
-    thread = threading.Thread(target=take)
-    thread.start()
-    thread.join()
-    return not taken[0]
+    with ThreadPoolExecutor(1) as threads:
+        return not threads.submit(take).result()
 
 
 class Witness:
-    """Stands for calls that concern the whole device: what was called, and whether by the one thread that may."""
+    """Stands for calls that concern the whole device: their names, and whether the lock was held."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, bool]] = []
@@ -78,25 +74,17 @@ def witness(monkeypatch: pytest.MonkeyPatch) -> Witness:
     return found
 
 
-class Kernel:
-    """Stands for a dispatcher."""
-
-
 def test_that_constants_are_written_by_one_thread_at_a_time(
-    witness: Witness, monkeypatch: pytest.MonkeyPatch
+    witness: Witness, device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
-    monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
     monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: SimpleNamespace())
     monkeypatch.setattr(constant_memory, "_write", witness.of("write"))
-    monkeypatch.setattr(cuda, "get_current_device", lambda: SimpleNamespace(id=0))
-    kernel = Kernel()
+    kernel = type("Kernel", (), {})()
     for number in range(MOST_LOADED + 2):
         with_constant(kernel, SIGNATURE, "weights", np.full((2, 2), number, np.float32))
-    names = [name for name, _ in witness.calls]
     # The first ones are new copies; one that is written anew has to be waited for.
-    assert names == [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
-    assert all(alone for _, alone in witness.calls)
+    names = [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
+    assert witness.calls == [(name, True) for name in names]
     assert not is_alone()
 
 

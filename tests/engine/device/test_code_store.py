@@ -1,13 +1,13 @@
 import os
 import resource
 import stat
-from collections.abc import Iterator
+import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
+from engine.device import code_store
 from engine.device.code_store import CodeStore
 from engine.errors import CodeNotKept
 
@@ -60,23 +60,6 @@ def test_that_the_least_recently_used_entries_make_room(tmp_path: Path) -> None:
     assert [key for key in "abc" if store.load("cuda", key) is not None] == ["a", "c"]
 
 
-@contextmanager
-def files_of_at_most(count: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes, as a disk that is full lets none."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (count, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def save_twice(trouble: str, store: CodeStore) -> None:
-    with files_of_at_most(100) if trouble == "full" else nullcontext():
-        store.save("cpu", "key", CODE)
-        store.save("cpu", "another key", CODE)
-
-
 @pytest.mark.parametrize(
     ("trouble", "reason"),
     [
@@ -100,9 +83,18 @@ def test_that_a_folder_where_nothing_can_be_kept_is_named_once(
         folder.mkdir()
         folder.chmod(0o770)
     store = CodeStore(Path("~/folder") if trouble == "homeless" else folder)
-    with pytest.warns(CodeNotKept) as told:
-        save_twice(trouble, store)
-    (warning,) = told
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # No file grows beyond so many bytes, as on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100 if trouble == "full" else before[0], before[1]))
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            store.save("cpu", "key", CODE)
+            store.save("cpu", "another key", CODE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    (warning,) = warned
+    assert warning.category is CodeNotKept
     text = str(warning.message)
     assert reason in text
     assert str(folder) in text or trouble == "homeless"
@@ -139,3 +131,24 @@ def test_that_writers_of_one_entry_leave_it_whole(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         assert all(threads.map(write, range(24)))
     assert only_file(tmp_path).suffix == ".cuda"
+
+
+@pytest.mark.parametrize("is_chosen", [True, False])
+def test_that_compiled_code_is_in_the_folder_that_the_person_chose_or_in_the_persons_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_chosen: bool
+) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path) if is_chosen else "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    parent = tmp_path if is_chosen else tmp_path / "haloscope" / "compiled"
+    assert code_store.code_store.__wrapped__()._folder == parent / code_store.source_digest()
+
+
+def test_that_the_folder_follows_the_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    source = tmp_path / "variants" / "cpu" / "serial.py"
+    source.parent.mkdir(parents=True)
+    monkeypatch.setattr(code_store, "_ENGINE", tmp_path)
+    digests = []
+    for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
+        source.write_text(text, encoding="utf-8")
+        digests.append(code_store.source_digest())
+    assert digests[0] == digests[2] != digests[1]

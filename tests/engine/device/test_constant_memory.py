@@ -1,8 +1,6 @@
-"""Kernels with a filled constant array, without a device: made-up dispatchers, and code that is loaded nowhere."""
+"""Kernels with a filled constant array, without a device: made-up dispatchers and code."""
 
 import gc
-import weakref
-from collections import OrderedDict
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,27 +25,27 @@ class Copy:
     """Stands for a copy of the code: what its constant array holds, and what its launches read there."""
 
     def __init__(self) -> None:
-        self.contents = np.zeros(0, np.float32)
-        self.under_way: list[np.ndarray] = []
+        self.contents = np.zeros((1, 1), np.float32)
+        self.under_way: list[float] = []
         self.read: list[tuple[float, float]] = []
 
     def __getitem__(self, configuration: Any) -> Any:
         # A launch is enqueued, and reads the array when the device comes to it.
-        return lambda *arguments: self.under_way.append(self.contents.copy())
+        return lambda *arguments: self.under_way.append(float(self.contents[0, 0]))
 
     def finish(self) -> None:
         """Do what was enqueued: note what each launch should have read, and what it did read."""
-        self.read += [(float(wanted[0, 0]), float(self.contents[0, 0])) for wanted in self.under_way]
+        self.read += [(wanted, float(self.contents[0, 0])) for wanted in self.under_way]
         self.under_way.clear()
 
 
 class Loads:
     """Stands in for a device: the copies that were loaded, and the values that were written, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: SimpleNamespace) -> None:
         self.copies: list[Copy] = []
         self.written: list[bytes] = []
-        self.device = 0
+        self.device = device
 
     def new_copy(self, dispatcher: Any, signature: Any) -> Copy:
         self.copies.append(Copy())
@@ -63,15 +61,10 @@ class Loads:
 
 
 @pytest.fixture
-def loads(monkeypatch: pytest.MonkeyPatch) -> Loads:
-    found = Loads()
+def loads(device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Loads:
+    found = Loads(device)
     monkeypatch.setattr(constant_memory, "_new_copy", found.new_copy)
     monkeypatch.setattr(constant_memory, "_write", found.write)
-    monkeypatch.setattr(constant_memory, "_loaded", OrderedDict())
-    monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
-    monkeypatch.setattr(
-        cuda, "get_current_device", lambda: SimpleNamespace(id=found.device, compute_capability=(9, 0))
-    )
     monkeypatch.setattr(cuda, "synchronize", found.synchronize)
     return found
 
@@ -80,70 +73,61 @@ def values(number: int) -> np.ndarray:
     return np.full((2, 2), number, np.float32)
 
 
+def asked(kernel: Any, number: int, signature: Any = SIGNATURE) -> Any:
+    return with_constant(kernel, signature, "weights", values(number))
+
+
 def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads: Loads) -> None:
     kernel = Kernel()
-    first = with_constant(kernel, SIGNATURE, "weights", values(1))
-    second = with_constant(kernel, SIGNATURE, "weights", values(2))
-    assert with_constant(kernel, SIGNATURE, "weights", values(1)) is first
+    first, second = asked(kernel, 1), asked(kernel, 2)
+    assert asked(kernel, 1) is first
     assert first is not second
     assert loads.written == [values(1).tobytes(), values(2).tobytes()]
 
 
-def test_that_another_kernel_signature_or_device_has_a_copy_of_its_own(loads: Loads) -> None:
-    kernel = Kernel()
-    with_constant(kernel, SIGNATURE, "weights", values(1))
-    with_constant(Kernel(), SIGNATURE, "weights", values(1))
-    with_constant(kernel, (int64,), "weights", values(1))
-    loads.device = 1
-    with_constant(kernel, SIGNATURE, "weights", values(1))
-    assert len(loads.written) == 4
-
-
 def test_that_what_was_asked_for_longest_ago_goes_first(loads: Loads) -> None:
     kernel = Kernel()
-    for number in range(MOST_LOADED):
-        with_constant(kernel, SIGNATURE, "weights", values(number))
     # 0 is asked for again, so 1 is the oldest.
-    for number in (0, MOST_LOADED, 0):
-        with_constant(kernel, SIGNATURE, "weights", values(number))
+    for number in (*range(MOST_LOADED), 0, MOST_LOADED, 0):
+        asked(kernel, number)
     assert len(loads.written) == MOST_LOADED + 1
-    with_constant(kernel, SIGNATURE, "weights", values(1))
+    asked(kernel, 1)
     assert loads.written[-1] == values(1).tobytes()
     assert len(constant_memory._loaded) == MOST_LOADED
 
 
 def test_that_values_are_written_as_float32_in_c_order(loads: Loads) -> None:
-    kernel, table = Kernel(), np.arange(6.0).reshape(2, 3)
-    copy = with_constant(kernel, SIGNATURE, "weights", np.asfortranarray(table))
+    table = np.arange(6.0).reshape(2, 3)
+    copy = with_constant(Kernel(), SIGNATURE, "weights", np.asfortranarray(table))
     assert copy.contents.dtype == np.float32
     assert loads.written == [table.astype(np.float32).tobytes()]
 
 
 def test_that_a_kernel_lives_as_long_as_its_copy_is_kept(loads: Loads) -> None:
     # Another one could get its identity, and then its copies.
-    with_constant(Kernel(), SIGNATURE, "weights", values(1))
+    asked(Kernel(), 1)
     assert all(id(held[0]) == key[0] for key, held in constant_memory._loaded.items())
 
 
 def test_that_edits_of_a_mask_need_no_more_copies_than_are_kept(loads: Loads) -> None:
     kernel, held = Kernel(), None
     for number in range(200):
-        # The variant that was made ready before is dropped when the next one is there.
-        held = with_constant(kernel, SIGNATURE, "weights", values(number))
+        # The variant that was prepared before is dropped when the next one is there.
+        held = asked(kernel, number)
         assert held.contents[0, 0] == number
     assert len(loads.written) == 200
     assert len(loads.copies) <= MOST_LOADED + 1
 
 
-def test_that_a_copy_that_somebody_has_is_never_written_anew(loads: Loads) -> None:
+def test_that_a_copy_in_use_is_never_written_anew(loads: Loads) -> None:
     kernel = Kernel()
-    held = [with_constant(kernel, SIGNATURE, "weights", values(number)) for number in range(40)]
+    held = [asked(kernel, number) for number in range(40)]
     assert len(loads.copies) == 40
     assert [one.contents[0, 0] for one in held] == list(range(40))
     del held[3:]
     gc.collect()
     for number in range(100, 130):
-        with_constant(kernel, SIGNATURE, "weights", values(number))
+        asked(kernel, number)
     assert [one.contents[0, 0] for one in held] == [0, 1, 2]
     assert len(loads.copies) == 40
 
@@ -151,7 +135,7 @@ def test_that_a_copy_that_somebody_has_is_never_written_anew(loads: Loads) -> No
 def test_that_launches_under_way_read_what_they_were_enqueued_with(loads: Loads) -> None:
     kernel = Kernel()
     for number in range(3 * MOST_LOADED):
-        with_constant(kernel, SIGNATURE, "weights", values(number))[(1, 1), (1, 1), 0](number)
+        asked(kernel, number)[(1, 1), (1, 1), 0](number)
     loads.synchronize()
     read = [pair for copy in loads.copies for pair in copy.read]
     assert len(read) == 3 * MOST_LOADED
@@ -173,27 +157,29 @@ def test_that_a_prepared_variant_holds_its_copy(loads: Loads) -> None:
     loads.synchronize()
     assert loads.copies[0].read == [(0.0, 0.0)]
     del first
-    for number in range(100, 102):
-        prepared(number)
+    prepared(100), prepared(101)
     assert len(loads.copies) == count
 
 
-def test_that_a_kernels_free_copies_are_not_anothers_and_not_another_devices(loads: Loads) -> None:
-    one, other = Kernel(), Kernel()
-    for number in range(2 * MOST_LOADED):
-        with_constant(one, SIGNATURE, "weights", values(number))
+@pytest.mark.parametrize("used_before", [1, 2 * MOST_LOADED])
+def test_that_a_kernels_copies_used_or_free_are_not_anothers_and_not_another_devices(
+    loads: Loads, used_before: int
+) -> None:
+    one = Kernel()
+    for number in range(used_before):
+        asked(one, number)
     count = len(loads.copies)
-    with_constant(other, SIGNATURE, "weights", values(1000))
-    with_constant(one, (int64,), "weights", values(1001))
-    loads.device = 1
-    with_constant(one, SIGNATURE, "weights", values(1002))
+    asked(Kernel(), 0)
+    asked(one, 0, (int64,))
+    loads.device.id = 1
+    asked(one, 0)
     assert len(loads.copies) == count + 3
 
 
 def test_that_free_copies_go_with_their_kernel(loads: Loads) -> None:
     kernel = Kernel()
     for number in range(2 * MOST_LOADED):
-        with_constant(kernel, SIGNATURE, "weights", values(number))
+        asked(kernel, number)
     constant_memory._loaded.clear()
     del kernel
     gc.collect()
@@ -203,7 +189,7 @@ def test_that_free_copies_go_with_their_kernel(loads: Loads) -> None:
 def test_that_a_copy_has_its_values_and_never_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.cuda.cudadrv import driver
 
-    array = SimpleNamespace(address=4711, bytes=16, written=b"")
+    array = SimpleNamespace(bytes=16, written=b"")
     module = SimpleNamespace(get_global_symbol=lambda name: (array, array.bytes))
     library = SimpleNamespace(
         get_cubin=lambda: SimpleNamespace(code=b"code"), get_cufunc=lambda: SimpleNamespace(module=module)

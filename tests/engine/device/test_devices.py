@@ -1,59 +1,65 @@
 """Which devices are listed, in words that say why another cannot be used."""
 
-import json
-import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from typing import Any
 
 import pytest
+from numba.cuda.cudadrv.error import CudaSupportError
 
+from engine.device import devices as device_module
 from engine.device.core_count import cores
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.errors import DeviceUnavailable
 
-ROOT = Path(__file__).parents[3]
-LIST_DEVICES = """
-import json
-from engine.device.devices import devices
-print(json.dumps([(d.key, d.available, d.reason, d.times_mean_speed) for d in devices()]))
-"""
+NO_LIBRARY = CudaSupportError(
+    "Error at driver init: \nCUDA driver library cannot be found.\nIf you are sure ..."
+)
 
 
-def listed_in_a_process(**environment: str) -> dict[str, tuple[bool, str, bool]]:
-    done = subprocess.run(
-        [sys.executable, "-c", LIST_DEVICES],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=os.environ | environment,
+class Cuda:
+    """Stands for Numba's CUDA target: its GPUs, or what asking for them raises."""
+
+    def __init__(self, gpus: Any) -> None:
+        self._gpus = gpus
+
+    @property
+    def gpus(self) -> Any:
+        if isinstance(self._gpus, Exception):
+            raise self._gpus
+        return self._gpus
+
+
+def broken(number: int) -> None:
+    raise OSError("odd")
+
+
+@pytest.mark.parametrize(
+    ("found", "reason"),
+    [
+        ({"cuda": Cuda(NO_LIBRARY)}, "No NVIDIA driver was found."),
+        ({"cuda": Cuda(OSError("odd:\n error"))}, "The NVIDIA driver cannot be used: odd: error."),
+        ({"cuda": Cuda([])}, "The NVIDIA driver is installed, but it finds no GPU."),
+        ({"cuda": Cuda([0]), "cuda_info": broken}, "The NVIDIA driver cannot be used: odd."),
+        ({"missing": "numba-cuda is not installed"}, "numba-cuda is not installed. Install it"),
+        ({"SIMULATED": True}, None),
+    ],
+    ids=["no driver", "broken driver", "no GPU", "broken GPU", "no package", "simulator"],
+)
+def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(
+    monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], reason: str | None
+) -> None:
+    for name, value in ({"missing": "", "SIMULATED": False} | found).items():
+        monkeypatch.setattr(device_module, name, value)
+    cpu, *cuda, simulator = device_module.devices.__wrapped__()
+    assert (cpu.key, cpu.available, cpu.facts["cores"]) == ("cpu", True, str(cores()))
+    assert (simulator.key, simulator.available, simulator.times_mean_speed) == ("simulator", True, False)
+    assert "mean nothing" in simulator.facts["times"]
+    # The simulator shows no CUDA device beside itself.
+    assert [(device.key, device.available) for device in cuda] == (
+        [] if reason is None else [("cuda:0", False)]
     )
-    return {key: tuple(rest) for key, *rest in json.loads(done.stdout)}
-
-
-def test_that_the_cpu_comes_first_and_the_simulator_last() -> None:
-    known = devices()
-    assert (known[0].key, known[-1].key) == ("cpu", "simulator")
-    assert known[0].facts["cores"] == str(cores())
-    assert known[0].available
-    assert known[-1].available
-    assert not known[-1].times_mean_speed
-    assert "mean nothing" in known[-1].facts["times"]
-
-
-def test_that_without_a_visible_gpu_cuda_is_listed_with_the_reason() -> None:
-    listed = listed_in_a_process(CUDA_VISIBLE_DEVICES="")
-    available, reason, _ = listed["cuda:0"]
-    assert not available
-    assert reason.endswith(".")
-    assert "NVIDIA" in reason
-
-
-def test_that_the_simulator_shows_no_cuda_device_beside_itself() -> None:
-    assert list(listed_in_a_process(NUMBA_ENABLE_CUDASIM="1")) == ["cpu", "simulator"]
+    assert all(device.reason.startswith(str(reason)) for device in cuda)
 
 
 def test_that_a_second_thread_waits_for_what_a_first_one_is_making() -> None:
@@ -78,30 +84,26 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making() -> None:
     assert made == [1]
 
 
-def test_that_a_device_is_found_by_its_key() -> None:
+def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_used() -> None:
     assert device_named("cpu").key == "cpu"
     assert device_named("simulator").key == "simulator"
     assert device_named("auto").available
-
-
-def test_that_an_unknown_device_is_refused_with_those_that_can_be_used() -> None:
     with pytest.raises(DeviceUnavailable, match=r"device 'tpu'.*there is no such device here.*auto, cpu"):
         device_named("tpu")
 
 
-def test_that_an_unusable_device_is_refused_with_its_reason() -> None:
-    unusable = next((device for device in devices() if not device.available), None)
-    if unusable is None:
+def test_that_an_unavailable_device_is_refused_with_its_reason() -> None:
+    unavailable = next((device for device in devices() if not device.available), None)
+    if unavailable is None:
         assert device_named("cuda").key == "cuda:0"
         return
     with pytest.raises(DeviceUnavailable) as caught:
         device_named("cuda")
-    assert caught.value.why == unusable.reason
+    assert caught.value.why == unavailable.reason
 
 
 def test_that_the_simulator_needs_a_process_of_its_own() -> None:
-    simulator = device_named("simulator")
-    assert own_process_needed(simulator)
+    assert own_process_needed(device_named("simulator"))
     assert not own_process_needed(device_named("cpu"))
     with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):
         backend("simulator")

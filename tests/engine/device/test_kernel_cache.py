@@ -1,21 +1,26 @@
-"""The kept kernels without a device: real machine code from the compiler, a made-up device that loads nothing."""
+"""Kept kernels, and two kinds of device in one process: real machine code, made-up devices."""
 
 import ast
+import gc
 import inspect
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from engine.device import kernel_cache
-from engine.device.code_store import CodeStore
-from engine.device.cuda_kernels import float32, int64, types
-from engine.device.kernel_cache import kept_on_disk
+from engine.device import constant_memory, kernel_cache
+from engine.device.cuda_kernels import PreparedPasses, float32, int64, types
+from engine.device.kernel_cache import for_current_device, kept_on_disk
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.tasks.filtering.problem import Problem
+from engine.variants.registry import variant
+from tests.engine.device.conftest import NEW, OLD, Capability
 
 pytestmark = [
     pytest.mark.nvvm,
@@ -23,6 +28,7 @@ pytestmark = [
 ]
 VARIANTS = Path(inspect.getfile(kernel_cache)).parents[1] / "variants"
 SIGNATURE = (float32[:, ::1], int64)
+Select = Callable[..., None]
 
 
 def factory(border: Border, scale: int) -> Any:
@@ -34,11 +40,10 @@ def factory(border: Border, scale: int) -> Any:
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
-    """Return the functions that were compiled, under a device of compute capability 9.0 that loads anything."""
-    from numba.cuda import codegen, dispatcher
+def compiled(select: Select, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the functions that were compiled, for a made-up device."""
+    from numba.cuda import dispatcher
 
-    device = SimpleNamespace(compute_capability=(9, 0), id=0)
     made: list[Any] = []
     original = dispatcher._Kernel.__init__
 
@@ -46,39 +51,40 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         made.append(function)
         original(self, function, *arguments, **options)
 
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: device)
-    monkeypatch.setattr(cuda, "get_current_device", lambda: device)
-    monkeypatch.setattr(codegen.CUDACodeLibrary, "_ensure_cc", lambda self, cc: cc or (9, 0, "a"))
     monkeypatch.setattr(dispatcher._Kernel, "__init__", counted)
-    monkeypatch.setattr(dispatcher._Kernel, "bind", lambda self: self.library.get_cubin())
-    monkeypatch.setattr(kernel_cache, "code_store", lambda: CodeStore(tmp_path))
-    monkeypatch.delenv(kernel_cache.SWITCH, raising=False)
     return made
 
 
-def code(kernel: Any) -> tuple[bytes, str, tuple[Any, ...]]:
-    return kernel.library.get_cubin().code, kernel.entry_name, kernel.argument_types
+def kept(scale: int = 3, border: Border = Border.ZERO, signature: Any = SIGNATURE) -> Any:
+    """Return a kernel of the factory, as a fresh process makes it."""
+    return kept_on_disk(factory)(border, scale).compile(signature)
+
+
+def code(kernel: Any) -> bytes:
+    """Return the machine code that a launch on the selected device would load."""
+    return bytes(kernel.library.get_cubin().code)
+
+
+def machine(kernel: Any) -> bytes:
+    """Return the header of the code's ELF file: which device it is for."""
+    return code(kernel)[:64]
 
 
 def test_that_the_next_process_loads_what_this_one_compiled(compiled: list[Any]) -> None:
-    first = kept_on_disk(factory)(Border.ZERO, 3).compile(SIGNATURE)
-    second = kept_on_disk(factory)(Border.ZERO, 3).compile(SIGNATURE)
+    first, second = kept(), kept()
     assert len(compiled) == 1
     assert code(second) == code(first)
+    assert (second.entry_name, second.argument_types) == (first.entry_name, first.argument_types)
 
 
-def test_that_other_arguments_types_and_devices_are_compiled_for(
-    compiled: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = kept_on_disk(factory)
-    kept(Border.ZERO, 3).compile(SIGNATURE)
-    kept(Border.ZERO, 4).compile(SIGNATURE)
-    kept(Border.WRAP, 3).compile(SIGNATURE)
-    kept(Border.ZERO, 3).compile((float32[:, ::1], types.int32))
+def test_that_other_arguments_types_and_devices_are_compiled_for(compiled: list[Any], select: Select) -> None:
+    kept(3)
+    kept(4)
+    kept(3, Border.WRAP)
+    kept(3, signature=(float32[:, ::1], types.int32))
     assert len(compiled) == 4
-    older = SimpleNamespace(compute_capability=(8, 6), id=0)
-    monkeypatch.setattr(cuda, "get_current_device", lambda: older)
-    kept(Border.ZERO, 3).compile(SIGNATURE)
+    select(OLD)
+    kept(3)
     assert len(compiled) == 5
 
 
@@ -86,18 +92,17 @@ def test_that_the_environment_switches_it_off(
     compiled: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(kernel_cache.SWITCH, "0")
-    for _ in range(2):
-        kept_on_disk(factory)(Border.ZERO, 3).compile(SIGNATURE)
+    kept(), kept()
     assert len(compiled) == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_that_code_that_the_driver_refuses_is_compiled_anew(
+def test_that_code_that_the_driver_refuses_is_compiled_again(
     compiled: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from numba.cuda import dispatcher
 
-    kept_on_disk(factory)(Border.ZERO, 3).compile(SIGNATURE)
+    kept()
 
     def bind(self: Any) -> None:
         if not hasattr(self, "fndesc"):  # a rebuilt one has none
@@ -105,7 +110,7 @@ def test_that_code_that_the_driver_refuses_is_compiled_anew(
         self.library.get_cubin()
 
     monkeypatch.setattr(dispatcher._Kernel, "bind", bind)
-    kept_on_disk(factory)(Border.ZERO, 3).compile(SIGNATURE)
+    kept()
     assert len(compiled) == 2
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -132,3 +137,54 @@ def test_that_every_kernel_factory_is_kept_on_disk() -> None:
                 if "kept_on_disk" not in names or names[0].partition("(")[0] != lru_cache.__name__:
                     forgotten.append(f"{path.name}: {node.name}")
     assert forgotten == []
+
+
+def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(select: Select) -> None:
+    found: dict[Capability, set[bytes]] = {OLD: set(), NEW: set()}
+    fresh = factory(Border.ZERO, 4)
+    # The second kept one is that of the next process: both codes are on disk.
+    for kernel in (fresh, kept_on_disk(factory)(Border.ZERO, 4), kept_on_disk(factory)(Border.ZERO, 4)):
+        for capability in (NEW, OLD, NEW):
+            select(capability)
+            found[capability].add(machine(for_current_device(kernel).compile(SIGNATURE)))
+    assert [len(headers) for headers in found.values()] == [1, 1]
+    assert found[OLD] != found[NEW]
+    # By itself a dispatcher would go on with what it loaded first, and that has no code for another kind.
+    alone = kept_on_disk(factory)(Border.ZERO, 4)
+    select(OLD)
+    alone.compile(SIGNATURE)
+    select(NEW)
+    with pytest.raises(Exception):  # noqa: B017, PT011 - whatever Numba stumbles over
+        code(alone.compile(SIGNATURE))
+
+
+def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own(select: Select) -> None:
+    one = factory(Border.ZERO, 5)
+    assert for_current_device(one) is one
+    select(NEW, 1)
+    assert for_current_device(one) is one
+    select(OLD)
+    other = for_current_device(one)
+    assert other is not one
+    assert for_current_device(one) is other
+    before = len(kernel_cache._by_capability)
+    del one, other
+    gc.collect()
+    assert len(kernel_cache._by_capability) == before - 1
+
+
+@pytest.mark.parametrize("key", ["naive", "separable-l0", "register-blocked"])
+def test_that_a_variant_is_prepared_for_the_device_that_is_selected(
+    select: Select, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, arguments: arguments)
+    monkeypatch.setattr(constant_memory, "_write", lambda copy, signature, name, contents: None)
+    mask, problem = Mask(np.ones((3, 3))), Problem(9, 7, mask_shape=(3, 3), anchor=(1, 1), border=Border.WRAP)
+    found: dict[Capability, set[bytes]] = {OLD: set(), NEW: set()}
+    for capability in (NEW, OLD, NEW):
+        select(capability, int(capability == NEW))
+        prepared = variant(key).prepare(problem, mask, variant(key).default_block)
+        (step, _), *_ = prepared._steps
+        found[capability].add(machine(step.kernel.overloads[step.signature]))
+    assert [len(headers) for headers in found.values()] == [1, 1]
+    assert found[OLD] != found[NEW]

@@ -49,8 +49,13 @@ def test_that_an_interrupt_leaves_no_temporary_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(errno.ENOSPC, "full"), (errno.EROFS, "only be read"), (errno.EACCES, "may not write"), (errno.EIO, "error")],
-)  # fmt: skip
+    [
+        (errno.ENOSPC, "full"),
+        (errno.EROFS, "only be read"),
+        (errno.EACCES, "may not write"),
+        (errno.EIO, "error"),
+    ],
+)
 def test_that_the_reason_is_given_in_words(tmp_path, monkeypatch, number, words):
     monkeypatch.setattr(os, "replace", failing(number))
     with pytest.raises(FileWriteError) as caught:

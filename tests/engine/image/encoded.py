@@ -1,4 +1,4 @@
-"""Small files of every format that is read, made by other programs than ours, with the pixels that they hold."""
+"""Small files of every format that is read, made by other programs than ours."""
 
 import io
 import struct
@@ -8,11 +8,11 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-from engine.image.png_bands import png_chunk
+from engine.image.png import png_chunk
 
 
 def smooth_rgb(rows=37, columns=41):
-    """Colours that change little from pixel to pixel; both sides are odd, so that rows are not multiples of 4."""
+    """Colours that change little from pixel to pixel; no side is a multiple of 4."""
     y, x = np.indices((rows, columns))
     return np.stack([4 * y + 2 * x, 250 - 3 * x - 2 * y, 90 + 2 * y], axis=-1).astype(np.uint8)
 

@@ -1,4 +1,4 @@
-"""What a file says beside its pixels: the orientation is used, other fields are named when they are dropped."""
+"""What a file says beside its pixels: the orientation is used, what a save drops is named."""
 
 import zlib
 
@@ -8,7 +8,7 @@ from PIL import Image, PngImagePlugin
 
 from engine.image.canvas import Canvas
 from engine.image.form import Form
-from engine.image.png_bands import png_chunk
+from engine.image.png import png_chunk
 from engine.image.result_picture import finished_picture
 from engine.image.save import save_image
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
@@ -126,19 +126,18 @@ def test_that_a_text_that_inflates_without_end_is_read_no_further(opened):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (with_pillow(RGB, "JPEG", exif=exif(1), dpi=(300, 300)), "EXIF data and resolution (DPI) of the opened file are"),
+        (with_pillow(RGB, "JPEG", exif=exif(1), dpi=(300, 300)), "EXIF data and resolution (DPI) of the"),
         (with_pillow(RGB, "PNG", exif=exif(1)), "EXIF data of the opened file"),
         (png_with_text("Raw profile type exif", raw_profile(exif(1))), "EXIF data of the opened file"),
         (with_pillow(RGB, "PNG", dpi=(300, 300)), "Resolution (DPI) of the opened file is"),
         (with_pillow(RGB, "WEBP", exif=exif(1)), "EXIF data of the opened file"),
-        (with_tifffile(RGB, photometric="rgb", resolution=(300, 300), resolutionunit="inch"), "Resolution (DPI)"),
+        (with_tifffile(RGB, photometric="rgb", resolution=(300, 300), resolutionunit="inch"), "Resolution"),
         (with_pillow(RGB, "JPEG"), None),
         (with_pillow(RGB, "PNG", dpi=(72, 72)), None),
         (with_pillow(RGB, "PNG"), None),
         (with_tifffile(RGB, photometric="rgb"), None),
     ],
-    ids=["jpeg", "png", "png raw", "png dpi", "webp", "tiff", "plain jpeg", "72 dpi", "plain png", "plain tiff"],
-)  # fmt: skip
+)
 def test_that_a_save_names_the_metadata_that_it_drops(tmp_path, opened, data, words):
     picture = opened(data)
     finished = finished_picture(picture, picture.pixels.astype(np.float32), np.dtype(np.uint8), "clip")

@@ -104,12 +104,13 @@ def of_palette(factor):
             OF_LAB, 3, "Lab",
         ),
         (
-            tiff_of(tags(4, 1, 8, 9, samples=3), bytes(part for light, a, b in LAB for part in (light, a + 128, b + 128))),
-            OF_LAB, 3, "Lab",
+            tiff_of(tags(4, 1, 8, 9, samples=3), bytes(part for light, a, b in LAB for part in (light, a +
+            128, b + 128))), OF_LAB, 3, "Lab",
         ),
         (
             tiff_of(
-                tags(3, 1, 8, 6, samples=3, more=[(530, 3, [1, 1])]), bytes([255, 128, 128, 76, 85, 255, 0, 128, 128])
+                tags(3, 1, 8, 6, samples=3, more=[(530, 3, [1, 1])]), bytes([255, 128, 128, 76, 85, 255, 0,
+                128, 128])
             ),
             [[(255, 255, 255), (255, 0, 0), (0, 0, 0)]], 2, "",
         ),

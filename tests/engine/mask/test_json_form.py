@@ -49,7 +49,7 @@ def test_that_whole_numbers_are_written_without_a_point_while_they_are_exact():
         pytest.param("{", "no JSON", id="cut-off"),
         pytest.param('{"a": 1} x', "no JSON", id="text-after-it"),
         pytest.param("[1]", "not an object", id="a-list"),
-        pytest.param('{"format": 1, "format": 2}', "'format' stands in it twice", id="duplicate-key"),
+        pytest.param('{"format": 1, "format": 2}', "the key 'format' twice", id="duplicate-key"),
         pytest.param('{"a": ' * 50_000, "nested too deep", id="deep-objects"),
         pytest.param("[" * 50_000, "nested too deep", id="deep-lists"),
         pytest.param(document().replace("4", "1e999"), "'1e999', which is too large", id="beyond-float64"),

@@ -4,7 +4,7 @@ from PySide6.QtCore import QRectF
 from PySide6.QtGui import QImage, QPainter
 
 from gui.explore.picture.levels import PictureLevels
-from gui.explore.picture.view_transform import ViewTransform
+from gui.explore.picture.view import ViewTransform
 from tests.gui.made_pictures import screen_of
 
 

@@ -6,8 +6,8 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QWheelEvent
 from engine.host.protocol import Filtered
 from engine.mask.mask import Mask
 from gui.engine_link.engine_state import EngineState
+from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture.view_mode import ViewMode
 from gui.explore.workspace import Workspace
 from tests.gui.made_pictures import filtered_of, handle_of
 

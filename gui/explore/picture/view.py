@@ -1,0 +1,180 @@
+"""Where a picture lies in a pane, in device pixels, and what changes that. No widgets in here.
+
+One device pixel of a picture at 100 % is one pixel of the screen, also on screens with a scale factor.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, Signal
+
+SMALLEST_ZOOM = 1.0 / 64.0
+LARGEST_ZOOM = 128.0
+
+# The stops of the zoom keys and the wheel: factors of the square root of two meet 50, 100 and 200 % exactly.
+_STOPS_PER_OCTAVE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Width and height, of a picture in its pixels or of a pane in device pixels."""
+
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class ViewTransform:
+    """The place of a picture in a pane: its zoom (device pixels per pixel), and its top left corner there."""
+
+    zoom: float = 1.0
+    left: float = 0.0
+    top: float = 0.0
+
+    def to_picture(self, x: float, y: float) -> tuple[float, float]:
+        """Return the place in the picture under a point of the pane: column and row with fractions."""
+        return (x - self.left) / self.zoom, (y - self.top) / self.zoom
+
+    def to_pane(self, column: float, row: float) -> tuple[float, float]:
+        """Return the point of the pane where a place of the picture lies."""
+        return self.left + column * self.zoom, self.top + row * self.zoom
+
+    def zoomed(self, zoom: float, x: float, y: float) -> "ViewTransform":
+        """Return the transform with another zoom that keeps what lies under a point of the pane there."""
+        zoom = min(max(zoom, SMALLEST_ZOOM), LARGEST_ZOOM)
+        column, row = self.to_picture(x, y)
+        return ViewTransform(zoom, x - column * zoom, y - row * zoom)
+
+    def moved(self, right: float, down: float) -> "ViewTransform":
+        """Return the transform with the picture moved by device pixels."""
+        return replace(self, left=self.left + right, top=self.top + down)
+
+    def kept_in(self, pane: Size, picture: Size) -> "ViewTransform":
+        """Return the transform moved so that the middle of the pane lies on the picture."""
+        middle_x, middle_y = pane.width / 2.0, pane.height / 2.0
+        left = min(max(self.left, middle_x - picture.width * self.zoom), middle_x)
+        top = min(max(self.top, middle_y - picture.height * self.zoom), middle_y)
+        return replace(self, left=left, top=top)
+
+
+def fitted(pane: Size, picture: Size) -> ViewTransform:
+    """Return the transform that shows the whole picture in the middle of the pane.
+
+    A picture smaller than the pane is enlarged by a whole factor, so that its pixels are all of one size.
+    """
+    zoom = min(pane.width / picture.width, pane.height / picture.height)
+    if zoom >= 1.0:
+        zoom = math.floor(zoom)
+    return centred(min(max(zoom, SMALLEST_ZOOM), LARGEST_ZOOM), pane, picture)
+
+
+def centred(zoom: float, pane: Size, picture: Size) -> ViewTransform:
+    """Return the transform of a zoom with the middle of the picture in the middle of the pane."""
+    # Whole device pixels, so that 100 % is neither blurred nor uneven.
+    left = round((pane.width - picture.width * zoom) / 2.0)
+    top = round((pane.height - picture.height * zoom) / 2.0)
+    return ViewTransform(zoom, left, top)
+
+
+def next_zoom(zoom: float, steps: float) -> float:
+    """Return the zoom that lies so many stops further in (positive) or out; whole steps end on a stop."""
+    stops = math.log2(zoom) * _STOPS_PER_OCTAVE
+    if steps == int(steps):
+        # A zoom between two stops (after fitting) goes to the next one, not past it.
+        stops = math.ceil(stops - 1e-6) - 1 if steps < 0 else math.floor(stops + 1e-6) + 1
+        stops += steps - math.copysign(1.0, steps)
+    else:
+        stops += steps
+    return min(max(2.0 ** (stops / _STOPS_PER_OCTAVE), SMALLEST_ZOOM), LARGEST_ZOOM)
+
+
+class ViewState(QObject):
+    """Keeps the picture in its pane through zooming, panning, new sizes and new pictures.
+
+    Signals
+    -------
+    changed()
+        The picture lies elsewhere or has another size on the screen.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._pane = Size(1.0, 1.0)
+        self._picture = Size(1.0, 1.0)
+        self._transform = ViewTransform()
+        self._is_fitted = True
+
+    @property
+    def transform(self) -> ViewTransform:
+        return self._transform
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the picture follows the size of the pane."""
+        return self._is_fitted
+
+    def set_picture_size(self, picture: Size) -> None:
+        """Take another picture: one of the same size stays where it is, another one is fitted."""
+        if picture != self._picture:
+            self._picture = picture
+            self.fit()
+
+    def set_pane_size(self, pane: Size) -> None:
+        """Take another size of the pane; what was in its middle stays there."""
+        if pane == self._pane:
+            return
+        right, down = (pane.width - self._pane.width) / 2.0, (pane.height - self._pane.height) / 2.0
+        self._pane = pane
+        if self._is_fitted:
+            self.fit()
+        else:
+            self._set(self._transform.moved(round(right), round(down)))
+
+    def fit(self) -> None:
+        """Show the whole picture, also when the pane changes its size later."""
+        self._is_fitted = True
+        self._set(fitted(self._pane, self._picture))
+
+    def show_actual(self) -> None:
+        """Show one pixel as one pixel of the screen, with the middle of the pane where it was."""
+        if self._transform.zoom == 1.0:
+            return
+        x, y = self._pane.width / 2.0, self._pane.height / 2.0
+        if self._is_fitted:
+            self._is_fitted = False
+            self._set(centred(1.0, self._pane, self._picture))
+        else:
+            self.zoom_to(1.0, x, y)
+
+    def zoom_by(self, steps: float, x: float | None = None, y: float | None = None) -> None:
+        """Zoom in by stops (out by negative ones) around a point of the pane, by default its middle."""
+        self.zoom_to(
+            next_zoom(self._transform.zoom, steps),
+            self._pane.width / 2.0 if x is None else x,
+            self._pane.height / 2.0 if y is None else y,
+        )
+
+    def zoom_to(self, zoom: float, x: float, y: float) -> None:
+        """Take a zoom; what lies under a point of the pane stays there."""
+        self._is_fitted = False
+        self._set(self._transform.zoomed(zoom, x, y))
+
+    def pan(self, right: float, down: float) -> None:
+        """Move the picture by device pixels."""
+        self._is_fitted = False
+        self._set(self._transform.moved(right, down))
+
+    def pixel_at(self, x: float, y: float) -> tuple[int, int] | None:
+        """Return the row and column of the pixel under a point of the pane, or None beside the picture."""
+        column, row = self._transform.to_picture(x, y)
+        if 0 <= column < self._picture.width and 0 <= row < self._picture.height:
+            return int(row), int(column)
+        return None
+
+    def _set(self, transform: ViewTransform) -> None:
+        transform = transform.kept_in(self._pane, self._picture)
+        if transform != self._transform:
+            self._transform = transform
+            self.changed.emit()
