@@ -10,7 +10,6 @@ down. A variant whose results are not sure to hold the bound of a direct sum is 
 verified here: tests do.
 """
 
-import argparse
 import json
 import math
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from bench.auto_grid import (
     picture_of,
 )
 from bench.cost_grid import write_table
+from bench.options import parser_of
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO
@@ -66,7 +66,7 @@ class Cell:
 def compared(
     machine: Backend, sides: tuple[int, ...], borders: tuple[Border, ...], within: float
 ) -> list[Cell]:
-    """Measure what auto chose and every variant that may be faster, on the benchmark grid; as of `compare`."""
+    """Measure what auto chose and every variant that may be faster, on the grid; as of `compare`."""
     cells = []
     for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, sides):
         samples = picture_of(dtype, picture_side, channels)
@@ -81,7 +81,7 @@ def compared(
 def compare(
     problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend, within: float = math.inf
 ) -> Cell:
-    """Measure one cell, all variants in turn, as often as `ROUNDS` says; only what is near the best is measured again.
+    """Measure one cell, all variants in turn, `ROUNDS` times; only what is near the best is measured again.
 
     Of the variants those are left out that take more than `within` times as long as what auto chose, by the
     table of costs.
@@ -128,9 +128,7 @@ def report(cells: list[Cell]) -> None:
 
 def main() -> None:
     """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--write", action="store_true", help="measure the table's grid and write it first")
     parser.add_argument(

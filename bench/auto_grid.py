@@ -1,4 +1,4 @@
-"""The grid that `bench.auto` and `bench.cost_grid` measure: pictures, masks, and the time of one variant on one of them."""
+"""The grid of `bench.auto` and `bench.cost_grid`: pictures, masks, and the time of one variant on one."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -12,7 +12,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.costs import MANY, mask_side_of, repeated
-from engine.variants.auto.suitability import why_not
+from engine.variants.auto.planner import why_not
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.digit_sums import digit_sums
 from engine.variants.registry import VARIANTS
@@ -26,13 +26,7 @@ ROUNDS = 3
 # Of a time that takes longer nothing is lost if it is taken from one launch.
 LONGEST_MS = 200.0
 # What the plain loops and the teaching kernels would take longer for is put down from a smaller picture.
-TOO_LONG_MULTIPLY_ADDS = {
-    "cpu-serial": 3e7,
-    "cpu": 2e10,
-    "tiled-input": 4e9,
-    "constant": 2e10,
-    "cuda": 3e11,
-}
+TOO_LONG_MULTIPLY_ADDS = {"cpu-serial": 3e7, "cpu": 2e10, "tiled-input": 4e9, "constant": 2e10, "cuda": 3e11}
 MASK_KINDS = ("gaussian", "sobel", "random", "box")
 COST_KINDS = ("box", "row", "rank 2", "rank 3", "one digit", "many digits")
 """Masks that the costs are measured with: `cost_rows` says which of them for which variant."""
@@ -47,8 +41,7 @@ def gaussian(side: int) -> np.ndarray:
 
 
 def mask_of(kind: str, side: int) -> Mask:
-    """Return a mask of one kind: of rank 1 with whole and with broken weights, of ranks 2 and 3, of no structure, of one row,
-    and of equal weights."""
+    """Return a mask: of rank 1 with whole or broken weights, rank 2 or 3, no structure, one row, or even."""
     if kind == "gaussian":
         return Mask(gaussian(side), name=f"gaussian {side}")
     if kind == "sobel":
@@ -76,7 +69,7 @@ def many_digits(side: int) -> Mask:
 
 
 def cost_rows(known: Variant) -> dict[str, str]:
-    """Return which rows a variant has in the table of costs, by the kind of mask: equal weights, where it takes them."""
+    """Return which rows a variant has in the cost table, by the kind of mask."""
     if known.repeats is not None:
         return {"one digit": known.key, "many digits": repeated(known.key)}
     if known.rank > 1:
@@ -85,7 +78,7 @@ def cost_rows(known: Variant) -> dict[str, str]:
 
 
 def border_counts(known: Variant) -> bool:
-    """Return whether a variant's time depends on the border: of those that load tiles by vectors; others ask at each cell."""
+    """Return whether a variant's time depends on the border: of those that load tiles by vectors."""
     return known.device is DeviceKind.CUDA and not known.uses_block
 
 
@@ -125,7 +118,7 @@ def time_ms(
 def best_ms(
     known: Variant, problem: Problem, mask: Mask, samples: np.ndarray, machine: Backend
 ) -> float | None:
-    """Return the shortest time of one variant (what else runs on the machine only ever adds); None where it fails."""
+    """Return the shortest time of one variant (what else runs only ever adds); None where it fails."""
     try:
         return min(time_ms(known, problem, mask, samples, machine))
     except EngineError as error:

@@ -1,4 +1,4 @@
-"""A bank of masks in one launch beside the same masks one after another: time a filter, every result verified.
+"""A bank of masks in one launch beside the same masks one after another: time per filter, all verified.
 
 python -m bench.bank [--side 2048] [--mask 5] [--banks 1,2,4,8,16,32] [--blocks 64x8,128x4] [--json FILE]
 python -m bench.bank --write FILE     writes the table of such a file into the page of implicit-gemm
@@ -8,17 +8,16 @@ default blocks, in one captured graph. Every result is compared with the float64
 timed: those of `implicit-gemm` whole (up to 7 x 7 masks on 2048 x 2048), the others in part.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.document import DocumentTable, page_of, put
+from bench.document import DocumentTable, page_of
+from bench.options import add_files, parser_of, wrote_tables
 from bench.spreads import summarised
 from engine.device.backend import Backend
 from engine.device.devices import backend
@@ -147,20 +146,16 @@ def tables(found: list[dict[str, Any]]) -> list[DocumentTable]:
 
 def main() -> int:
     """Measure and print; return the exit status."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--side", type=int, default=2048)
     parser.add_argument("--mask", type=int, default=5)
     parser.add_argument("--banks", default="1,2,4,8,16,32", help="how many masks")
     parser.add_argument(
         "--blocks", default="", help="blocks to try beside the default one, such as 64x8,128x4"
     )
-    parser.add_argument("--json", type=Path, help="also write everything as JSON")
-    parser.add_argument("--write", type=Path, help="write the table of such a file into docs/variants")
+    add_files(parser, "docs/variants")
     arguments = parser.parse_args()
-    if arguments.write:
-        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
+    if wrote_tables(arguments, tables):
         return 0
     found: list[dict[str, Any]] = []
     verified = True
@@ -168,8 +163,8 @@ def main() -> int:
         blocks = [Block.parse(text) for text in arguments.blocks.split(",") if text]
         machine = backend(device_for(implicit_gemm.VARIANT, "auto").key)
         print(
-            f"{arguments.side} x {arguments.side} float32, {arguments.mask} x {arguments.mask} masks, zero border, "
-            f"{machine.info.title}"
+            f"{arguments.side} x {arguments.side} float32, {arguments.mask} x {arguments.mask} masks, "
+            f"zero border, {machine.info.title}"
         )
         print(
             "masks variant        block       all, ms a filter, ms       p20       p80   loads  "

@@ -1,4 +1,4 @@
-"""Says whether we fell behind our peers: measures a few ratios anew and compares them with the last recorded run.
+"""Says whether we fell behind our peers: measures a few ratios anew and compares them with the last run.
 
 python -m bench.check --device gpu|cpu [--threads N] [--peer-python PYTHON]
 
@@ -7,11 +7,11 @@ the recorded one of the same device is measured once more, on its own; if it sta
 It is 2 where nothing can be compared: no run of this device is recorded, or none of its peers is here.
 """
 
-import argparse
 import sys
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import check_cells
 from bench.peers.history import Fall, Ratios, compared, falls, last_of, ratios_of
@@ -108,9 +108,7 @@ def report(outcome: Outcome, recorded: Ratios) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     add_arguments(parser)
     arguments = parser.parse_args()
     with opened(arguments, PLAN) as measurement:

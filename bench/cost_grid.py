@@ -1,4 +1,4 @@
-"""Measures the table that `auto` chooses by, `engine/variants/auto/cost_table.json`; run by `python -m bench.auto --write`."""
+"""Measures the table that `auto` chooses by, `cost_table.json`; run by `python -m bench.auto --write`."""
 
 import json
 import re
@@ -56,7 +56,8 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
         times = {key: _shorter(found, known.get(key)) for key, found in times.items()}
     old = known if only else {}
     tables[kind] = {
-        "from": f"python -m bench.auto --device {kind} --write, {environment.device}, commit {environment.commit}",
+        "from": f"python -m bench.auto --device {kind} --write, {environment.device}, commit "
+        "{environment.commit}",
         "rates": {
             "copy_gb_s": float(f"{rates.copy_gb_s:.4g}"),
             "multiply_adds_g_s": float(f"{rates.multiply_adds_g_s:.5g}"),
@@ -70,7 +71,7 @@ def write_table(machine: Backend, only: set[str], *, keep_shorter: bool = False)
 
 
 def measured_table(machine: Backend, only: set[str]) -> dict[str, Any]:
-    """Return the grid of `cost_table.json` for one device: times of the masks that `cost_rows` has for each variant."""
+    """Return the grid of `cost_table.json` for one device: times of each variant's masks."""
     times: dict[str, dict[str, list[list[float | None]]]] = {}
     for (dtype, result), channels, picture_side in product(TYPES, CHANNELS, PICTURE_SIDES):
         samples = picture_of(dtype, picture_side, channels)
@@ -138,7 +139,7 @@ def _seconds(work: Callable[[], None]) -> float:
 
 
 def as_text(tables: dict[str, Any]) -> str:
-    """Return the tables as JSON, one row of times a line."""
+    """Return the tables as JSON, one row of times per line."""
     marked = json.dumps(_rows_as_text(tables), indent=1)
     return re.sub(r'"(\[[0-9e.,+\- nul]*\])"', r"\1", marked) + "\n"
 

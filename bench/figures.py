@@ -5,7 +5,6 @@ python -m bench.figures --write bench/results/figures-DEVICE.json    writes them
 variant
 """
 
-import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bench.document import PERFORMANCE, DocumentTable, page_of, put
+from bench.options import parser_of
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
@@ -82,7 +82,8 @@ def measured_filters() -> dict[str, Any]:
                     }
                 found.setdefault(variant.key, {}).setdefault(name, {})[str(side)] = cell
                 print(
-                    f"{variant.key:18} {name:20} {mask.name:18} {cell.get('kernel_us', 0):10.1f} us  {result.status}",
+                    f"{variant.key:18} {name:20} {mask.name:18} {cell.get('kernel_us', 0):10.1f} us  "
+                    f"{result.status}",
                     flush=True,
                 )
     return found
@@ -163,10 +164,7 @@ class Part:
     table: Callable[[dict[str, Any], str], list[str]]
 
 
-PARTS = {
-    "variants": Part(measured_filters, filter_table),
-    "products": Part(measured_products, product_table),
-}
+PARTS = {"variants": Part(measured_filters, filter_table), "products": Part(measured_products, product_table)}
 
 
 def overview(data: dict[str, Any]) -> list[str]:
@@ -174,9 +172,12 @@ def overview(data: dict[str, Any]) -> list[str]:
     kinds = list(pictures_of(data))
     heads = [f"{kind}: {side} x {side}" for kind in kinds for side in MASK_SIDES]
     lines = [
-        f"{SIDE} x {SIDE}, zero border, each variant's default block, {data['device']}; kernel time, microseconds "
-        "(median). Each variant has the masks of its class: one row for `row-*` (1 x 3 to 1 x 15), equal weights for "
-        "`box`, rank 2 and 3 for `low-rank-*` (the smallest that they take), and a binomial mask for all others.",
+        f"{SIDE} x {SIDE}, zero border, each variant's default block, {data['device']}; kernel time, "
+        "microseconds "
+        "(median). Each variant has the masks of its class: one row for `row-*` (1 x 3 to 1 x 15), equal "
+        "weights for "
+        "`box`, rank 2 and 3 for `low-rank-*` (the smallest that they take), and a binomial mask for all "
+        "others.",
         "",
         f"| | {' | '.join(heads)} |",
         f"|---|{'---:|' * len(heads)}",
@@ -208,9 +209,7 @@ def tables(data: dict[str, Any]) -> list[DocumentTable]:
 
 def main() -> None:
     """Measure or write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", choices=PARTS, help="measure this; what else the file has stays")
     parser.add_argument("--write", type=Path)

@@ -4,15 +4,14 @@ python -m bench.large [--side 4096] [--mask 5] [--json FILE]
 python -m bench.large --write FILE      writes the table of such a file into docs/performance.md
 """
 
-import argparse
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.document import PERFORMANCE, DocumentTable, put
+from bench.document import PERFORMANCE, DocumentTable
+from bench.options import add_files, parser_of, wrote_tables
 from engine.device.devices import backend
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
@@ -71,10 +70,11 @@ def tables(found: dict[str, list[dict[str, Any]]]) -> list[DocumentTable]:
     problem = next(iter(found.values()))[0]["problem"]
     rows, columns = problem["mask_shape"]
     lines = [
-        f"{problem['width']} x {problem['height']}, {rows} x {columns} random mask, {problem['border']} border; "
-        "milliseconds (median):",
+        f"{problem['width']} x {problem['height']}, {rows} x {columns} random mask, "
+        f"{problem['border']} border; milliseconds (median):",
         "",
-        "| picture | variant | device | kernel | end to end | verified pixels | largest error | rounding bound |",
+        "| picture | variant | device | kernel | end to end "
+        "| verified pixels | largest error | rounding bound |",
         "|---|---|---|---:|---:|---:|---:|---:|",
     ]
     for name, results in found.items():
@@ -82,7 +82,8 @@ def tables(found: dict[str, list[dict[str, Any]]]) -> list[DocumentTable]:
             kernel, whole = (one["timing"][part]["median_ms"] for part in ("kernel", "end_to_end"))
             proof = one["verification"]
             lines.append(
-                f"| {name} | `{one['variant']}` | {one['environment']['device']} | {kernel:.4g} | {whole:.4g} "
+                f"| {name} | `{one['variant']}` | {one['environment']['device']} "
+                f"| {kernel:.4g} | {whole:.4g} "
                 f"| {proof['checked_pixels']:,} | {proof['max_error']:.2g} | {proof['bound']:.2g} |"
             )
     return [DocumentTable(PERFORMANCE, "large", lines)]
@@ -90,16 +91,12 @@ def tables(found: dict[str, list[dict[str, Any]]]) -> list[DocumentTable]:
 
 def main() -> None:
     """Measure both types and print, or write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--side", type=int, default=4096)
     parser.add_argument("--mask", type=int, default=5)
-    parser.add_argument("--json", type=Path, help="also write everything as JSON")
-    parser.add_argument("--write", type=Path, help="write the table of such a file into docs/performance.md")
+    add_files(parser, "docs/performance.md")
     arguments = parser.parse_args()
-    if arguments.write:
-        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
+    if wrote_tables(arguments, tables):
         return
     random = np.random.default_rng(0)
     side = arguments.side

@@ -244,7 +244,8 @@ def main() -> None:
         print(json.dumps([asdict(one) for one in _opened_here(options.files, options.way)]))
         return
     print(
-        f"{'file':<24}{'file MB':>9}{'decoded MB':>12}{'peak MB':>9}{'ratio':>7}{'s':>7}  within 1.5 x + 100 MB"
+        f"{'file':<24}{'file MB':>9}{'decoded MB':>12}{'peak MB':>9}{'ratio':>7}{'s':>7}  within 1.5 x + 100 "
+        "MB"
     )
     for path in options.files:
         _print_row(path, path, options.way)
@@ -265,7 +266,8 @@ def _print_row(name: str, path: str, way: str) -> None:
     megabytes = [f"{count / 1e6:.0f}" for count in (os.path.getsize(path), one.decoded_bytes, one.peak_bytes)]
     verdict = f"refused: {one.refusal}" if one.refusal else "yes" if one.is_within else "NO"
     print(
-        f"{name:<24}{megabytes[0]:>9}{megabytes[1]:>12}{megabytes[2]:>9}{ratio:>7}{one.elapsed_s:>7.2f}  {verdict}",
+        f"{name:<24}{megabytes[0]:>9}{megabytes[1]:>12}{megabytes[2]:>9}{ratio:>7}{one.elapsed_s:>7.2f}  "
+        f"{verdict}",
         flush=True,
     )
 

@@ -1,4 +1,4 @@
-"""Pitched beside packed rows: every 2-D CUDA variant on widths that are no multiple of anything, samples interleaved.
+"""Pitched beside packed rows: every 2-D CUDA variant on odd widths, samples interleaved.
 
 python -m bench.pitch [--sizes 1001,2001,3001,4001] [--mask 5] [--rounds 40] [--device cuda:0] [--json FILE]
 python -m bench.pitch --write FILE     writes the tables of such a file into docs/experiments/row-layout.md
@@ -10,16 +10,14 @@ order changed every round, so that clocks and temperature favour neither. A rati
 rows are slower.
 """
 
-import argparse
-import json
 import math
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.document import ROW_LAYOUT, DocumentTable, put
+from bench.document import ROW_LAYOUT, DocumentTable
+from bench.options import add_files, parser_of, wrote_tables
 from bench.representative import mask_for
 from bench.spreads import spread_summary
 from engine.device.backend import Backend, Buffers, LaunchClock
@@ -164,7 +162,8 @@ def table(data: dict[str, Any], side: int) -> list[str]:
     types = dict.fromkeys(cell["type"] for cell in cells)
     headings = [f"{kind}: {name}" for kind in types for name in (*Layout, "packed / pitched")]
     return [
-        f"{side} x {side}, 5 x 5, {data['border']} border, default blocks, {data['device']}; microseconds (median):",
+        f"{side} x {side}, 5 x 5, {data['border']} border, default blocks, {data['device']}; "
+        "microseconds (median):",
         "",
         f"| | {' | '.join(headings)} |",
         f"|---|{'---|' * len(headings)}",
@@ -181,18 +180,14 @@ def tables(data: dict[str, Any]) -> list[DocumentTable]:
 
 def main() -> int:
     """Measure, print, and write everything as JSON where a file is named."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--sizes", default="1001,2001,3001,4001", help="sides of the square pictures")
     parser.add_argument("--mask", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--json", type=Path, help="for example bench/results/pitch-h200.json")
-    parser.add_argument("--write", type=Path, help="write the tables of such a file into docs/experiments")
+    add_files(parser, "docs/experiments")
     arguments = parser.parse_args()
-    if arguments.write:
-        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
+    if wrote_tables(arguments, tables):
         return 0
     try:
         machine = backend(arguments.device)

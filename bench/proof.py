@@ -4,7 +4,6 @@ python -m bench.proof [--out docs/proof.md] [--skip-tests]      needs a CUDA dev
 the PATH
 """
 
-import argparse
 import datetime
 import os
 import re
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.document import put_between
+from bench.options import parser_of
 
 TOOLS = {
     "memcheck": "no access outside an array, none misaligned, nothing leaked by a fault",
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def versions(tested: str) -> list[tuple[str, str]]:
-    """Return device and versions of this machine; `tested` is the commit where this tree has no history of its own."""
+    """Return device and versions of this machine; `tested` is the commit where this tree has no history."""
     from engine.device.devices import backend
     from engine.device.versions import commit
     from engine.device.versions import versions as libraries
@@ -62,10 +62,7 @@ def versions(tested: str) -> list[tuple[str, str]]:
 def run_tests() -> list[Outcome]:
     """Run tests/gpu, where a skip is a failure: what measures time alone, everything else side by side."""
     together = ["-n", str(min(8, os.cpu_count() or 1))]
-    return [
-        _tests("tests/gpu", ["-m", "not alone", *together]),
-        _tests("tests/gpu, times", ["-m", "alone"]),
-    ]
+    return [_tests("tests/gpu", ["-m", "not alone", *together]), _tests("tests/gpu, times", ["-m", "alone"])]
 
 
 def _tests(name: str, options: list[str]) -> Outcome:
@@ -129,9 +126,7 @@ def document(outcomes: list[Outcome], launched: list[str], facts: list[tuple[str
 
 def main() -> int:
     """Run everything and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--out", type=Path, default=Path("docs/proof.md"))
     parser.add_argument("--skip-tests", action="store_true", help="only compute-sanitizer")
     parser.add_argument(

@@ -3,13 +3,13 @@
 python -m bench.recovery [--repeats 5]
 """
 
-import argparse
 import os
 import signal
 import statistics
 import threading
 import time
 
+from bench.options import parser_of
 from engine.errors import HostLost
 from engine.host.client import EngineClient
 from engine.host.protocol import FilterJob, OpenPicture, Preview, Run
@@ -17,7 +17,7 @@ from engine.mask.presets import preset
 
 
 def kill_once() -> tuple[float, float]:
-    """Kill the engine in the middle of a run; return ms until it is noticed and until its successor has worked."""
+    """Kill the engine in the middle of a run; return ms until it is noticed, and replaced."""
     client = EngineClient()
     client.start()
     picture = client.submit(OpenPicture(sample="astronaut")).result(120)
@@ -42,9 +42,7 @@ def kill_once() -> tuple[float, float]:
 
 def main() -> None:
     """Kill it as often as asked and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     noticed_ms, replaced_ms = [], []

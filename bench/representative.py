@@ -1,4 +1,4 @@
-"""What stands for a variant in `bench`: a mask that it takes, and every kernel launched once for the sanitizer.
+"""What stands for a variant in `bench`: a mask that it takes; every kernel launched once, for the sanitizer.
 
 python -m bench.representative     launches every CUDA kernel once, checks the results, prints one line a
 kernel
@@ -46,7 +46,7 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
 
 
 def launch_each_filter() -> None:
-    """Filter small pictures by every CUDA variant, and by the kernels that some take for other pictures and masks."""
+    """Filter small pictures by every CUDA variant, and by the kernels that some have for other masks."""
     random = np.random.default_rng(7)
     colours, grey = random.integers(0, 256, (97, 131, 3), np.uint8), random.random((67, 61), np.float32)
     for variant in (known for known in VARIANTS if known.has_kernels):

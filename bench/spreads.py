@@ -1,4 +1,4 @@
-"""What a kept file says of the samples of one duration: each single one would make the file thousands of lines long."""
+"""What a kept file says of the samples of one duration: all of them would make thousands of lines."""
 
 from typing import Any
 

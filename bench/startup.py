@@ -1,9 +1,8 @@
-"""First paint and first result of the window, from the start of the process: fresh and warm cache of compiled code.
+"""First paint and first result of the window, from the start of the process: fresh and warm code cache.
 
 python -m bench.startup [--repeats 5]
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -11,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from bench.options import parser_of
 
 MAIN = Path(__file__).parents[1] / "main.py"
 
@@ -26,9 +27,7 @@ def start_once(cache: str) -> dict[str, float]:
 
 def main() -> None:
     """Start with a fresh cache and again with the warm one, as often as asked."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats
     starts: dict[str, list[dict[str, float]]] = {"fresh": [], "warm": []}

@@ -1,4 +1,4 @@
-"""Pictures in chunks: end to end against the copies alone, for chunk sizes, ring depths, pinned and ordinary memory.
+"""Pictures in chunks: end to end against the copies alone, for chunk sizes, ring depths and kinds of memory.
 
 python -m bench.streams [--side 16384] [--pictures 1] [--mask 5] [--dtype float32] [--result-type same]
 [--memory pinned]
@@ -111,13 +111,18 @@ def pictures_for(arguments: argparse.Namespace, *, pinned: bool) -> tuple[list[n
 
 
 def poison(out: np.ndarray) -> None:
-    """Fill a place with what no result is made of, so that a sample that nobody writes is seen."""
+    """Fill a place with what no result is made of, so that unwritten samples are seen."""
     out.fill(np.nan if out.dtype.kind == "f" else 255)
 
 
 def stream(
-    images: list[np.ndarray], outs: list[np.ndarray], mask: Mask, arguments: argparse.Namespace, chunk_bytes: int, ring: int
-) -> Streamed:  # fmt: skip
+    images: list[np.ndarray],
+    outs: list[np.ndarray],
+    mask: Mask,
+    arguments: argparse.Namespace,
+    chunk_bytes: int,
+    ring: int,
+) -> Streamed:
     """Filter once."""
     return engine.filter_stream(
         images, mask, out=outs, border="mirror", variant=arguments.variant, device=arguments.device,
@@ -214,9 +219,8 @@ def main() -> None:
     parser.add_argument("--result-type", default="float32", choices=RESULT_TYPES)
     parser.add_argument("--variant", default="auto")
     parser.add_argument("--device", default="auto")
-    parser.add_argument(
-        "--chunks", type=int, nargs="+", default=[SMALLEST_CHUNK_BYTES, LARGEST_CHUNK_BYTES // 2, LARGEST_CHUNK_BYTES]
-    )  # fmt: skip
+    chunks = [SMALLEST_CHUNK_BYTES, LARGEST_CHUNK_BYTES // 2, LARGEST_CHUNK_BYTES]
+    parser.add_argument("--chunks", type=int, nargs="+", default=chunks)
     parser.add_argument("--memory", nargs="+", choices=("pinned", "ordinary"), default=["pinned", "ordinary"])
     parser.add_argument("--rings", type=int, nargs="+", default=[2, 3, 4])
     parser.add_argument("--timeline", type=Path)

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.options import parser_of
 from bench.thread_ways import WAYS, serve
 
 # GNU's OpenMP spins for some milliseconds after a launch: not into the next way's turn.
@@ -66,9 +67,7 @@ def _kernel() -> str:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--sides", type=int, nargs="+", default=[256, 512, 1024, 2048, 4096])
     parser.add_argument("--masks", type=int, nargs="+", default=[3, 7, 15])
     parser.add_argument("--busy", type=float, nargs="+", default=[0], help="of the cores, 0 to 1")

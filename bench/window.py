@@ -4,7 +4,6 @@ python -m bench.window [--json FILE]
 python -m bench.window --write FILE     writes the table of such a file into docs/performance.md
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -17,7 +16,8 @@ from typing import Any
 from PySide6.QtCore import QEvent, QEventLoop, QObject, Qt, QTimer
 from PySide6.QtWidgets import QWidget
 
-from bench.document import PERFORMANCE, DocumentTable, put
+from bench.document import PERFORMANCE, DocumentTable
+from bench.options import add_files, parser_of, wrote_tables
 
 EDITS = 40
 PICTURE = (1080, 1920, 3)
@@ -178,21 +178,18 @@ def tables(found: dict[str, Any]) -> list[DocumentTable]:
     ]
     for phase, gap in found["timer_gap_ms"].items():
         lines.append(
-            f"| gaps of a {TICK_MS} ms timer during: {phase} | {gap['median']:.1f} ms | | {gap['max']:.1f} ms |"
+            f"| gaps of a {TICK_MS} ms timer during: {phase} "
+            f"| {gap['median']:.1f} ms | | {gap['max']:.1f} ms |"
         )
     return [DocumentTable(PERFORMANCE, "window", lines)]
 
 
 def main() -> None:
     """Measure and print, or write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", type=Path, help="also write everything as JSON")
-    parser.add_argument("--write", type=Path, help="write the table of such a file into docs/performance.md")
+    parser = parser_of(__doc__)
+    add_files(parser, "docs/performance.md")
     arguments = parser.parse_args()
-    if arguments.write:
-        put(tables(json.loads(arguments.write.read_text(encoding="utf-8"))))
+    if wrote_tables(arguments, tables):
         return
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as folder:

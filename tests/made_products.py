@@ -30,7 +30,7 @@ def made_rows(
 
 def made_product(row: ProductResult, kernel_ms: float = 2.0) -> ProductResult:
     """Return a row as it is when it has run: verified, and timed but in the simulator."""
-    elements = row.problem.elements
+    elements = row.problem.values
     timing = Timing(Spread(tuple(kernel_ms * f for f in (0.9, 1.0, 1.2))), Spread((kernel_ms,)), 80.0, 0.1)
     proof = Verification(True, 1.2e-6, 3e-5, elements, elements, exact=False)
     return replace(row, verification=proof, timing=None if row.device == "simulator" else timing)
@@ -53,5 +53,5 @@ def _row(
         block=Block(tile, tile),
         environment=Environment("NVIDIA H200", bandwidth_gb_s=bandwidth_gb_s),
         failure=failure,
-        work=Work(product.flops, loads, product.elements, 4 * loads, 4 * product.elements, product.bytes),
+        work=Work(product.flops, loads, product.values, 4 * loads, 4 * product.values, product.bytes),
     )

@@ -1,1 +1,1 @@
-"""The engine killed at random moments under the real window, again and again: is anything lost, does anything wedge?"""
+"""The engine killed at random moments under the real window: is anything lost, does anything hang?"""

@@ -1,14 +1,13 @@
-"""SIGKILL for the engine at random moments within the start of a preview, run, run of all, save, course or opening.
+"""SIGKILL for the engine at random moments: in the start of a preview, run, save, course or opening.
 
 After every kill: each request answered, the window at rest, and a further preview equal to the oracle's
-result. At the end: no block of shared memory, no process and no `.part` file left. Linux only. The last line
-is the outcome as JSON.
+result. At the end: no segment of shared memory, no process and no `.part` file left. Linux only. The last
+line is the outcome as JSON.
 
 python -m bench.kills --count 1000
 python -m bench.kills --count 50 --device-faults 20     (with a CUDA device: faults of the device as well)
 """
 
-import argparse
 import json
 import os
 import sys
@@ -18,14 +17,13 @@ import time
 from pathlib import Path
 
 from bench.kills import hosts
+from bench.options import parser_of
 from engine.host import link
 
 
 def main() -> int:
     """Kill as often as asked; return 1 if anything was lost or left."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("--count", type=int, default=100, help="kills (default %(default)s)")
     parser.add_argument("--device-faults", type=int, default=0, help="faults of the CUDA device besides")
     parser.add_argument("--seed", type=int, default=1)
@@ -50,7 +48,8 @@ def main() -> int:
             if number % 10 == 0:
                 print(
                     f"{number} kills in {time.monotonic() - begin:.0f} s, {len(kills.failures)} failures, "
-                    f"{len(kills.window.segments())} segments, {open_files()} files, {threading.active_count()} threads",
+                    f"{len(kills.window.segments())} segments, {open_files()} files, "
+                    f"{threading.active_count()} threads",
                     flush=True,
                 )
         more_files, more_threads = open_files() - files, threading.active_count() - threads
@@ -62,7 +61,7 @@ def main() -> int:
         "kills": sum(kills.kills.values()),
         "by_work": dict(kills.kills),
         "in_the_work": kills.in_the_work,
-        "at_an_empty_block": kills.at_an_empty_block,
+        "at_an_empty_block": kills.at_an_empty_segment,
         "successors_killed_while_starting": kills.while_starting,
         "device_faults": options.device_faults,
         "hosts_lost": len(kills.window.lost),

@@ -91,7 +91,7 @@ class BenchWindow:
         self.haloscope.window.first_page.workspace.set_mask(mask)
 
     def result_is_right(self) -> bool:
-        """Whether what is shown equals the float64 oracle: weights and samples are whole numbers, so it is exact."""
+        """Whether what is shown equals the float64 oracle, which is exact for whole numbers."""
         job, result = self.haloscope.window.first_page.workspace.job(), self.haloscope.state.last_result
         if job is None or result is None or result.values is None:
             return False
@@ -117,7 +117,7 @@ class BenchWindow:
 
 
 def children() -> list[int]:
-    """Return the processes that this one has started and that live; Python's own tracker of resources is none of ours."""
+    """Return the living processes that this one has started, without Python's own tracker of resources."""
     from multiprocessing import resource_tracker
 
     tasks = Path("/proc/self/task").iterdir()

@@ -1,4 +1,4 @@
-"""What is done to the engine's process so that rare moments are met: this stands in for `engine.host.process.serve`."""
+"""What is done to the engine's process so that rare moments are met: stands in for its `serve`."""
 
 import os
 import time
@@ -14,7 +14,7 @@ FAULTY_WEIGHT = -777.0
 
 
 def serve_slowly(connection: Connection, options: HostOptions) -> None:
-    """Serve; segments of shared memory stay empty for a while, and a marked mask stores out of range on the GPU."""
+    """Serve; shared segments stay empty for a while, and a marked mask stores out of range on the GPU."""
     give_size = os.ftruncate
 
     def give_size_late(file: int, length: int) -> None:

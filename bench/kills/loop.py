@@ -14,7 +14,7 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from gui.shell.unexpected import SOURCE as UNEXPECTED
 
-# A start takes 1 to 2 s on a busy core, three in a row may fail; what takes longer is taken for wedged.
+# A start takes 1 to 2 s on a busy core, three in a row may fail; what takes longer is taken to hang.
 PATIENCE_S = 60.0
 PICTURES = {
     "grey.png": (40, 56),
@@ -26,7 +26,7 @@ PICTURES = {
 
 
 class Kills:
-    """The loop. Every step is chosen by one generator of random numbers, so that a seed repeats it, save for the times."""
+    """The loop. One random generator chooses every step, so that a seed repeats it, save for the times."""
 
     def __init__(self, window: BenchWindow, folder: Path, seed: int) -> None:
         self.window = window
@@ -34,7 +34,7 @@ class Kills:
         self.random = random.Random(seed)
         self.failures: list[str] = []
         self.kills: Counter[str] = Counter()
-        self.in_the_work = self.at_an_empty_block = self.while_starting = 0
+        self.in_the_work = self.at_an_empty_segment = self.while_starting = 0
         self.gpu_given_up = 0
         self.pictures = self._save_pictures()
         self.papers = [paper.key for paper in window.haloscope.window.page_of("course").course.papers]
@@ -88,8 +88,8 @@ class Kills:
         work = self.start_something()
         aims = self.random.random()
         if aims < 0.4:
-            # As soon as there is a block without a size.
-            self.window.wait(lambda: self._empty_block(before), 0.1)
+            # As soon as there is a segment without a size.
+            self.window.wait(lambda: self._empty_segment(before), 0.1)
         else:
             # Most of what a job does at its start lies in the first 20 ms.
             self.window.wait(
@@ -98,7 +98,7 @@ class Kills:
         pid = self.window.client.host_pid
         self.in_the_work += bool(self.window.client.unanswered())
         self._kill(pid)
-        self.at_an_empty_block += self._empty_block(before)
+        self.at_an_empty_segment += self._empty_segment(before)
         self.kills[work] += 1
         if self.random.random() < 0.05:
             self.window.wait(lambda: self.window.client.host_pid not in (None, pid), 1.0)
@@ -110,7 +110,7 @@ class Kills:
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
 
-    def _empty_block(self, before: set[str]) -> bool:
+    def _empty_segment(self, before: set[str]) -> bool:
         for name in self.window.segments():
             try:
                 if name not in before and not os.stat(f"/dev/shm/{name}").st_size:

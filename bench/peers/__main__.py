@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.document import PERFORMANCE, DocumentTable, put
+from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import Table, tables_of
 from bench.peers.history import append, line_of
@@ -112,7 +113,7 @@ def _label(axis: str, cell: Cell) -> str:
 
 
 def as_text(run: dict[str, Any]) -> str:
-    """Return a run as JSON with a line a cell: whoever compares two files sees the cells."""
+    """Return a run as JSON with a line per cell: whoever compares two files sees the cells."""
     head = json.dumps({key: value for key, value in run.items() if key != "cells"}, indent=1)
     cells = ",\n".join(f"  {json.dumps(key)}: {json.dumps(entry)}" for key, entry in run["cells"].items())
     return f'{head[:-2]},\n "cells": {{\n{cells}\n }}\n}}\n'
@@ -145,9 +146,7 @@ def remember(run: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     add_arguments(parser, device_required=False)
     parser.add_argument("--quick", action="store_true", help="a small grid, about two minutes")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""A cell: one filtering that every library is asked for, its picture and its mask. NumPy alone: peers' processes load this."""
+"""A cell: one filtering that every library is asked for. NumPy alone: peers' processes load this."""
 
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""Device events around many runs that the device never waits for: a replayed graph, or a queue that was held until it was full.
+"""Device events around many runs without gaps: a replayed graph, or a queue held until it was full.
 
 With one launch between two events the queue would starve and the events would measure the host. So as many
 runs as make 2 ms are captured into a graph once, and each sample replays it: once unmeasured, so that clocks
@@ -39,7 +39,7 @@ def check(answer: tuple[Any, ...]) -> Any:
 
 
 def use_device() -> int:
-    """Make the first device's primary context, which every library shares, the calling thread's; return the device."""
+    """Give the calling thread the first device's primary context, which all libraries share; return it."""
     check(driver.cuInit(0))
     device = check(driver.cuDeviceGet(0))
     check(driver.cuCtxSetCurrent(check(driver.cuDevicePrimaryCtxRetain(device))))

@@ -1,4 +1,4 @@
-"""Arrays in a device's memory by the driver's own calls, for libraries that bring none: rows may be padded on every side."""
+"""Arrays in a device's memory by the driver's own calls, for libraries that bring none."""
 
 from dataclasses import dataclass, field
 from typing import Any

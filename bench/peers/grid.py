@@ -1,5 +1,7 @@
-"""The cells that are measured: a main table and one axis at a time around it. Small cells first, so that a slow
-library's larger ones can be foreseen."""
+"""The cells that are measured: a main table and one axis at a time around it.
+
+Small cells come first, so that a slow library's larger ones can be foreseen.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -8,6 +10,8 @@ from bench.peers.cells import Cell
 MASKS = (3, 5, 7, 9, 11, 13, 15, 17, 21, 25, 31)
 SIDES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 SOME = (3, 5, 9, 15)
+TO_15 = (3, 5, 7, 9, 11, 13, 15)
+GAUSSIANS = (3, 5, 7, 9, 11, 15, 21, 31)
 
 
 @dataclass(frozen=True)
@@ -38,90 +42,76 @@ def _along(name: str, title: str, axis: str, start: Cell, values: tuple[object, 
     return Table(name, title, axis, tuple(cells))
 
 
-def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
-    """Return the tables of a GPU: around 4096 x 4096, float32, one channel."""
-    base = Cell(4096, 4096, 5)
-    grey, rgb = (replace(base, dtype="uint8", kind="integer", channels=c) for c in (1, 3))
-    shape = "4096 x 4096"
-    masks = SOME if quick else MASKS
-    tables = [
+def _tables(side: int, masks: tuple[int, ...], bytes_masks: tuple[int, ...], *, quick: bool) -> list[Table]:
+    """Return the tables of every device: around pictures of a side, float32 with one channel, or 8-bit."""
+    base = Cell(side, side, 5)
+    shape = f"{side} x {side}"
+    gaussians = (5, 15) if quick else GAUSSIANS
+    return [
         _along("main", f"Mask size: {shape} float32, one channel", "mask_side", base, masks),
         _along(
             "gaussian",
             f"Gaussian masks (rank 1): {shape} float32, one channel",
             "mask_side",
             replace(base, kind="gaussian"),
-            (5, 15) if quick else (3, 5, 7, 9, 11, 15, 21, 31),
+            gaussians,
         ),
-        _along("grey", f"8-bit grey, {shape}", "mask_side", grey, (5,) if quick else SOME),
-        _along("rgb", f"8-bit RGB, {shape}", "mask_side", rgb, (5,) if quick else SOME),
+        *(
+            _along(
+                words.lower(), f"8-bit {words}, {shape}", "mask_side", cell, (5,) if quick else bytes_masks
+            )
+            for words, cell in _bytes_cells(base)
+        ),
     ]
-    small = (1024,) if quick else SIDES
+
+
+def _bytes_cells(base: Cell) -> tuple[tuple[str, Cell], ...]:
+    return tuple(
+        (words, replace(base, dtype="uint8", kind="integer", channels=channels))
+        for words, channels in (("grey", 1), ("RGB", 3))
+    )
+
+
+def _channels_and_batches(side: int) -> list[Table]:
+    base = Cell(side, side, 5)
+    small = replace(base, height=1024, width=1024)
+    return [
+        _along("channels", f"Channels: {side} x {side} float32, 5 x 5", "channels", base, (1, 2, 3, 4)),
+        _along("batch", "Batch: 1024 x 1024 float32, 5 x 5, one channel", "batch", small, (1, 4, 16, 64)),
+    ]
+
+
+def gpu_tables(*, quick: bool) -> tuple[Table, ...]:
+    """Return the tables of a GPU: around 4096 x 4096, float32, one channel."""
+    tables = _tables(4096, SOME if quick else MASKS, SOME, quick=quick)
     for cache in ("warm", "cold"):
         title = f"Picture size, 5 x 5 float32, one channel, {cache} L2"
-        tables.append(_along(f"size-{cache}", title, "height", replace(base, cache=cache), small))
-    if not quick:
-        tables += [
-            _along("channels", f"Channels: {shape} float32, 5 x 5", "channels", base, (1, 2, 3, 4)),
-            _along(
-                "batch",
-                "Batch: 1024 x 1024 float32, 5 x 5, one channel",
-                "batch",
-                replace(base, height=1024, width=1024),
-                (1, 4, 16, 64),
-            ),
-        ]
-    return tuple(tables)
+        start = Cell(4096, 4096, 5, cache=cache)
+        tables.append(_along(f"size-{cache}", title, "height", start, (1024,) if quick else SIDES))
+    return tuple(tables if quick else [*tables, *_channels_and_batches(4096)])
 
 
 def cpu_tables(*, quick: bool) -> tuple[Table, ...]:
     """Return the tables of a CPU: around 2048 x 2048, float32, one channel."""
     base = Cell(2048, 2048, 5)
-    grey, rgb = (replace(base, dtype="uint8", kind="integer", channels=c) for c in (1, 3))
-    shape = "2048 x 2048"
-    to_15 = SOME if quick else (3, 5, 7, 9, 11, 13, 15)
-    tables = [
-        _along(
-            "main",
-            f"Mask size: {shape} float32, one channel",
-            "mask_side",
-            base,
-            SOME if quick else MASKS,
-        ),
-        _along(
-            "gaussian",
-            f"Gaussian masks (rank 1): {shape} float32, one channel",
-            "mask_side",
-            replace(base, kind="gaussian"),
-            (5, 15) if quick else (3, 5, 7, 9, 11, 15, 21, 31),
-        ),
-        _along("grey", f"8-bit grey, {shape}", "mask_side", grey, (5,) if quick else to_15),
-        _along("rgb", f"8-bit RGB, {shape}", "mask_side", rgb, (5,) if quick else to_15),
-    ]
-    if not quick:
-        gaussian_sides = (3, 5, 7, 9, 15, 31)
-        tables += [
+    tables = _tables(2048, SOME if quick else MASKS, TO_15, quick=quick)
+    if quick:
+        return tuple(tables)
+    return (
+        *tables,
+        *(
             _along(
-                f"gaussian-{name}",
-                f"Gaussian masks (rank 1): 8-bit {words}, {shape}",
+                f"gaussian-{words.lower()}",
+                f"Gaussian masks (rank 1): 8-bit {words}, 2048 x 2048",
                 "mask_side",
-                replace(bytes_, kind="gaussian"),
-                gaussian_sides,
+                replace(cell, kind="gaussian"),
+                (3, 5, 7, 9, 15, 31),
             )
-            for name, words, bytes_ in (("grey", "grey", grey), ("rgb", "RGB", rgb))
-        ]
-        tables += [
-            _along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES),
-            _along("channels", f"Channels: {shape} float32, 5 x 5", "channels", base, (1, 2, 3, 4)),
-            _along(
-                "batch",
-                "Batch: 1024 x 1024 float32, 5 x 5, one channel",
-                "batch",
-                replace(base, height=1024, width=1024),
-                (1, 4, 16, 64),
-            ),
-        ]
-    return tuple(tables)
+            for words, cell in _bytes_cells(base)
+        ),
+        _along("size-warm", "Picture size, 5 x 5 float32, one channel", "height", base, SIDES),
+        *_channels_and_batches(2048),
+    )
 
 
 def tables_of(device: str, *, quick: bool) -> tuple[Table, ...]:

@@ -1,4 +1,4 @@
-"""One line a run: how many times faster than each peer we were, so that a slow-down is seen. Never absolute times."""
+"""One line per run: how many times faster than each peer we were. Never absolute times."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a library's file gives: facts about itself, and filters made ready. NumPy alone: peers' processes load this."""
+"""What a library's file gives: facts, and filters made ready. NumPy alone: peers' processes load this."""
 
 import time
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class Clock(Protocol):
     name: str
 
     def sample(self) -> tuple[float, int]:
-        """Return milliseconds a run and the number of runs behind it; what warms up is not in it."""
+        """Return milliseconds per run and the number of runs behind it; what warms up is not in it."""
 
 
 @dataclass(frozen=True)
@@ -203,6 +203,6 @@ def host_ready(
     empty: Callable[[np.ndarray], np.ndarray] = np.empty_like,
     **fields: Any,
 ) -> Ready:
-    """Return a filter on host arrays with a host clock; `empty` as for `HostFilter`, fields are those of `Ready`."""
+    """Return a filter on host arrays with a host clock; `empty` as for `HostFilter`, fields as of `Ready`."""
     made = HostFilter(job, one, empty)
     return Ready(made, lambda: HostClock(made.run, job.copies), **fields)

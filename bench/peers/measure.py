@@ -1,4 +1,4 @@
-"""One cell after another: every library makes its filters ready and is verified, then they are sampled A B C A B C ..."""
+"""One cell after another: each library's filters are made ready and verified, then sampled A B C A B C ..."""
 
 import math
 import tempfile
@@ -99,10 +99,7 @@ class Measurement:
     """
 
     def __init__(
-        self,
-        workers: list[tuple[Entry, Worker]],
-        plan: Plan,
-        say: Callable[[str], None] = lambda text: None,
+        self, workers: list[tuple[Entry, Worker]], plan: Plan, say: Callable[[str], None] = lambda text: None
     ) -> None:
         self._workers, self._plan = workers, plan
         self._say = say
@@ -205,12 +202,7 @@ class Measurement:
                 one.reason = f"left out: one run would take about {foreseen_s:.0f} s"
                 continue
             answer = self._ask(
-                worker,
-                "prepare",
-                cell=cell.as_json(),
-                method=one.method,
-                pictures=str(path),
-                copies=copies,
+                worker, "prepare", cell=cell.as_json(), method=one.method, pictures=str(path), copies=copies
             )
             one.reason = _reason(answer)
             one.note, one.border = answer.get("note", ""), answer.get("border", "")
@@ -266,7 +258,7 @@ def _over_auto(one: Contender, contenders: list[Contender]) -> dict[str, float]:
 
 
 def copies_of(cell: Cell) -> int:
-    """Return how many copies of picture and result take turns: 1 for a warm cache, more than it keeps for a cold one."""
+    """Return how many copies of picture and result take turns: 1 for a warm cache, more for a cold one."""
     both_bytes = 2 * cell.picture_bytes
     return max(1, min(MOST_COPIES, math.ceil(COLD_BYTES / both_bytes))) if cell.cache == "cold" else 1
 

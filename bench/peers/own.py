@@ -1,4 +1,4 @@
-"""Our own variants as methods of the benchmark: which of those wanted are registered, and what one means for a cell."""
+"""Our own variants as methods of the benchmark: which are registered, and what one means for a cell."""
 
 from bench.peers.library import Job, Refused
 from engine.device.launches import DeviceKind
@@ -19,7 +19,7 @@ def keys(wanted: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:
 
 
 def chosen(method: str, job: Job, device: DeviceInfo) -> tuple[Choice, Problem, Mask]:
-    """Return the variant, the problem and the mask that a method means for a cell; results are of the picture's type.
+    """Return the variant, problem and mask that a method means for a cell; results are of the picture's type.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A library's process, seen from the benchmark: started, asked, and replaced when it ends or does not answer."""
+"""A library's process, seen from the benchmark: started, asked, replaced when it ends or is silent."""
 
 import json
 import os

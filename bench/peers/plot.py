@@ -1,4 +1,4 @@
-"""Time against mask size as SVG, both logarithmic, a line a contender, the limit drawn below."""
+"""Time against mask size as SVG, both logarithmic, a line per contender, the limit drawn below."""
 
 import io
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a run's figures say: the limit of each cell, the share of it that was reached, and the lead over peers."""
+"""What a run's figures say: the limit of each cell, the share that was reached, and the lead over peers."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def median_ms(entry: dict[str, Any], contender: str) -> float | None:
 
 
 def limits_of(run: dict[str, Any]) -> dict[str, Any]:
-    """Return the notes of what measured the limits, with "copies": bytes of a picture and bytes a second of each copy.
+    """Return the notes of what measured the limits, with "copies": bytes of a picture, bytes per second.
 
     Only of those that the L2 cache is known to have had no part in. A driver's copy of 1 GiB may be slower
     than one of a quarter of it (H200: 2.8 and 4.2 TB/s); that is no limit of a kernel.

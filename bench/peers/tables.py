@@ -1,4 +1,4 @@
-"""A run as Markdown: a table for each axis, microseconds on a GPU and milliseconds on a CPU, and why a time is missing."""
+"""A run as Markdown: a table per axis, in us on a GPU, in ms on a CPU, or why there is no time."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,7 +28,7 @@ def document_lines(run: dict[str, Any], picture: str) -> list[str]:
 
 
 def table_lines(run: dict[str, Any], table: dict[str, Any]) -> list[str]:
-    """Return the Markdown of one table: a row a cell, ours first, then the limit, then the peers."""
+    """Return the Markdown of one table: a row per cell, ours first, then the limit, then the peers."""
     _, scale = UNITS[run["device_kind"]]
     entries = [run["cells"][key] for key in table["cells"]]
     limits = limits_of(run)
@@ -139,7 +139,8 @@ def _about(run: dict[str, Any]) -> list[str]:
     machine = run["machine"]
     lines = [
         f"Measured {run['date']} on {machine['device']}, commit {run['commit'] or 'unknown'}"
-        f"{', --quick' if run['grid'] == 'quick' else ''}: {unit}, medians; p20 to p80 in parentheses where they "
+        f"{', --quick' if run['grid'] == 'quick' else ''}: {unit}, medians; p20 to p80 in parentheses where "
+        "they "
         f"are more than {QUIET:.0%} apart. "
         + (
             "Device events around many runs in one graph."
@@ -147,11 +148,14 @@ def _about(run: dict[str, Any]) -> list[str]:
             else f"{machine['threads']} threads for every library that has threads."
         ),
         "",
-        "- Every time belongs to a result that was compared with the float64 oracle: float32 within the rounding bound, 8 bit "
-        "within one step (ours: equal, rounded half to even, or within half a step and that bound where weights round). "
+        "- Every time belongs to a result that was compared with the float64 oracle: float32 within the "
+        "rounding bound, 8 bit "
+        "within one step (ours: equal, rounded half to even, or within half a step and that bound where "
+        "weights round). "
         "Pillow leaves the border unfiltered, so it is compared without the border. "
         "`npp border` replicates the border, and is compared with that.",
-        "- `reached` is the share of the limit that our fastest variant reaches; `lead` is how many times faster `auto` is "
+        "- `reached` is the share of the limit that our fastest variant reaches; `lead` is how many times "
+        "faster `auto` is "
         "than the fastest peer.",
     ]
     lines += [f"- {text}" for text in machine["facts"]]

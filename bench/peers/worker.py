@@ -1,4 +1,4 @@
-"""The process of one library: reads a command a line (JSON), answers with a line. NumPy alone, beside the library itself.
+"""The process of one library: reads a JSON command per line, answers with a line. NumPy alone.
 
 python -m bench.peers.worker MODULE --threads N [--methods a,b]     started by `pipe.py`, not by people
 
@@ -13,7 +13,6 @@ python -m bench.peers.worker MODULE --threads N [--methods a,b]     started by `
 An answer has "ok": true, or "refused": a reason, or "failed": what went wrong.
 """
 
-import argparse
 import gc
 import importlib
 import json
@@ -25,6 +24,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from bench.options import parser_of
 from bench.peers.cells import Cell, mask_of
 from bench.peers.library import Clock, Job, Library, Ready, Refused
 
@@ -128,9 +128,7 @@ def serve(server: Server | Absent, commands: TextIO, answers: TextIO) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = parser_of(__doc__)
     parser.add_argument("module")
     parser.add_argument("--threads", type=int, required=True)
     parser.add_argument("--methods", default="")

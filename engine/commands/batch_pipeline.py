@@ -18,6 +18,7 @@ import numpy as np
 
 from engine.api.filtering import Request
 from engine.commands.batch_files import Task
+from engine.commands.filter_options import filter_arguments
 from engine.commands.filter_steps import Opened, finished_result, open_for, request_for
 from engine.device.core_count import cores
 from engine.device_info import AUTO
@@ -110,7 +111,6 @@ class Batch:
         return is_gpu and (self._options.variant == AUTO or request.choice.variant.band_invariant)
 
     def _stream(self, first: Job, jobs: Iterator[Job]) -> None:
-        options = self._options
         under_way: deque[Job] = deque()
 
         def pictures(begin: Job) -> Iterator[np.ndarray]:
@@ -125,14 +125,8 @@ class Batch:
                 streamed = filter_stream(
                     pictures(begin),
                     self._mask,
-                    border=options.border,
-                    cval=options.cval,
-                    variant=options.variant,
-                    block=options.block,
-                    device=options.device,
-                    flip=options.flip,
-                    layout=options.layout,
-                    result=options.result_type,
+                    variant=self._options.variant,
+                    **filter_arguments(self._options),
                     receive=lambda _, values: self._hand_over(under_way.popleft(), values),
                 )
                 for key in streamed.timeline.variant.split(", "):

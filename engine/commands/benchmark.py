@@ -16,12 +16,12 @@ from engine.geometry.layout import Layout
 from engine.host.executor import executor_for
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.generators import GENERATORS
-from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, is_size_allowed
+from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import mask_text
 from engine.results.measurement import RunResult
-from engine.run.sweep import FilterSweep, GridMask
+from engine.run.sweep import FilterSweep
 from engine.run.sweep import sweep as measured
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, MAX_SIDE, RESULT_TYPES
 from engine.tasks.filtering.request import FilterOptions
@@ -99,7 +99,7 @@ def _parser() -> Parser:
             "type": several("--sizes", sides("--sizes", "width x height", MAX_SIDE)),
             "default": [(512, 512), (1024, 1024)],
         },
-        masks={"type": several("--masks", _mask), "default": [GridMask(3, 3), GridMask(5, 5)]},
+        masks={"type": several("--masks", _mask), "default": [(3, 3), (5, 5)]},
         blocks={"type": several("--blocks", Block.parse), "default": []},
         layouts={"type": several("--layouts", Layout.named), "default": [Layout.PITCHED]},
         border={"type": Border.named, "default": Border.ZERO},
@@ -119,10 +119,10 @@ def _named(key: str) -> Variant:
     return variant(key_of_filter(key), takes_auto=False)
 
 
-def _mask(text: str) -> GridMask:
+def _mask(text: str) -> Mask | tuple[int, int]:
     """Return one entry of the list of masks: 5, 2x5, box:5, sobel-x, or the name of a file."""
     if re.fullmatch(r"\d{1,9}(?:[xX×]\d{1,9})?", text):
-        return GridMask(*sides("--masks", "rows x columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)(text))
+        return sides("--masks", "rows x columns", MAX_LINE, is_size_allowed, SIDES_ALLOWED)(text)
     if re.match(r"[\d+.-]", text):
         raise BadValue(
             f"--masks {text}",
@@ -139,7 +139,7 @@ def _mask(text: str) -> GridMask:
             f"{hint}Write a size such as 5 or 5x7, one by name such as box:5 ({_GENERATORS}), a preset "
             "(`masks` lists them), or a file.",
         ) from error
-    return GridMask(*mask.shape, mask.with_name(text))
+    return mask.with_name(text)
 
 
 def _sweep(options: argparse.Namespace) -> FilterSweep:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +102,12 @@ def mask_of(options: argparse.Namespace) -> Mask:
     if options.normalize:
         mask = mask.normalised()
     return mask if options.offset is None else mask.with_offset(options.offset)
+
+
+def filter_arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the keyword arguments that `Request` and `filter_stream` have in common."""
+    names = ("border", "cval", "block", "device", "flip", "layout")
+    return {name: getattr(options, name) for name in names} | {"result": options.result_type}
 
 
 def unused_options(options: argparse.Namespace, picture: Picture, request: Request) -> list[str]:

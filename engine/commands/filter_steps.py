@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.api.filtering import Request
+from engine.commands.filter_options import filter_arguments
 from engine.errors import BadValue
 from engine.image.form import Form
 from engine.image.formats import format_to_save
@@ -99,19 +100,7 @@ def request_for(options: argparse.Namespace, mask: Mask, picture: Picture) -> Re
     pixels = picture.pixels
     if options.alpha == "filter" and picture.alpha is not None:
         pixels = np.dstack([pixels, picture.alpha])
-    return Request(
-        pixels,
-        mask,
-        options.border,
-        options.cval,
-        None,
-        options.variant,
-        options.block,
-        options.device,
-        flip=options.flip,
-        layout=options.layout,
-        result=options.result_type,
-    )
+    return Request(pixels, mask, anchor=None, key=options.variant, **filter_arguments(options))
 
 
 def finished_result(

@@ -18,7 +18,14 @@ from engine.commands.filter_options import (
     unused_quality,
 )
 from engine.commands.filter_steps import finished_result, open_for, request_for
-from engine.commands.output import log_notes, print_answer, print_json, printable, report_interrupt
+from engine.commands.output import (
+    log_notes,
+    mask_document,
+    print_answer,
+    print_json,
+    printable,
+    report_interrupt,
+)
 from engine.files.output_checks import check_other_file, check_place
 from engine.geometry.layout import Layout
 from engine.image.formats import in_words, offered_suffixes, titles
@@ -144,14 +151,7 @@ def _document(
         "input": options.input,
         "output": options.output,
         "operation": operation_of(options),
-        "mask": {
-            "name": mask.name,
-            "rows": mask.rows,
-            "columns": mask.columns,
-            "anchor": mask.anchor,
-            "offset": mask.offset,
-            "weights": mask.weights.tolist(),
-        },
+        "mask": {"name": mask.name} | mask_document(mask),
         "border": str(problem.border),
         "variant": choice.variant.key,
         "device": request.device.key,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.commands import DONE
 from engine.commands.arguments import Parser
-from engine.commands.output import print_answer, print_json, table
+from engine.commands.output import mask_document, print_answer, print_json, table
 
 if TYPE_CHECKING:
     from engine.variants.contract import Variant
@@ -90,20 +90,8 @@ def run_masks(arguments: list[str]) -> int:
     from engine.mask.presets import presets
 
     if options.json:
-        entries = [
-            {
-                "key": preset.key,
-                "title": preset.title,
-                "group": preset.group,
-                "teaches": preset.teaches,
-                "rows": preset.mask.rows,
-                "columns": preset.mask.columns,
-                "anchor": preset.mask.anchor,
-                "offset": preset.mask.offset,
-                "weights": preset.mask.weights.tolist(),
-            }
-            for preset in presets()
-        ]
+        names = ("key", "title", "group", "teaches")
+        entries = [{name: getattr(p, name) for name in names} | mask_document(p.mask) for p in presets()]
         return _print_entries("masks", entries)
     rows = [(p.key, f"{p.mask.rows} x {p.mask.columns}", p.group, p.title, p.teaches) for p in presets()]
     print_answer(table(("key", "size", "group", "title", "what it teaches"), rows))

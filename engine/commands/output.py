@@ -5,11 +5,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import FileWriteError
 from engine.files import standard_streams
 from engine.results.strict_json import json_text
+
+if TYPE_CHECKING:
+    from engine.mask.mask import Mask
 
 # Beside the control characters, those that turn the direction of what is printed after them.
 _CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]")
@@ -74,6 +77,17 @@ def _version(path: str) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return found.st_ino, found.st_mtime_ns
+
+
+def mask_document(mask: "Mask") -> dict[str, Any]:
+    """Return the numbers of a mask as the JSON documents have them."""
+    return {
+        "rows": mask.rows,
+        "columns": mask.columns,
+        "anchor": mask.anchor,
+        "offset": mask.offset,
+        "weights": mask.weights.tolist(),
+    }
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -5,7 +5,6 @@ Printed values are those of Gary R. Roberts, Jr., "CUDA: Convolution", Universit
 """
 
 import itertools
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
 def _curves(curves: dict[str, str], values: dict[int, list[Quantity]]) -> tuple[Series, ...]:
     """Return a curve over the sizes for each (name, variant) of the columns of values."""
     x = tuple(map(float, values))
-    columns: Iterable[tuple[Quantity, ...]] = zip(*values.values(), strict=True)
+    columns = zip(*values.values(), strict=True)
     return tuple(
         Series(name, x, tuple(value.number for value in column), key)
         for (name, key), column in zip(curves.items(), columns, strict=True)

@@ -19,16 +19,10 @@ NAN_BYTE = 0xFF
 class Buffers:
     """The picture and the result on a device: arrays of shape (H, W or more, C).
 
-    On a CUDA device the arrays serve the next run once the buffers are dropped (`cuda_pool.py`).
-
-    Parameters
-    ----------
-    image, out
-        On the device; on CUDA their rows may be padded. Of a product of matrices `image` is the pair (A, B),
-        and no row is padded.
-    host_out : ndarray
-        Where the result is copied to; on the CPU `out` itself. Kept, because first touching 64 MB of fresh
-        memory takes four times as long as copying to it (H200 machine: 15 against 4 ms).
+    On CUDA their rows may be padded, and the arrays serve the next run once the buffers are dropped
+    (`cuda_pool.py`). Of a product of matrices `image` is the pair (A, B), unpadded. `host_out` is where the
+    result is copied to; on the CPU `out` itself. It is kept, because first touching 64 MB of fresh memory
+    takes four times as long as copying to it (H200 machine: 15 against 4 ms).
     """
 
     image: Any
@@ -65,14 +59,13 @@ class Backend(Protocol):
         layout: Layout = Layout.PITCHED,
         result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
-        """Return buffers for a picture of this shape and type; the contents are undefined.
+        """Return buffers for a picture (H, W, C) of this shape and type; the contents are undefined.
 
         Parameters
         ----------
-        image : ndarray of shape (H, W, C)
         host_out : ndarray of shape (H, W, C), of the result's type, optional
-            Where the result is wanted in the host's memory; allocated where none is given. Several results of
-            one picture (a bank of masks) are stacked: it then has H rows for each.
+            The host's memory for the result; allocated where none is given. Several results of one picture (a
+            bank of masks) are stacked: it then has H rows for each.
         layout : Layout
             Of the rows on a CUDA device; the host's own are always packed.
         result_dtype : dtype

@@ -1,15 +1,12 @@
 """The lock for what concerns a whole device: capturing launches, and waiting for all work under way.
 
 While a thread captures launches into a graph, no thread may wait for the context or use the default stream,
-which waits for the others: that call fails, and the capture is lost. This holds in every mode of capture; the
-mode for one thread (`cuda_graph.py`) permits to others only what is merely unsafe, such as allocating (CUDA
+which waits for the others: that call fails, and the capture is lost, in every mode of capture (CUDA
 Programming Guide, "Prohibited and unhandled operations" of stream capture). The stream of a backend is
-shared, and another thread's work there would be captured too, so its runs and copies take the lock as well.
-Work on a thread's own stream, and waiting for that alone, needs none of this.
-
-The lock is not fair: a thread that asks again at once may get it before one that waits. Beside a thread that
-did nothing else, 1 ms at a time, another one waited for one or two of these, at most four (2 cores). A fair
-lock would be Python code, and Ctrl+C between its lines could leave the device locked for ever.
+shared, and another thread's work there would be captured too, so its runs and copies take the lock as well;
+work on a thread's own stream does not. The lock is not fair (beside a thread that took it for 1 ms at a time
+another one waited for at most four turns): a fair one would be Python code, and Ctrl+C between its lines
+could leave the device locked for ever.
 """
 
 import threading

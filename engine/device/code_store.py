@@ -1,14 +1,12 @@
 """Compiled code on disk: written whole, checked when read, bounded in bytes. No Numba in here.
 
-One file per entry, named after its key. A file begins with the SHA-256 of all that follows, so a damaged, cut
-or foreign one is noticed before anything of it is used, is removed and counts as absent. Writing goes to a
-temporary name first, so that two processes may write the same entry at once. The code is executed, so the
-folder must be the person's own and nobody else may write in it. File errors raise nothing: where nothing can
-be kept, the code is used all the same, and one `CodeNotKept` says so.
+One file per entry, named after its key, begins with the SHA-256 of the rest: a damaged, cut or foreign one is
+noticed before it is used, removed, and counts as absent. The code is executed, so the folder must be the
+person's own and nobody else may write in it. Where nothing can be kept, the code is used all the same, and
+one `CodeNotKept` says so.
 
-What a function compiles to depends on all that it calls, in whatever file that is. A folder named after a
-digest of the sources makes a stale entry impossible; where a person chose a folder by `NUMBA_CACHE_DIR`, it
-lies in there.
+What a function compiles to depends on all that it calls, in whatever file: a folder named after a digest of
+the sources, in the person's cache or in `NUMBA_CACHE_DIR`, makes a stale entry impossible.
 """
 
 import functools
@@ -181,13 +179,8 @@ def code_store() -> CodeStore:
     folder = (Path(chosen).absolute() if chosen else own) / source_digest()
     with suppress(OSError):
         os.utime(folder)
-        if not chosen:
-            _remove_unused(own)
+        # The code of other versions of the sources that has not been used for a month.
+        for other in () if chosen else own.iterdir():
+            if time.time() - other.stat().st_mtime > _UNUSED_AFTER_S:
+                shutil.rmtree(other, ignore_errors=True)
     return CodeStore(folder)
-
-
-def _remove_unused(kept: Path) -> None:
-    """Remove the code of other versions of the sources that has not been used for a month."""
-    for folder in kept.iterdir():
-        if time.time() - folder.stat().st_mtime > _UNUSED_AFTER_S:
-            shutil.rmtree(folder, ignore_errors=True)

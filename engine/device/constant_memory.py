@@ -1,16 +1,12 @@
 """Kernels with an array in constant memory that the host fills: each copy of the code has its own array.
 
-The array is a variable of the compiled module, so two masks of one kernel would share it, and a graph that
-was captured with one would replay with the other. So each prepared kernel is the compiled code loaded once
-more (no compiling; 0.6 ms on an H200's host).
-
-Numba never unloads code (0.1 MB of device memory each time), and a person edits masks all day. So a copy that
-is no longer used is written anew for the next mask. The kernel may still be running with the old one then: a
-prepared variant is dropped when its last launch is enqueued, not when it is done. So the host first waits for
-all work under way in the device's context. An event after the last launch would wait for less, but each
-launch would have to record one, on whichever stream it went to, and none can be recorded for a graph that is
-replayed; the wait costs nothing where nothing is under way, as between two edits of a mask. `CAPTURE_LOCK`
-guards both the wait and the write.
+The array is a variable of the compiled module: two masks of one kernel would share it, and a graph captured
+with one would replay with the other. So each prepared kernel is the compiled code loaded once more (no
+compiling; 0.6 ms on an H200's host). Numba never unloads code (0.1 MB of device memory), and a person edits
+masks all day, so a copy that is no longer used is written anew for the next mask. Its last launches may still
+be running: a prepared variant is dropped when they are enqueued. So the host first waits for all work in the
+device's context (an event would have to be recorded by each launch, and none can be for a replayed graph;
+between two edits of a mask the wait costs nothing). `CAPTURE_LOCK` guards both the wait and the write.
 """
 
 import weakref
@@ -103,9 +99,7 @@ def _lent(
 
 def _new_copy(dispatcher: Any, signature: tuple[Any, ...]) -> Any:
     """Return a dispatcher of the same kernel with code of its own; its constant array holds zeros."""
-    compiled = dispatcher.compile(signature)
-    cubin = bytes(compiled.library.get_cubin().code)
-    kept = KeptKernel(cubin, compiled.entry_name, bool(compiled.cooperative))
+    kept = KeptKernel.of(dispatcher.compile(signature))
     copy = cuda.jit(dispatcher.py_func)
     copy.add_overload(rebuilt(kept, signature, dispatcher.targetoptions), signature)
     # For other arguments it would compile anew, with zeros.

@@ -1,8 +1,7 @@
 """How many cores this process may use: those that it may run on, and no more than its quota of CPU time.
 
 A container may run on all of a server's cores and yet have the time of two (Docker's --cpus, a Kubernetes
-limit). With a thread per core it would use up its share at once and be stopped until the next period (100
-ms).
+limit): a thread per core would use that up at once, and all would be stopped until the next period (100 ms).
 """
 
 import math

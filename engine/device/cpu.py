@@ -115,9 +115,4 @@ class CpuBackend:
     def environment(self) -> Environment:
         """Return model, cores and versions."""
         facts = self.info.facts
-        return Environment(
-            f"{facts['model']}, {facts['cores']} cores",
-            versions=versions(),
-            commit=commit(),
-            bandwidth_gb_s=self.info.bandwidth_gb_s,
-        )
+        return Environment(f"{facts['model']}, {facts['cores']} cores", versions=versions(), commit=commit())

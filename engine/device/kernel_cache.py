@@ -1,20 +1,16 @@
 """Compiled CUDA kernels: kept on disk for the next start, and one dispatcher for each kind of device.
 
-Numba's own `cuda.jit(cache=True)` cannot keep these kernels. It finds an entry by the pickled contents of the
-kernel's closure, and a closure over a compiled function or an intrinsic (the border's rule, the emitted
-multiply-adds) pickles differently in each process, so nothing would ever be found; its index notices a change
-of the kernel's own file only, not of what the kernel calls; and it grows without bound (numba-cuda 0.30.4,
-`core/caching.py`, `_index_key`).
+Numba's own `cuda.jit(cache=True)` finds a kernel by its pickled closure, and a closure over a compiled
+function or an intrinsic (the border's rule, the emitted multiply-adds) pickles differently in each process;
+it notices changes of the kernel's own file only; and it grows without bound (numba-cuda 0.30.4,
+`core/caching.py`). Here a kernel is found by its factory, the factory's arguments, the types of the kernel's
+arguments, the compiler's options, the kind of device and the versions of the compilers; the digest of the
+sources names the folder (`code_store.py`). Loading runs no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0`
+switches it off.
 
-Here a factory makes a kernel from its arguments, and all else comes from the sources. So entries are in the
-folder of the sources' digest (`code_store.py`), and one is found by the factory, its arguments, the types of
-the kernel's arguments, the compiler's options, the kind of device and the versions of the compilers. Loading
-runs no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0` in the environment switches it off.
-
-A dispatcher of Numba's remembers its kernels by the types of their arguments alone. One that was loaded from
-disk has machine code of one compute capability and nothing to make another from, so a process with two kinds
-of GPU would fail on the second (numba-cuda 0.30.4, `CUDACodeLibrary.get_cubin`). Devices of one kind share a
-dispatcher: the code is loaded into each of them.
+A dispatcher of Numba's finds its kernels by the types of their arguments alone, and one that was loaded from
+disk has code for one compute capability, so a process with two kinds of GPU would fail on the second
+(`CUDACodeLibrary.get_cubin`). Devices of one kind share a dispatcher: the code is loaded into each of them.
 """
 
 import dataclasses
@@ -46,6 +42,12 @@ class KeptKernel:
     cubin: bytes
     entry_name: str
     is_cooperative: bool = False
+
+    @classmethod
+    def of(cls, kernel: Any) -> "KeptKernel":
+        """Return the machine code of a kernel that Numba compiled."""
+        cubin = bytes(kernel.library.get_cubin().code)
+        return cls(cubin, kernel.entry_name, bool(kernel.cooperative))
 
     def packed(self) -> bytes:
         """Return it as the bytes of one file."""
@@ -129,9 +131,7 @@ class KernelCache:
         """Keep a kernel that was compiled just now."""
         # Code that was made for one launch configuration must not serve another.
         if self._is_kept() and not kernel.launch_config_sensitive:
-            cubin = kernel.library.get_cubin().code
-            kept = KeptKernel(bytes(cubin), kernel.entry_name, bool(kernel.cooperative))
-            code_store().save(_KIND, self._key(signature), kept.packed())
+            code_store().save(_KIND, self._key(signature), KeptKernel.of(kernel).packed())
 
     def enable(self) -> None:
         """Do nothing: the environment says whether kernels are kept."""

@@ -75,21 +75,11 @@ def wrap(index: int, length: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class BorderEntry:
-    """What makes a border.
+    """What makes a border: its name in files, its index rule, and a sentence on what it does.
 
-    Parameters
-    ----------
-    name : str
-        In files and on the command line.
-    rule : callable of (index, length) -> int
-        Its index rule.
-    sentence : str
-        What it does, for people.
-    takes_value : bool
-        Whether the person chooses the value of its ghost cells; else that is 0.
-    elsewhere : mapping of str to tuple of str
-        Its names in other libraries, in lower case, except those that are names of ours. (NumPy's reflect is
-        mirror here, and which one is meant cannot be known.)
+    `takes_value` says whether the person chooses the value of its ghost cells, which is 0 otherwise.
+    `elsewhere` has its names in other libraries, in lower case, except those that are names of ours. (NumPy's
+    reflect is mirror here, and which one is meant cannot be known.)
     """
 
     name: str

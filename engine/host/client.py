@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost
 from engine.host.faults import Faults
 from engine.host.link import HostLink
-from engine.host.messages import Cancel, Done, Failed, Noticed, Ready, Release, Stop, Working
+from engine.host.messages import Answer, Cancel, Ready, Release, Stop, Working
 from engine.host.pending import Host, Pending, ProgressCallback
 from engine.host.process import HostOptions
 from engine.host.request import QueuePolicy, Request
@@ -33,15 +33,9 @@ _Event = TypeVar("_Event")
 class EngineClient:
     """Sends requests to the engine's process and keeps one alive.
 
-    Parameters
-    ----------
-    on_ready : callable of Ready, optional
-        The real host is up (the first one, or a successor).
-    on_lost : callable of HostLost, optional
-        The real host has ended by itself; the remedy says whether a successor is being started. The end of
-        the simulator's host is reported to its requests only.
-    on_notice : callable of CodeNotKept, optional
-        The real host noticed something that the person should know.
+    `on_ready` is called when the real host is up (the first one, or a successor), `on_notice` when it noticed
+    something that the person should know, `on_lost` when it has ended by itself; the remedy says whether a
+    successor is being started. The end of the simulator's host is reported to its requests only.
     """
 
     def __init__(
@@ -202,26 +196,29 @@ class EngineClient:
             host = self._hosts[link.options.simulator]
         if isinstance(message, Ready):
             self._note_ready(host, message)
-        elif isinstance(message, Noticed):
+        elif isinstance(message, CodeNotKept):
             if not link.options.simulator:
-                _call(self._on_notice, message.warning)
+                _call(self._on_notice, message)
         elif isinstance(message, Working):
             with self._lock:
                 pending = host.note_progress(message.id, message.progress)
             if pending is not None and pending.on_progress is not None:
                 _call(pending.on_progress, message.progress)
-        elif isinstance(message, Done):
-            # While the request is pending still: whatever goes wrong here ends the host, and its end answers.
-            self._segments.hand_over(segments_of(message.value), link)
-            self._take_and_answer(host, message.id, message.value, None)
-        elif isinstance(message, Failed):
+        elif isinstance(message, Answer):
             if message.fatal:
                 link.note_end(str(message.error))
+            # While the request is pending still: whatever goes wrong here ends the host, and its end answers.
+            self._segments.hand_over(segments_of(message.value), link)
             with self._lock:
                 pending = host.requests.get(message.id)
-            # A preview that lost the device is answered by the end of its host, which may send it again.
-            if not (message.fatal and pending is not None and pending.is_preview):
-                self._take_and_answer(host, message.id, None, message.error)
+                # A preview that lost the device is answered by the end of its host, which may send it again.
+                if message.fatal and pending is not None and pending.is_preview:
+                    return
+                host.take(message.id)
+            if pending is None:
+                self.release(*segments_of(message.value))
+            else:
+                self._answer(pending, message.value, message.error)
 
     def _note_ready(self, host: Host, ready: Ready) -> None:
         options = host.link.options
@@ -232,14 +229,6 @@ class EngineClient:
             host.note_ready(ready)
         if not options.simulator:
             _call(self._on_ready, ready)
-
-    def _take_and_answer(self, host: Host, request_id: int, value: object, error: EngineError | None) -> None:
-        with self._lock:
-            pending = host.take(request_id)
-        if pending is None:
-            self.release(*segments_of(value))
-        else:
-            self._answer(pending, value, error)
 
     def _ended(self, link: HostLink, reason: str) -> None:
         """Answer the requests of a host that ended, or hand them to a successor; then clean up behind it."""

@@ -144,13 +144,10 @@ def render(
     Parameters
     ----------
     values : ndarray of shape (H, W, C)
-        1 channel is shown grey, 3 or more as red, green, blue.
+        1 channel is shown grey, 3 or more as red, green, blue; `white` is shown as white, what lies outside
+        0 .. white as `range_mode` says ("clip", "absolute", "offset" or "rescale").
     levels : list of ndarray, uint8
         Of `level_shapes`; filled with premultiplied blue, green, red, alpha.
-    white : float
-        Sample value shown as white.
-    range_mode : str
-        How values outside 0 .. white are shown: "clip", "absolute", "offset" or "rescale".
     alpha : ndarray of shape (H, W), optional
         Straight alpha in the picture's own units.
     """

@@ -31,18 +31,11 @@ _log = logging.getLogger(__name__)
 
 
 class HostLink:
-    """Starts a host, sends to it, and passes on what comes back.
+    """Starts a host, sends to it, and passes on what comes back, on a thread of its own.
 
-    Parameters
-    ----------
-    options : HostOptions
-    on_message : callable of (HostLink, message)
-        Called on: the link's thread.
-    on_end : callable of (HostLink, reason)
-        The process has ended, or never began; called once, whatever happens, on the link's thread, after
-        every message that the process had sent.
-    next_deadline : callable of () -> float or None
-        Seconds until the host has to be given up, asked before each wait.
+    `on_message` is called with the link and each message. `on_end` is called with the link and a reason,
+    once, whatever happens, when the process has ended or never began, after every message that it had sent.
+    `next_deadline` returns the seconds until the host has to be given up, before each wait.
     """
 
     def __init__(
@@ -103,7 +96,7 @@ class HostLink:
         try:
             _spare_children_terminal()
             reason = self._live()
-        except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host gets the reason
+        except Exception as error:  # noqa: BLE001 - the thread's boundary: those who wait get the reason
             _log.exception("The link to the engine's process failed")
             reason = f"its connection failed ({type(error).__name__}: {' '.join(str(error).split())[:300]})"
         try:
@@ -174,7 +167,7 @@ class HostLink:
 def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     """Start a host's process that has the other end of a pipe."""
     pipe = theirs.fileno()
-    # Our packages, whatever folder the caller stands in, then all that the caller can import; -P: not that
+    # Our packages, whatever the current folder is, then all that the caller can import; -P: not that
     # folder.
     root = str(Path(__file__).resolve().parents[2])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
@@ -212,5 +205,5 @@ def _ended_how(exit_code: int | None) -> str:
     except ValueError:
         name = f"signal {-exit_code}"
     if name == "SIGKILL":
-        return "it was killed (SIGKILL), by somebody or by the system for want of memory"
+        return "it was killed (SIGKILL), by a user or by the system because memory ran out"
     return f"it crashed ({name})"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.device_info import DeviceInfo
-from engine.errors import CodeNotKept, EngineError
+from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.request import Request
 
@@ -35,22 +35,11 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A step of a request begins.
+    """A step of a request begins."""
 
-    Parameters
-    ----------
-    stage : str
-        In words: "compiling", "verifying", "sampling 12 of 30".
-    fraction : float
-        Done so far, 0 to 1.
-    expected_s : float
-        Estimated duration of this step; the client gives up on the host after ten times that, and never
-        before 5 s.
-    """
-
-    stage: str
-    fraction: float
-    expected_s: float
+    stage: str  # in words: "compiling", "verifying", "sampling 12 of 30"
+    fraction: float  # done so far, 0 to 1
+    expected_s: float  # the client gives up on the host after ten times that, and never before 5 s
 
 
 Report = Callable[[Progress], None]
@@ -85,19 +74,12 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """Request `id` succeeded."""
+class Answer:
+    """What a request is answered with. `fatal`: the host is lost for CUDA and ends itself after this."""
 
     id: int
-    value: object
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Request `id` failed, in words. `fatal`: the host is lost for CUDA and ends itself after this."""
-
-    id: int
-    error: EngineError
+    value: object = None
+    error: EngineError | None = None
     fatal: bool = False
 
 
@@ -107,10 +89,3 @@ class Working:
 
     id: int
     progress: Progress
-
-
-@dataclass(frozen=True, slots=True)
-class Noticed:
-    """Something that the person should know and that no request failed by: code that cannot be kept."""
-
-    warning: CodeNotKept

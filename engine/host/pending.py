@@ -20,21 +20,17 @@ ProgressCallback = Callable[[Progress], None]
 
 @dataclass(eq=False)
 class Pending:
-    """A request that the client has not answered yet.
-
-    `link` is that of the host that has it, None while it waits here; `begun` is set when that host reports
-    that it works on it; `sent_again` counts the hosts that were up and ended while they had it.
-    """
+    """A request that the client has not answered yet."""
 
     id: int
     request: Request
     future: Future[Any]
     on_progress: ProgressCallback | None
-    link: HostLink | None = None
-    begun: bool = False
+    link: HostLink | None = None  # of the host that has it; None while it waits here
+    begun: bool = False  # that host has reported that it works on it
     cancelled: bool = False
     answered: bool = False
-    sent_again: int = 0
+    sent_again: int = 0  # hosts that were up and ended while they had it
 
     @property
     def is_preview(self) -> bool:
@@ -49,28 +45,14 @@ class Pending:
 
 @dataclass(eq=False)
 class Host:
-    """One host, the real one or the simulator's. Called on: any thread, under the client's lock.
-
-    Parameters
-    ----------
-    ready : Ready, optional
-        What it reported when it was up.
-    requests : dict of int to Pending
-        Those that were sent to it and that it has not answered.
-    waiting_preview : Pending, optional
-        The newest preview while another one is sent.
-    deadline : float, optional
-        When it has to report something next (`time.monotonic`), seconds; None while it has nothing to do.
-    end_wanted : bool
-        It is being ended on purpose: no fault of the device's.
-    """
+    """One host, the real one or the simulator's. Called on: any thread, under the client's lock."""
 
     link: HostLink
-    ready: Ready | None = None
-    requests: dict[int, Pending] = field(default_factory=dict)
-    waiting_preview: Pending | None = None
-    deadline: float | None = None
-    end_wanted: bool = False
+    ready: Ready | None = None  # what it reported when it was up
+    requests: dict[int, Pending] = field(default_factory=dict)  # sent to it and not answered
+    waiting_preview: Pending | None = None  # the newest one, while another is sent
+    deadline: float | None = None  # for its next report (`time.monotonic`), while it has something to do
+    end_wanted: bool = False  # it is being ended on purpose: no fault of the device's
 
     def __post_init__(self) -> None:
         self._allow(START_DEADLINE_S)

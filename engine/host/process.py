@@ -11,21 +11,11 @@ from multiprocessing.connection import Connection
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """Choices that hold for the whole life of a host process.
+    """Choices that hold for the whole life of a host process."""
 
-    Parameters
-    ----------
-    simulator : bool
-        Run Numba's CUDA simulator; Numba decides that once per process, so it has a process of its own.
-    use_cuda : bool
-        False after repeated faults: the CPU for the rest of the session.
-    segment_prefix : str
-        How the names of its segments of shared memory begin, so that its client finds them; empty: any.
-    """
-
-    simulator: bool = False
-    use_cuda: bool = True
-    segment_prefix: str = ""
+    simulator: bool = False  # Numba decides once per process whether it simulates
+    use_cuda: bool = True  # False after repeated faults: the CPU for the rest of the session
+    segment_prefix: str = ""  # of its segments' names, so that its client finds them; empty: any
 
 
 def serve(connection: Connection, options: HostOptions) -> None:

@@ -30,36 +30,18 @@ class ScreenLevels:
 
 @dataclass(frozen=True, slots=True)
 class PictureHandle:
-    """A picture that lies in shared memory.
+    """A picture that lies in shared memory."""
 
-    Parameters
-    ----------
-    pixels : SharedArray
-        H x W x C in the picture's own type.
-    alpha : SharedArray, optional
-        H x W, straight alpha, carried along and not filtered.
-    screen : ScreenLevels
-    title, description : str
-        Name of the file or sample; one line with name, size, colours, depth.
-    path, sample : str
-        Where it came from: a file, or the key of a sample; the other one is empty.
-    notes : tuple of str
-        Sentences for the person (damage, NaN, further pages).
-    icc_profile : bytes, optional
-    metadata : tuple of str
-        What else the file holds and a saved picture will not: "EXIF data", "resolution (DPI)".
-    """
-
-    pixels: SharedArray
-    alpha: SharedArray | None
+    pixels: SharedArray  # H x W x C in the picture's own type
+    alpha: SharedArray | None  # H x W, straight; carried along and not filtered
     screen: ScreenLevels
-    title: str
-    description: str
-    path: str = ""
-    sample: str = ""
-    notes: tuple[str, ...] = ()
+    title: str  # name of the file or sample
+    description: str  # one line: name, size, colours, depth
+    path: str = ""  # empty for a sample
+    sample: str = ""  # its key; empty for a file
+    notes: tuple[str, ...] = ()  # sentences for the person: damage, NaN, further pages
     icc_profile: bytes | None = None
-    metadata: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()  # what else the file holds and a saved one will not, such as "EXIF data"
 
     @property
     def height(self) -> int:
@@ -79,14 +61,10 @@ class PictureHandle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterJob(FilterRequest):
-    """Everything that one filtering depends on.
-
-    `range_mode` is how results outside the picture's range are shown: a key of
-    `engine.image.convert.RANGE_MODES`.
-    """
+    """Everything that one filtering depends on."""
 
     picture: PictureHandle
-    range_mode: str = "clip"
+    range_mode: str = "clip"  # how results outside the picture's range are shown (`engine.image.convert`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +103,13 @@ class CheckVariants(Request):
 
 @dataclass(frozen=True, slots=True)
 class SaveResult(Request):
-    """Write a result, or a picture, to a file. Reply: Saved.
+    """Write a result, or a picture, to a file. Reply: Saved."""
 
-    Parameters
-    ----------
-    picture : PictureHandle
-        Gives type, alpha and colour profile.
-    values : SharedArray, optional
-        A result, float32 or of the picture's type; None saves the picture itself.
-    depth : str
-        "keep", "8", "16" or "float32", as `engine.image.save.save_image` takes it.
-    """
-
-    picture: PictureHandle
-    values: SharedArray | None
+    picture: PictureHandle  # gives type, alpha and colour profile
+    values: SharedArray | None  # a result, float32 or of the picture's type; None saves the picture itself
     path: str
     range_mode: str = "clip"
-    depth: str = "keep"
+    depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
     path_field: ClassVar[str] = "path"
 
 
@@ -207,29 +175,15 @@ class SaveCourse(Request):
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result.
+    """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result."""
 
-    Parameters
-    ----------
-    values : SharedArray, optional
-        H x W x C, of the type that the job asks for; None where the run failed.
-    screen : ScreenLevels, optional
-    variant, device : str
-        Keys of what really ran.
-    elapsed_ms : float
-        Filtering and preparing for the screen, by the host's clock.
-    result : RunResult, optional
-    chosen_because : str
-        The planner's reason where "auto" was asked for.
-    """
-
-    values: SharedArray | None
+    values: SharedArray | None  # H x W x C, of the type that the job asks for; None where the run failed
     screen: ScreenLevels | None
-    variant: str
+    variant: str  # what really ran
     device: str
-    elapsed_ms: float
+    elapsed_ms: float  # filtering and preparing for the screen, by the host's clock
     result: RunResult | None = None
-    chosen_because: str = ""
+    chosen_because: str = ""  # the planner's reason where "auto" was asked for
 
 
 @dataclass(frozen=True, slots=True)

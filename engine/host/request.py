@@ -21,22 +21,14 @@ class QueuePolicy(StrEnum):
 
 
 class Request:
-    """Derived from by the frozen dataclass of each kind of request.
-
-    Attributes
-    ----------
-    queue : QueuePolicy
-        How it waits for the host.
-    device_field : str
-        Field with the key of its device, such as "job.device". With the simulator's key there, the request
-        goes to the simulator's process. Empty: it never does.
-    path_field : str
-        Field with the file, or the folder of files, that it writes; empty for a kind that writes none.
-    """
+    """Derived from by the frozen dataclass of each kind of request."""
 
     __slots__ = ()
     queue: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
+    # The field with the key of its device, such as "job.device": with the simulator's key there, the request
+    # goes to the simulator's process. Empty: it never does.
     device_field: ClassVar[str] = ""
+    # The field with the file, or the folder of files, that it writes; empty for a kind that writes none.
     path_field: ClassVar[str] = ""
 
     @property

@@ -11,19 +11,7 @@ from engine.device.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
 from engine.host import shared
-from engine.host.messages import (
-    Cancel,
-    Done,
-    Failed,
-    Noticed,
-    Progress,
-    Ready,
-    Release,
-    Report,
-    Stop,
-    ToHost,
-    Working,
-)
+from engine.host.messages import Answer, Cancel, Progress, Ready, Release, Report, Stop, ToHost, Working
 from engine.host.request import QueuePolicy, Request
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
@@ -54,7 +42,7 @@ class Worker:
         """Serve until `Stop` or until the other side is gone."""
         self._send(ready)
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
-        with report_code_not_kept(lambda warning: self._send(Noticed(warning))):
+        with report_code_not_kept(self._send):
             while (message := self._next()) is not None:
                 self._answer(message)
 
@@ -80,7 +68,7 @@ class Worker:
         self._leave_save()
 
     def _receive(self) -> object:
-        """Return the next message; None where nobody is left to send one."""
+        """Return the next message; None where the other side has ended."""
         try:
             return self._connection.recv()
         except (EOFError, OSError):
@@ -147,18 +135,15 @@ class Worker:
             # The picture of a request that was stopped while it waited may be gone already.
             stop_if_cancelled()
             handle = self._handlers[type(message.request)]
-            self._send(Done(message.id, handle(message.request, report)))
+            self._send(Answer(message.id, handle(message.request, report)))
         except DeviceFault as error:
-            self._send(Failed(message.id, error, fatal=True))
+            self._send(Answer(message.id, error=error, fatal=True))
             # Destructors of a lost CUDA context raise or hang: leave without them.
             os._exit(EXIT_AFTER_FAULT)
         except EngineError as error:
-            self._send(Failed(message.id, error))
-        except MemoryError as error:
-            why = str(error) or "the system gave no more"
-            self._send(Failed(message.id, EngineError("Not enough memory", why, "Use a smaller picture.")))
+            self._send(Answer(message.id, error=error))
         except Exception as error:  # noqa: BLE001 - the process's boundary: whatever it was becomes an answer
-            self._send(Failed(message.id, _unexpected(error)))
+            self._send(Answer(message.id, error=_in_words(error)))
         finally:
             with self._changed:
                 self._cancelled.discard(message.id)
@@ -178,7 +163,11 @@ def _is_answered_at_once(message: object) -> TypeGuard[ToHost]:
     return isinstance(message, ToHost) and message.request.queue is QueuePolicy.AT_ONCE
 
 
-def _unexpected(error: Exception) -> EngineError:
+def _in_words(error: Exception) -> EngineError:
+    if isinstance(error, MemoryError):
+        return EngineError(
+            "Not enough memory", str(error) or "the system gave no more", "Use a smaller picture."
+        )
     cause = " ".join(str(error).split())[:300]
     return EngineError(
         "The engine met something unexpected",

@@ -24,54 +24,36 @@ from engine.image.webp import read_webp
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One picture format.
-
-    Parameters
-    ----------
-    title : str
-        Its name for people, and in `Picture.format`.
-    suffixes : tuple of str
-        What its file names end in, in lower case.
-    signatures : tuple of bytes
-        Each a beginning of its files; "?" stands for any byte.
-    decode : callable of (binary file, Budget, Allocate or None) -> Decoded
-        Decodes a file from its start. It states the picture's form to the budget before it allocates. It
-        raises `Refused` or `Unsupported`; errors of libraries pass through.
-    damaged : bytes
-        A regular expression that fits the beginning of its files after a transfer in text mode.
-    unsupported : tuple of (str, str)
-        Regular expressions for what its library says of intact files that it cannot decode, each with what
-        such a file is.
-    encode : callable of (Picture, int) -> bytes, optional
-        Encodes a picture with a quality of 1 to 100. None: such files are not written.
-    saved_suffixes : tuple of str
-        The suffixes that choose it for saving; the first one is offered.
-    dtypes : tuple of types
-        The sample types that it saves.
-    has_quality : bool
-        Whether the quality changes its files; others are exact.
-    keeps_alpha, keeps_grey : bool
-        What it cannot keep is left out with a sentence.
-    max_side : int, optional
-        The most pixels on a side that its header can hold.
-    encoder_bytes : int
-        Memory that its encoder takes beside the picture and the file, bytes per pixel.
-    """
+    """One picture format."""
 
     title: str
+    """Its name for people, and in `Picture.format`."""
     suffixes: tuple[str, ...]
+    """What its file names end in, in lower case."""
     signatures: tuple[bytes, ...]
+    """Each a beginning of its files; "?" stands for any byte."""
     decode: Callable[[BinaryIO, Budget, Allocate | None], Decoded]
+    """Decodes a file from its start, after its form was checked by the budget. It raises `Refused` or
+    `Unsupported`; errors of libraries pass through."""
     damaged: bytes = b""
+    """A regular expression that fits the beginning of its files after a transfer in text mode."""
     unsupported: tuple[tuple[str, str], ...] = ()
+    """Regular expressions for what its library says of intact files that it cannot read; what they are."""
     encode: Callable[[Picture, int], bytes] | None = None
+    """Encodes a picture with a quality of 1 to 100. None: such files are not written."""
     saved_suffixes: tuple[str, ...] = ()
+    """The suffixes that choose it for saving; the first one is offered."""
     dtypes: tuple[type[Any], ...] = ()
+    """The sample types that it saves."""
     has_quality: bool = False
+    """Whether the quality changes its files; others are exact."""
     keeps_alpha: bool = True
     keeps_grey: bool = True
+    """What it cannot keep is left out with a sentence."""
     max_side: int | None = None
+    """The most pixels on a side that its header can hold."""
     encoder_bytes: int = 0
+    """Memory that its encoder takes beside the picture and the file, bytes per pixel."""
 
     def holds(self, dtype: object, side: int = 1) -> bool:
         """Return whether a picture of this sample type and longer side can be saved in it."""

@@ -11,8 +11,7 @@ import mmap
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 _END_OF_IMAGE = 0xD9
 _START_OF_SCAN = 0xDA
@@ -35,8 +34,7 @@ _OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
 _HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """What the header of a JPEG says of its compressed data.
 
     No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
@@ -46,9 +44,6 @@ class Frame:
     fewest_bytes: int = 0
     coefficient_bytes: int = 0
     unsupported: str = ""
-
-
-_NO_FRAME = Frame()
 
 
 class WithSurplus(io.RawIOBase):
@@ -96,7 +91,7 @@ def frame_of(file: BinaryIO) -> Frame:
                 return _frame(marker, data[position + 4 : position + 2 + size])
             if marker == _START_OF_SCAN:
                 break
-    return _NO_FRAME
+    return Frame()
 
 
 def end_of_first_image(file: BinaryIO) -> int | None:
@@ -124,11 +119,11 @@ def _markers(data: mmap.mmap) -> Iterator[tuple[int, int]]:
 
 def _frame(marker: int, content: bytes) -> Frame:
     if len(content) < 6 or len(content) < 6 + 3 * content[5]:
-        return _NO_FRAME
+        return Frame()
     bits, height, width, count = struct.unpack(">BHHB", content[:6])
     sampling = [(content[7 + 3 * i] >> 4, content[7 + 3 * i] & 15) for i in range(count)]
     if not sampling or any(not across or not down for across, down in sampling):
-        return _NO_FRAME
+        return Frame()
     most_across, most_down = max(across for across, _ in sampling), max(down for _, down in sampling)
     blocks = sum(
         -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))

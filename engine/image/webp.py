@@ -24,20 +24,20 @@ _LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
 
 
 class _Facts(NamedTuple):
-    """What the chunks of a file say; `bytes_beside` is per pixel."""
+    """What the header says; `bytes_beside` is per pixel."""
 
     width: int
     height: int
     has_alpha: bool
-    is_animation: bool
     bytes_beside: int
-    fewest_bytes: int
-    metadata: dict[bytes, bytes]
+    fewest_bytes: int = 0
+    is_animation: bool = False
 
 
 def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a WebP; of an animation the first frame."""
-    facts = _facts(file)
+    chunks = _chunks(file)
+    facts = _facts(chunks)
     form = Form(facts.height, facts.width, 3, facts.has_alpha, np.dtype(np.uint8))
     file_bytes = file.seek(0, 2)
     budget.check(form, form.pixel_count * facts.bytes_beside + file_bytes)
@@ -49,72 +49,57 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
 
     file.seek(0)
     data = file.read()
-    exif, xmp = facts.metadata.get(b"EXIF"), facts.metadata.get(b"XMP ")
-    canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
+    exif = chunks.get(b"EXIF")
+    orientation = orientation_of_exif(exif) or orientation_of_xmp(chunks.get(b"XMP "))
+    canvas = Canvas(form, orientation, allocate)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=facts.has_alpha, out=out))
-    return Decoded(canvas, facts.metadata.get(b"ICCP"), metadata=named_metadata(exif=exif))
+    return Decoded(canvas, chunks.get(b"ICCP"), metadata=named_metadata(exif=exif))
 
 
-def _facts(file: BinaryIO) -> _Facts:
-    """Walk over the chunks; the pixels are not read."""
+def _chunks(file: BinaryIO) -> dict[bytes, bytes]:
+    """Return the first chunk of each kind: metadata whole, of others the first 10 bytes."""
     file.seek(0)
     riff_bytes = struct.unpack("<4sI4s", file.read(12))[1]
     file_bytes = file.seek(0, 2)
     if file_bytes < 8 + riff_bytes:
         raise Refused(f"it ends after {file_bytes:,} of {8 + riff_bytes:,} bytes: it was cut short")
+    chunks: dict[bytes, bytes] = {}
     position = 12
-    flags, canvas, picture = 0, None, None
-    alpha_head: bytes | None = None
-    metadata: dict[bytes, bytes] = {}
     while position + 8 <= file_bytes:
         file.seek(position)
         kind, size = struct.unpack("<4sI", file.read(8))
-        if kind == b"VP8X":
-            flags, canvas = _canvas(file.read(10))
-        elif kind in (b"VP8 ", b"VP8L") and picture is None:
-            picture = kind, *_size_and_alpha(kind, file.read(10))
-        elif kind == b"ALPH":
-            alpha_head = file.read(1)
-        elif kind in (b"ICCP", b"EXIF", b"XMP "):
-            metadata.setdefault(kind, file.read(size))
+        if kind not in chunks:
+            chunks[kind] = file.read(size if kind in (b"ICCP", b"EXIF", b"XMP ") else 10)
+            if kind in (b"VP8X", b"VP8 ", b"VP8L") and len(chunks[kind]) < 10:
+                raise Refused("it ends within its header: it was cut short")
         position += 8 + size + size % 2
-    is_animation = bool(flags & _ANIMATION_FLAG)
-    if is_animation and canvas is not None:
-        return _Facts(*canvas, bool(flags & _ALPHA_FLAG), True, _ANIMATION_BYTES, 0, metadata)
-    if picture is None:
+    return chunks
+
+
+def _facts(chunks: dict[bytes, bytes]) -> _Facts:
+    extended = chunks.get(b"VP8X", bytes(10))
+    kind = next((kind for kind in chunks if kind in (b"VP8 ", b"VP8L")), None)
+    is_animation = bool(extended[0] & _ANIMATION_FLAG)
+    if kind is None and not is_animation:
         raise Refused("it holds no pixels (no VP8 or VP8L chunk)")
-    kind, width, height, has_alpha = picture
-    is_lossless = kind == b"VP8L"
-    # A lossless picture of one colour takes no bits at all; a lossy one more than a bit for each 16 x 16
-    # pixels.
-    fewest = 0 if is_lossless else -(-width // 16) * -(-height // 16) // 8
-    beside = _LOSSLESS_BYTES if is_lossless else _alpha_bytes(alpha_head)
-    return _Facts(width, height, has_alpha or alpha_head is not None, False, beside, fewest, metadata)
-
-
-def _alpha_bytes(head: bytes | None) -> int:
-    """Return the bytes per pixel for the alpha of a lossy picture; two bits name its compression."""
-    if head is None:
-        return 0
-    return _ALPHA_PLANE_BYTES + (_LOSSLESS_BYTES if head and head[0] & 3 else 0)
-
-
-def _canvas(content: bytes) -> tuple[int, tuple[int, int]]:
-    if len(content) < 10:
-        raise Refused("it ends within its header: it was cut short")
-    width, height = (1 + int.from_bytes(content[begin : begin + 3], "little") for begin in (4, 7))
-    return content[0], (width, height)
-
-
-def _size_and_alpha(kind: bytes, head: bytes) -> tuple[int, int, bool]:
-    if len(head) < 10:
-        raise Refused("it ends within its header: it was cut short")
+    head = extended if is_animation or kind is None else chunks[kind]
+    if is_animation:
+        width, height = (1 + int.from_bytes(head[begin : begin + 3], "little") for begin in (4, 7))
+        return _Facts(width, height, bool(head[0] & _ALPHA_FLAG), _ANIMATION_BYTES, is_animation=True)
+    alpha = chunks.get(b"ALPH")
     if kind == b"VP8L":
         if head[0] != 0x2F:
             raise Refused("its header is damaged (no signature of a lossless picture)")
         bits = int.from_bytes(head[1:5], "little")
-        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF), bool(bits >> 28 & 1)
+        has_alpha = bool(bits >> 28 & 1) or alpha is not None
+        return _Facts(1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF), has_alpha, _LOSSLESS_BYTES)
     if head[3:6] != b"\x9d\x01\x2a":
         raise Refused("its header is damaged (no start code of a lossy picture)")
-    width, height = struct.unpack("<HH", head[6:10])
-    return width & 0x3FFF, height & 0x3FFF, False
+    width, height = (side & 0x3FFF for side in struct.unpack("<HH", head[6:10]))
+    # A lossy picture takes more than a bit for each 16 x 16 pixels; a lossless one of one colour none at all.
+    fewest = -(-width // 16) * -(-height // 16) // 8
+    if alpha is None:
+        return _Facts(width, height, False, 0, fewest)
+    # The lowest two bits name the compression of the alpha.
+    is_compressed = bool(alpha and alpha[0] & 3)
+    return _Facts(width, height, True, _ALPHA_PLANE_BYTES + _LOSSLESS_BYTES * is_compressed, fewest)

@@ -39,8 +39,11 @@ _HIDDEN = "which of its weights are hidden would be lost"
 _NO_TABLES = (
     (type(None), "a mask is a table of numbers", f"{_ROWS}, or a preset: engine.preset('sobel-x')."),
     (os.PathLike, "it is the name of a file", "Give engine.correlate the name as text: str(path)."),
-    (bytes, "it is bytes, not numbers", f"{_ROWS}, or read text: engine.parse_mask(data.decode())."),
-    (bytearray, "it is bytes, not numbers", f"{_ROWS}, or read text: engine.parse_mask(data.decode())."),
+    (
+        bytes | bytearray,
+        "it is bytes, not numbers",
+        f"{_ROWS}, or read text: engine.parse_mask(data.decode()).",
+    ),
     (str, "it is text, not numbers", _READ),
     (np.ma.MaskedArray, _HIDDEN, "Fill them first, such as with weights.filled(0)."),
 )

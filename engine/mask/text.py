@@ -26,9 +26,8 @@ from engine.mask.text_cells import (
     Scale,
     check_rectangle,
     read_cells,
-    read_divisor,
-    read_scale,
     refuse,
+    scale_around,
 )
 from engine.mask.text_literals import read_literal
 
@@ -102,16 +101,12 @@ def _without_comments(text: str) -> str:
 
 def _read_rows(text: str) -> tuple[list[list[float]], Scale]:
     """Return the rows of a text without brackets, and the factors that stand before and after them."""
-    scale = Scale()
+    before = over = times = None
     if leading := _LEADING_FACTOR.match(text):
-        scale *= read_scale(leading[1], "the factor before the mask")
-        text = text[leading.end() :]
+        before, text = leading[1], text[leading.end() :]
     if trailing := _TRAILING.search(text):
-        if trailing["over"]:
-            scale *= read_divisor(trailing["over"])
-        else:
-            scale *= read_scale(trailing["times"], "the factor after the mask")
-        text = text[: trailing.start()]
+        over, times, text = trailing["over"], trailing["times"], text[: trailing.start()]
+    scale = scale_around(before, over, times)
     lines = [[piece.strip() for piece in line.split(";") if piece.strip()] for line in text.split("\n")]
     _refuse_semicolons_as_commas([line for line in lines if line])
     pieces = [piece for line in lines for piece in line]

@@ -48,7 +48,7 @@ def slashes_without_blanks(text: str) -> str:
     return "/".join(part.strip() for part in text.split("/"))
 
 
-def read_scale(word: str, where: str) -> Scale:
+def _read_scale(word: str, where: str) -> Scale:
     """Return a number or a fraction as numerator and denominator, or refuse it; `where` names the word."""
     if not re.fullmatch(FRACTION, word):
         _refuse_word(word, where)
@@ -59,12 +59,15 @@ def read_scale(word: str, where: str) -> Scale:
     return scale
 
 
-def read_divisor(word: str) -> Scale:
-    """Return the divisor of the whole mask as a factor, or refuse it."""
-    divisor = _read_float(word, "the divisor after the mask")
-    if divisor == 0.0:
-        refuse("the divisor after the mask is 0", "Divide by another number than 0.")
-    return Scale(over=divisor)
+def scale_around(before: str | None, over: str | None, times: str | None) -> Scale:
+    """Return the factor before a mask times its divisor or the factor after it, or refuse one of them."""
+    scale = _read_scale(before, "the factor before the mask") if before else Scale()
+    if over:
+        divisor = _read_float(over, "the divisor after the mask")
+        if divisor == 0.0:
+            refuse("the divisor after the mask is 0", "Divide by another number than 0.")
+        scale *= Scale(over=divisor)
+    return scale * _read_scale(times, "the factor after the mask") if times else scale
 
 
 def read_cells(line: str, row: int) -> list[float]:
@@ -118,7 +121,7 @@ def _read_cell(word: str, where: str) -> float:
     # Spreadsheets may put every cell of a CSV file in quotes.
     if len(word) > 2 and word[0] == word[-1] == '"':
         word = word[1:-1]
-    scale = read_scale(word, where)
+    scale = _read_scale(word, where)
     value = scale.times / scale.over
     if not math.isfinite(value):
         _refuse_range(word, where)

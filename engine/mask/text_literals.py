@@ -16,9 +16,8 @@ from engine.mask.text_cells import (
     check_rectangle,
     quoted,
     read_cells,
-    read_divisor,
-    read_scale,
     refuse,
+    scale_around,
     slashes_without_blanks,
 )
 
@@ -62,11 +61,7 @@ def _read_around(before: str, after: str) -> tuple[list[int | None], Scale]:
     has_comma = after.startswith(",") and not is_call
     if matched_after is None or is_call != (matched_after["closed"] is not None) or has_comma:
         _refuse_around("after", after)
-    scale = read_scale(matched_before[1], "the factor before the mask") if matched_before[1] else Scale()
-    if matched_after["over"]:
-        scale *= read_divisor(matched_after["over"])
-    if matched_after["times"]:
-        scale *= read_scale(matched_after["times"], "the factor after the mask")
+    scale = scale_around(matched_before[1], matched_after["over"], matched_after["times"])
     sides = re.findall(r"\[([^\]]*)\]", declaration)
     return [int(side) if side.strip().isdecimal() else None for side in sides], scale
 

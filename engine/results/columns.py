@@ -21,7 +21,7 @@ class Fact:
     Parameters
     ----------
     text : callable of Compared
-        What stands in a cell.
+        The text of a cell.
     number : callable of Compared, optional
         What it is sorted by where that is a number; None for a row without one.
     tasks : tuple of str
@@ -54,7 +54,7 @@ class Fact:
         return self.text(run) if self.number is None else self.number(run)
 
     def pasted(self, run: Compared) -> str:
-        """Return what stands in a cell in one line, which no spreadsheet takes for a formula."""
+        """Return the text of a cell in one line, which no spreadsheet takes for a formula."""
         return harmless(" ".join(self.text(run).split()))
 
 
@@ -107,7 +107,7 @@ def mask_text(result: Measurement[Problem]) -> str:
 
 
 def layout_suffix(result: Measurement[Problem]) -> str:
-    """Return " (packed)" for a run with packed rows; pitched ones are the rule and go without saying."""
+    """Return " (packed)" for a run with packed rows; pitched rows are the default."""
     return " (packed)" if result.layout == "packed" else ""
 
 

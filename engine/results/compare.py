@@ -45,7 +45,7 @@ class Compared:
 def compared(results: Sequence[Run], baseline: str, chosen: Run | None = None) -> list[Compared]:
     """Return every run with the one that its speed-up is against.
 
-    `baseline` is the key of a variant; a `chosen` run is the baseline of its own problem, whatever its variant.
+    `baseline` is the key of a variant; a `chosen` run is the baseline of its own problem instead.
     """
     best: dict[Hashable, int] = {}
     for at, run in enumerate(results):

@@ -24,7 +24,7 @@ UNITS = {
     "problem of a product": "C = A B: A is rows x inner, B is inner x columns; float32",
     "checked_pixels, total_pixels": "pixels of a picture, elements of C",
     "max_error, bound": "units of the samples; where in_steps is true, steps of a result of 8 or 16 bit",
-    "block": "threads across (x) and down (y); of a product a square, the side of which is its tile",
+    "block": "threads across (x) and down (y); for a product a square whose side is the tile",
     "baseline, speed_up": f"{SPEED_UP_OF}; null where either has no speed",
     "baseline_run": "`run` of the result that speed_up is against",
     "refused": "whether this cannot be done at all, so that nothing was tried; `failure` says why",
@@ -78,7 +78,7 @@ def results_document(
 def results_csv(runs: Sequence[Compared], baseline: str) -> str:
     """Return runs as CSV with units in the header; raw samples are in the JSON only.
 
-    Times stand only where they are a speed (verified, not simulated); a cell without a value is empty, and
+    Only verified, not simulated runs have times; a cell without a value is empty, and
     `status` says why. Text that a spreadsheet could take for a formula gets a leading '.
     """
     rows = [_row(run, baseline) for run in runs]

@@ -20,7 +20,7 @@ from engine.verify.verification import Verification
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Raw samples of one duration, in milliseconds, and what can honestly be said of them."""
+    """Raw samples of one duration, in milliseconds, and their statistics."""
 
     samples_ms: tuple[float, ...]
 
@@ -64,7 +64,7 @@ class Timing:
         From the operands in the host's memory to the result there: copies and kernel, nothing compiled or
         allocated.
     compile_ms, allocate_ms : float
-        Paid once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
+        Once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
     host_to_device, device_to_host : Spread, optional
         The two copies; None on the CPU, which needs none.
     clock : str
@@ -83,7 +83,7 @@ class Timing:
     cache: str = "warm"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the durations as plain data for JSON: raw samples, and what can honestly be said of them."""
+        """Return the durations as plain data for JSON: raw samples, and their statistics."""
         data = dataclasses.asdict(self)
         for name in ("kernel", "end_to_end", "host_to_device", "device_to_host"):
             spread = getattr(self, name)
@@ -124,10 +124,10 @@ class Measurement(Generic[P]):
     layout : str
         Of the rows on a CUDA device: "pitched" or "packed"; empty on the CPU.
     work : Work, optional
-        The model of what the variant asks of the machine; None where nobody can say.
+        The model of work; None where it is not known.
     weights_digest : str, optional
-        Of the weights of a filter's mask: runs with other weights are not compared. None where it is not known,
-        as in files of version 1.
+        Of the weights of a filter's mask: runs with other weights are not compared. None in
+        files of version 1.
     """
 
     variant: str

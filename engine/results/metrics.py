@@ -47,7 +47,7 @@ class Metric:
     tasks : tuple of str
         Those that have it; empty: all.
     of : str
-        Key of the metric of which this is a detail: a tooltip tells it beside that one.
+        Key of the metric of which this is a detail: a tooltip shows both.
     shown : bool
         Whether tables show it at first; files, tooltips and column choosers have every metric.
     """
@@ -133,12 +133,12 @@ def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = (
         return _timed(of)
 
     head = f"{name}_median_ms"
-    for statistic, word, told, read in _STATISTICS:
+    for statistic, word, of, read in _STATISTICS:
         yield Metric(
             f"{name}_{statistic}_ms",
             f"{title}{word}",
             "ms",
-            f"{told} {explanation}",
+            f"{of} {explanation}",
             value(read),
             ms_cell,
             of="" if statistic == "median" else head,
@@ -188,11 +188,11 @@ def _counts(name: str, title: str, explanation: str, *, per_value: bool = True) 
     def each(run: Compared) -> Number:
         return of(run.result.work) / run.result.problem.values if run.result.work else None
 
-    told = f"Model, before any cache: {explanation}"
+    sentence = f"Model, before any cache: {explanation}"
     key = f"model_{name}"
-    yield Metric(key, title, "", f"{told}.", _work(of), count_text, shown=False)
+    yield Metric(key, title, "", f"{sentence}.", _work(of), count_text, shown=False)
     if per_value:
-        explained = f"{told}, per sample or element of the result."
+        explained = f"{sentence}, per sample or element of the result."
         of_each = f"{title} per output value"
         yield Metric(f"{key}_per_value", of_each, "", explained, each, rate_text, of=key, shown=False)
 

@@ -19,14 +19,14 @@ ExecutorFor = Callable[[DeviceInfo], Executor]
 
 
 class CallingThread(Executor):
-    """Does everything at once, on the thread that asks."""
+    """Does everything at once, on the calling thread."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
-        """Call the function; return what came of it."""
+        """Call the function; return its result as a future."""
         future: Future[Any] = Future()
         try:
             future.set_result(function(*arguments, **named))
-        except BaseException as error:  # noqa: BLE001 - whoever asks for the result meets it
+        except BaseException as error:  # noqa: BLE001 - the caller gets it with the result
             future.set_exception(error)
         return future
 

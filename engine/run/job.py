@@ -112,7 +112,7 @@ def bank_job(
         Another variant that writes the results one below the other; None: `for_bank` of the bank.
     affordable : int, optional
         Multiply-adds that the oracle may spend on each mask. None: on all together what it may spend on one
-        filter, so that the proof of 32 masks keeps nobody waiting for a minute.
+        filter, so that verifying 32 masks does not take a minute.
     """
     used = chosen or for_bank(bank)
     operands = FilterOperands(samples, bank.masks[0], layout, bank)

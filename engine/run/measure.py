@@ -94,7 +94,7 @@ def measure(
     Cancelled
         By the checkpoint.
     DeviceFault
-        The process is lost for CUDA; whoever owns it has to end it.
+        The process is lost for CUDA and has to be ended.
     """
     result = replace(unrun(job, backend.info), environment=backend.environment())
     try:

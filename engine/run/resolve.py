@@ -18,17 +18,10 @@ from engine.variants.registry import variant
 
 
 def as_samples(image: np.ndarray) -> np.ndarray:
-    """Return a picture as the variants take it.
+    """Return a picture as the variants take it: (H, W, C), C-contiguous, aligned, in native byte order.
 
-    Parameters
-    ----------
-    image : ndarray of shape (H, W) or (H, W, C)
-        uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as
-        the results are.
-
-    Returns
-    -------
-    ndarray of shape (H, W, C), C-contiguous, aligned, in native byte order
+    uint8, uint16 and float32 stay as they are; booleans become uint8; other real types become float32, as the
+    results are.
 
     Raises
     ------
@@ -104,10 +97,9 @@ def describe_problem(
 
     Raises
     ------
-    BadValue
-        The constant is not a finite float32, or the result is neither float32 nor of the samples' type.
-    UnknownName
-        No border is called that.
+    BadValue, UnknownName
+        The constant is not a finite float32, or the result is neither float32 nor of the samples' type; no
+        such border.
     """
     if not abs(cval) <= float(np.finfo(np.float32).max):
         raise BadValue(

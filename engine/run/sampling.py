@@ -59,10 +59,10 @@ Checkpoint = Callable[[Step], None]
 
 
 def timed(action: Callable[[], T]) -> tuple[T, float]:
-    """Return what an action answers and how long it took, ms."""
+    """Return the result of an action and how long it took, ms."""
     begin = time.perf_counter()
-    answer = action()
-    return answer, (time.perf_counter() - begin) * 1e3
+    result = action()
+    return result, (time.perf_counter() - begin) * 1e3
 
 
 def sampled(
@@ -76,7 +76,7 @@ def sampled(
     launch_s: float,
     copy_s: float,
 ) -> Timing:
-    """Return the durations of a run; what is paid once (compiling, allocating) is 0 in it.
+    """Return the durations of a run; what is done once (compiling, allocating) is 0 in it.
 
     Parameters
     ----------

@@ -44,19 +44,6 @@ def ways(
                 yield variant, block, layout
 
 
-@dataclass(frozen=True, slots=True)
-class GridMask:
-    """A mask of a benchmark: one that was asked for by name, else random weights of a size."""
-
-    rows: int
-    columns: int
-    named: Mask | None = None
-
-    def weights(self, seed: int) -> Mask:
-        """Return the mask."""
-        return self.named or random_mask(self.rows, self.columns, seed)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSweep:
     """What a benchmark of filters measures: each combination of all lists, on random pictures.
@@ -67,6 +54,8 @@ class FilterSweep:
         Border, device and type of the results; the lists say the rest.
     sizes : sequence of (int, int)
         Pictures, width x height, pixels.
+    masks : sequence of Mask or (int, int)
+        Those that were asked for by name; of a shape, rows x columns, with random weights.
     seed : int
         Of the pictures, the weights and the rectangles that are verified.
     budget_s : float
@@ -76,7 +65,7 @@ class FilterSweep:
     options: FilterOptions
     variants: Sequence[Variant]
     sizes: Sequence[tuple[int, int]]
-    masks: Sequence[GridMask]
+    masks: Sequence[Mask | tuple[int, int]]
     blocks: Sequence[Block] = ()
     layouts: Sequence[Layout] = ONE_LAYOUT
     channels: int = 1
@@ -97,12 +86,12 @@ class FilterSweep:
             "sizes": [{"width": width, "height": height} for width, height in self.sizes],
             "masks": [
                 {
-                    "rows": cell.rows,
-                    "columns": cell.columns,
-                    "name": cell.weights(self.seed).name,
-                    "weights": "random" if cell.named is None else cell.named.weights.tolist(),
+                    "rows": mask.rows,
+                    "columns": mask.columns,
+                    "name": mask.name,
+                    "weights": mask.weights.tolist() if mask is asked else "random",
                 }
-                for cell in self.masks
+                for asked, mask in zip(self.masks, self._masks(), strict=True)
             ],
             "blocks": [asdict(block) for block in self.blocks],
             "layouts": [str(layout) for layout in self.layouts],
@@ -115,12 +104,15 @@ class FilterSweep:
             "budget_s": self.budget_s,
         }
 
+    def _masks(self) -> list[Mask]:
+        return [mask if isinstance(mask, Mask) else random_mask(*mask, self.seed) for mask in self.masks]
+
     def jobs(self) -> Iterator[FilterJob]:
         """Yield every job, in order of sizes, masks, variants, blocks, layouts."""
         for width, height in self.sizes:
             samples = random_picture((height, width, self.channels), self.dtype, self.seed)
             result_dtype = result_dtype_for(self.options.result_type, samples, samples)
-            for mask in (cell.weights(self.seed) for cell in self.masks):
+            for mask in self._masks():
                 problem = describe_problem(samples, mask, self.options.border, 0.0, result_dtype)
                 for variant, block, layout in ways(self.variants, self.blocks, self.layouts):
                     choice = Choice(variant, block)

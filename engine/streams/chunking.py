@@ -53,22 +53,7 @@ class _Unfinished:
 
 @dataclass
 class Stream:
-    """One call: turns pictures into chunks, and finished chunks into results.
-
-    Parameters
-    ----------
-    resolve : callable of Image -> Request
-    outputs : Outputs
-    chunk_bytes : int, optional
-    ring : int
-    checkpoint : callable of Step
-    receive : callable of (int, ndarray), optional
-
-    Attributes
-    ----------
-    values : list of ndarray
-        The results, where there is no `receive`.
-    """
+    """One call: turns pictures into chunks, and chunks into results, which `receive` gets, else `values`."""
 
     resolve: Callable[[Image], Request]
     outputs: Outputs
@@ -155,11 +140,11 @@ class Stream:
                 done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
                 self.checkpoint(Step("filtering in chunks", min(done, 1.0), 2.0))
                 sources = [samples[first:last] for first, last in band.sources]
-                place = target[band.top : band.bottom]
+                rows = target[band.top : band.bottom]
                 bytes_in = sum(source.nbytes for source in sources)
-                chunk = Chunk(len(self._chunks), picture, band.top, band.bottom, bytes_in, place.nbytes)
+                chunk = Chunk(len(self._chunks), picture, band.top, band.bottom, bytes_in, rows.nbytes)
                 self._chunks.append(chunk)
-                yield ChunkJob(chunk, sources, place, band.skip, partial(prepared, band.rows))
+                yield ChunkJob(chunk, sources, rows, band.skip, partial(prepared, band.rows))
 
     def _preparation(self, request: Request, bands: tuple[Band, ...]) -> Callable[[int], Prepared]:
         """Return what prepares the variant for a band of so many rows; it is chosen for the first one."""
@@ -205,13 +190,7 @@ class Stream:
 
 
 def _choice_for_bands(request: Request, bands: tuple[Band, ...]) -> Choice:
-    """Return the variant for a picture in bands.
-
-    Raises
-    ------
-    UnsupportedVariant
-        The one that was asked for forms its results otherwise where a band begins.
-    """
+    """Return the variant for a picture in bands; refuse one whose results depend on where a band begins."""
     asked, problem = request.asked, replace(request.problem, height=max(band.rows for band in bands))
     choice = choose(asked.variant, problem, request.mask, asked.block, request.device, in_bands=True)
     if choice.variant.band_invariant:

@@ -52,13 +52,7 @@ class _Mark:
 
 
 class CudaQueues:
-    """The selected device as the pipeline sees it.
-
-    Parameters
-    ----------
-    layout : Layout
-        Of the rows on the device.
-    """
+    """The selected device as the pipeline sees it."""
 
     def __init__(self, layout: Layout) -> None:
         from cuda.bindings import driver

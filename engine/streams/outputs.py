@@ -48,14 +48,10 @@ def _count(number: int, what: str) -> str:
 
 
 class Outputs:
-    """Gives an array for each result; refuses one that holds the picture or a result that is still needed.
+    """Gives the caller's array for each result, or a fresh one.
 
-    Bands of a picture are read after others are written, so neither would come out right.
-
-    Parameters
-    ----------
-    arrays : iterable of ndarray, optional
-        The caller's; None: fresh ones.
+    One that holds the picture, or a result that is still needed, is refused: bands of a picture are read
+    after others are written, so neither would come out right.
     """
 
     def __init__(self, arrays: Iterable[np.ndarray] | None) -> None:
@@ -63,12 +59,7 @@ class Outputs:
         self._intervals = IntervalsInUse()
 
     def take(self, request: Request, number: int) -> np.ndarray:
-        """Return the array for the result of a picture, the `number`-th from 1.
-
-        Raises
-        ------
-        BadValue
-        """
+        """Return the array for the result of a picture, the `number`-th from 1; a `BadValue` says why not."""
         dtype = np.dtype(request.problem.result_dtype)
         if self._arrays is None:
             return empty_result(request.samples, request.shape, dtype)

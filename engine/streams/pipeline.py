@@ -56,14 +56,8 @@ class _Passage:
 class Pipeline:
     """Sends chunks through a device.
 
-    Parameters
-    ----------
-    queues : DeviceQueues
-    ring : int
-        Slots; 2 let copies and kernels overlap, 3 keep all three queues busy, one more covers the host's
-        delays.
-    begin_s : float
-        What `time.perf_counter` said when the queues' clock began.
+    With a `ring` of 2 slots copies and kernels overlap, 3 keep all three queues busy, one more covers the
+    host's delays. `begin_s` is what `time.perf_counter` said when the queues' clock began.
     """
 
     def __init__(self, queues: DeviceQueues, ring: int, begin_s: float) -> None:
@@ -77,12 +71,8 @@ class Pipeline:
     def run(self, jobs: Iterable[ChunkJob], finished: Callable[[ChunkJob], None]) -> None:
         """Send all chunks through and wait for them.
 
-        Parameters
-        ----------
-        jobs : iterable of ChunkJob
-            Taken one by one as there is room. What it raises ends the stream.
-        finished : callable of ChunkJob
-            Called for each chunk, in order, when its result lies in its place. Called on: the calling thread.
+        Jobs are taken one by one as there is room; an error that one raises ends the stream. `finished` is
+        called for each, in order, when its result lies in its target, on the calling thread.
         """
         under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.

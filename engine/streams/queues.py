@@ -12,26 +12,14 @@ from engine.streams.timeline import Chunk, Queue
 
 @dataclass(frozen=True, slots=True)
 class ChunkJob:
-    """A chunk with its arrays.
-
-    Parameters
-    ----------
-    chunk : Chunk
-    sources : sequence of ndarray of shape (rows, W, C)
-        One below the other they are the picture to filter.
-    target : ndarray of shape (result rows, W, C)
-        Where the result goes.
-    skip : int
-        Rows of the filtered picture before the first of the result.
-    prepare : callable returning Prepared
-        Gives the variant for a picture of the sources' shape; what it raises ends the stream. Called when the
-        copy of the sources is already under way.
-    """
+    """A chunk with its arrays."""
 
     chunk: Chunk
-    sources: Sequence[np.ndarray]
-    target: np.ndarray
-    skip: int
+    sources: Sequence[np.ndarray]  # of shape (rows, W, C); one below the other they are the picture to filter
+    target: np.ndarray  # of shape (result rows, W, C): where the result goes
+    skip: int  # rows of the filtered picture before the first of the result
+    # Gives the variant for a picture of the sources' shape; what it raises ends the stream. Called when the
+    # copy of the sources is already under way.
     prepare: Callable[[], Prepared]
 
     @property

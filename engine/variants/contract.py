@@ -26,7 +26,7 @@ C = TypeVar("C")
 class AnyVariant(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
-    Whoever has to know what a variant is like asks its traits, never its key.
+    Code that has to know what a variant is like asks its traits, never its key.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class Variant(AnyVariant[Problem, Mask]):
         where it lies: then a picture may be filtered in bands, with the very same results. Running sums and
         transforms are not.
     finite_only : bool
-        NaN or infinity in a picture would spread, or become the other: whoever runs the variant has to refuse
-        such pictures (`refuse_samples`) before anything is computed.
+        NaN or infinity in a picture would spread, or become the other: such pictures have to be refused
+        (`refuse_samples`) before anything is computed.
     most_sample : float
         The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN
         is.
@@ -185,12 +185,7 @@ class Variant(AnyVariant[Problem, Mask]):
         return 1 if self.repeats is None else self.repeats(mask)
 
     def why_not(
-        self,
-        problem: Problem,
-        constant: Mask,
-        block: Block,
-        limits: Limits,
-        known: Iterable["Variant"] = (),
+        self, problem: Problem, constant: Mask, block: Block, limits: Limits, known: Iterable["Variant"] = ()
     ) -> Refusal | None:
         """Return why the variant cannot do that, or None: the rules for all variants, then its own."""
         if problem.is_quantised and not self.integer_output:

@@ -40,7 +40,7 @@ def relative_bound(roundings: int) -> float:
 
 
 def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
-    """Compare a float32 result with the oracle's; the limits are asked only where something differs."""
+    """Compare a float32 result with the oracle's; limits are asked where something differs."""
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)
     same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))
@@ -57,9 +57,9 @@ def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness
 def compare_quantised(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
     """Compare a result of 8 or 16 bit with the oracle's in float64, neither saturated nor rounded.
 
-    With r the oracle's result and b the bound of a float32 sum, the sum lies within r - b and r + b. Saturating
-    and rounding half to even keep the order, so the sample y is right exactly if
-    quantise(r - b) <= y <= quantise(r + b). Where b is 0 that is one number.
+    With r the oracle's result and b the bound of a float32 sum, the sum lies within r - b and r + b.
+    Saturating and rounding half to even keep the order, so the sample y is right exactly if quantise(r - b)
+    <= y <= quantise(r + b). Where b is 0 that is one number.
     """
     nearest = to_depth(wanted, result.dtype)
     if np.array_equal(result, nearest):

@@ -1,7 +1,7 @@
 """What the lecture says of products of matrices: its formula and numbers, and those of the device here."""
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.device_info import AUTO
 from engine.results.quantities import digits_text
@@ -16,6 +16,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.panel_parts import column, scrolled
 
 _LECTURE_TILE = 16
 
@@ -27,22 +28,17 @@ class LecturePanel(QWidget):
         super().__init__(parent)
         self._matmul = matmul
         self._engine_state = engine_state
-        self.text = QLabel()
-        self.text.setWordWrap(True)
-        self.text.setTextFormat(Qt.TextFormat.RichText)
-        self.text.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.text = QLabel(
+            wordWrap=True, textFormat=Qt.TextFormat.RichText, alignment=Qt.AlignmentFlag.AlignTop
+        )
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.text.setContentsMargins(GRID, 0, GRID, GRID)
         self.text.setAccessibleName("What the lecture says")
-        scroll = QScrollArea()
-        scroll.setAccessibleName("What the lecture says")
-        scroll.setWidget(self.text)
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(scroll)
+        area = scrolled(self.text)
+        area.setAccessibleName("What the lecture says")
+        # The arrow keys scroll it.
+        area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setLayout(column(area))
         matmul.settings_changed.connect(self._show)
         engine_state.ready_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)

@@ -33,11 +33,11 @@ class MatmulController(QObject):
         self._link = link
         self._jobs = jobs
         self._messages = messages
-        self._is_looked_at = False
+        self._was_shown = False
         self._counting: CountMatmul | None = None
-        matmul.count_wanted.connect(self._look)
+        matmul.count_wanted.connect(self._shown)
         matmul.settings_changed.connect(self._settings_changed)
-        # A host that was lost took the question along; its successor is asked again.
+        # A host that was lost does not reply; its successor is asked again.
         link.ready.connect(self._count)
 
     def run(self) -> None:
@@ -56,20 +56,14 @@ class MatmulController(QObject):
     def load(self, here: Configuration) -> None:
         """Show a paper's kernel: its tile alone, its rows marked. A product that is being run stays."""
         if self._matmul.running:
-            self._messages.show(
-                Message(
-                    SOURCE,
-                    Severity.WARNING,
-                    f"{here.variant} was not loaded",
-                    "a run goes on, and its settings stay as they are meanwhile",
-                    "Load it again when the run is over, or press Esc.",
-                )
-            )
+            what, why = f"{here.variant} was not loaded", "the settings stay as they are during a run"
+            remedy = "Load it again when the run is over, or press Esc."
+            self._messages.show(Message(SOURCE, Severity.WARNING, what, why, remedy))
         elif here.block is not None:
             self._matmul.load(here.variant, here.block.x)
 
-    def _look(self) -> None:
-        self._is_looked_at = True
+    def _shown(self) -> None:
+        self._was_shown = True
         self._count()
 
     def _settings_changed(self) -> None:
@@ -81,8 +75,8 @@ class MatmulController(QObject):
         return CountMatmul(settings.product, settings.tiles, settings.device)
 
     def _count(self) -> None:
-        """Ask for what can be counted; only the answer to the newest question is taken."""
-        if not self._is_looked_at:
+        """Ask for what can be counted; only the reply to the newest request is used."""
+        if not self._was_shown:
             return
         request = self._counting = self._count_request()
 

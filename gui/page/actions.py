@@ -11,45 +11,23 @@ from gui.style.icons import icon
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What an action is made from.
+    """What an action is made from."""
 
-    Parameters
-    ----------
-    name : str
-        Its key in `Actions`.
-    text, tip : str
-        Its text in the menu, and the tooltip that teaches it.
-    keys : str
-        Its shortcuts, separated by blanks.
-    menu, submenu : str
-        Titles of the menu that it is in, and of the menu inside that; empty for none.
-    section : int
-        Sections of a menu are in the order of their numbers, with lines between them.
-    data : str
-        What a choice among several stands for.
-    """
-
-    name: str
+    name: str  # its key in `Actions`
     text: str
-    tip: str
-    keys: str = ""
+    tip: str  # the tooltip that teaches it
+    keys: str = ""  # its shortcuts, separated by blanks
     icon: str = ""
-    menu: str = ""
-    section: int = 0
-    submenu: str = ""
-    data: str = ""
+    menu: str = ""  # title of the menu that it is in; empty for none
+    section: int = 0  # sections of a menu are in this order, with lines between them
+    submenu: str = ""  # title of the menu inside that menu; empty for none
+    data: str = ""  # what a choice among several stands for
 
 
 class Actions(QObject):
-    """The actions by name: `actions["run"]`.
+    """The actions by name: `actions["run"]`."""
 
-    Signals
-    -------
-    added()
-        There are more actions.
-    """
-
-    added = Signal()
+    added = Signal()  # there are more actions
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

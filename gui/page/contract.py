@@ -38,33 +38,17 @@ class Services:
 
 @dataclass(frozen=True, slots=True)
 class PageStatus:
-    """What the window shows of a page around it.
+    """What the window shows of a page around it."""
 
-    Parameters
-    ----------
-    sentence : str
-        The last run of the page, or what to press while there is none; for the status line.
-    figure, figure_tip : str
-        A short number beside it, such as a speed-up, and what it is relative to.
-    device : str
-        Key of the device that is chosen on the page.
-    run_does, run_all_does : str
-        What Run and Run all do here; empty where there is nothing of that kind.
-    why_no_run : str
-        What the page lacks before they can be chosen; empty if nothing.
-    document, caption, caption_tip : str
-        What is worked on: for the title of the window, and for the top bar.
-    """
-
-    sentence: str = ""
-    figure: str = ""
-    figure_tip: str = ""
-    device: str = AUTO
-    run_does: str = ""
+    sentence: str = ""  # for the status line: the last run, or what to press while there is none
+    figure: str = ""  # a short number beside it, such as a speed-up
+    figure_tip: str = ""  # what that is relative to
+    device: str = AUTO  # key of the one that is chosen on the page
+    run_does: str = ""  # for the tooltips of Run and Run all; empty where there is nothing of that kind
     run_all_does: str = ""
-    why_no_run: str = ""
-    document: str = ""
-    caption: str = ""
+    why_no_run: str = ""  # what the page lacks before they can be chosen; empty if nothing
+    document: str = ""  # what is worked on, for the title of the window
+    caption: str = ""  # and for the top bar
     caption_tip: str = ""
 
 
@@ -76,17 +60,10 @@ class Tool(NamedTuple):
 
 
 class Page(QMainWindow):
-    """Docks around a middle.
-
-    Signals
-    -------
-    status_changed()
-    settled(object)
-        What the page was asked to show is shown (None), or cannot be (the EngineError).
-    """
+    """Docks around a middle."""
 
     status_changed = Signal()
-    settled = Signal(object)
+    settled = Signal(object)  # what it was asked to show is shown (None), or cannot be (the EngineError)
 
     def __init__(self) -> None:
         super().__init__()
@@ -161,18 +138,14 @@ class Page(QMainWindow):
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A page in the bar.
+    """A page in the bar."""
 
-    Its layout is kept under `key`, which never changes; `module` has `build(services: Services) -> Page`;
-    `keys` show it, beside Alt and its number.
-    """
-
-    key: str
+    key: str  # its layout is kept under it: never changes
     title: str
     tip: str
     icon: str
-    module: str
-    keys: str = ""
+    module: str  # has `build(services: Services) -> Page`
+    keys: str = ""  # that show it, beside Alt and its number
 
     def build(self, services: Services) -> Page:
         """Make the page."""

@@ -23,20 +23,16 @@ class OpenFiles:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """What the window is opened with.
+    """What the window is opened with; settings that are not empty override those of the session."""
 
-    `session` is a file; mask, variant, device, border and flip override its settings, where they are not
-    empty. `output` is a file that will be written, and must not be the session's picture.
-    """
-
-    first: FirstPicture | None = None
-    session: str = ""
+    first: FirstPicture | None = None  # asked for before there was a window
+    session: str = ""  # a file
     mask: str = ""
     variant: str = ""
     device: str = ""
     border: str = ""
     flip: bool = False
-    output: str = ""
+    output: str = ""  # a file that will be written, and must not be the session's picture
 
 
 Intent = LoadKernel | OpenFiles | Begin

@@ -16,37 +16,20 @@ from gui.page.messages import Speaker
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
-    """A request of a run.
+    """A request of a run."""
 
-    Parameters
-    ----------
-    title : str
-        Precedes the stage in the status line.
-    replied : callable
-        Called with the reply; it may add further jobs to the queue.
-    failed : callable, optional
-        Called with the error of a job that was not stopped; the error is shown besides.
-    is_counted : bool
-        Whether it is one of the jobs that a person asked for, not the question which jobs these are.
-    """
-
-    title: str
+    title: str  # precedes the stage in the status line
     request: Request
-    replied: Callable[[Any], None]
+    replied: Callable[[Any], None]  # called with the reply; it may add further jobs to the queue
+    # Called with the error of a job that was not stopped; the error is shown besides.
     failed: Callable[[EngineError], None] = lambda error: None
-    is_counted: bool = True
+    is_counted: bool = True  # one of the jobs that a person asked for, not the question which jobs these are
 
 
 class JobQueue(QObject):
-    """Runs jobs one after the other, for one page at a time. Only this calls `EngineState.set_running`.
+    """Runs jobs one after the other, for one page at a time. Only this calls `EngineState.set_running`."""
 
-    Signals
-    -------
-    finished()
-        The last job is over (also when it failed or was stopped).
-    """
-
-    finished = Signal()
+    finished = Signal()  # the last job is over, also when it failed or was stopped
 
     def __init__(self, state: EngineState, link: EngineLink, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -97,8 +80,8 @@ class JobQueue(QObject):
         job = self._waiting.popleft()
         self._number += job.is_counted
         number, planned = self._number, max(self._planned, 1)
-        place = f" ({number} of {planned})" if planned > 1 and job.is_counted else ""
-        prefix = f"{job.title}{place}: "
+        count = f" ({number} of {planned})" if planned > 1 and job.is_counted else ""
+        prefix = f"{job.title}{count}: "
 
         def show(stage: str, fraction: float = 0.0) -> None:
             self._state.set_task(self._source, prefix + stage, max(number - 1 + fraction, 0.0) / planned)

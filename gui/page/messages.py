@@ -19,18 +19,14 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What happened, why, and what helps.
+    """What happened, why, and what helps."""
 
-    A newer message of the same source replaces it. `action` is the text of a button that calls `act`; empty
-    for none.
-    """
-
-    source: str
+    source: str  # a newer message of the same source replaces it
     severity: Severity
     what: str
     why: str = ""
     remedy: str = ""
-    action: str = ""
+    action: str = ""  # text of a button that calls `act`; empty for none
     act: Callable[[], None] | None = field(default=None, compare=False)
 
 
@@ -62,14 +58,9 @@ class Messages(QObject, Speaker):
 
     A message that is shown by this answers the person, and belongs to the page that is shown then. Those of
     `on` and `everywhere` belong to one page, or to the whole program.
-
-    Signals
-    -------
-    changed()
-        The newest message of the page that is shown is another one, or there is none.
     """
 
-    changed = Signal()
+    changed = Signal()  # the newest message of the page that is shown is another one, or there is none
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -70,7 +70,7 @@ class FigurePlot(QWidget):
         self.plot.clear()
         self._apply_theme(theme)
         curves = _curves(figure, theme) if figure else []
-        drawn = [one for one in curves if _points(one[0])]
+        drawn = [one for one in curves if figure and _points(one[0], above_zero=figure.log_y)]
         self.empty_text.setVisible(not drawn)
         for axis in (self._left, self._bottom):
             axis.setVisible(bool(drawn))
@@ -88,13 +88,10 @@ class FigurePlot(QWidget):
         for curve, series, is_printed in drawn:
             points = [
                 (self._at(x), math.log10(y) if figure.log_y else y)
-                for x, y in _points(curve)
-                if y > 0 or not figure.log_y
+                for x, y in _points(curve, above_zero=figure.log_y)
             ]
             heights += [y for _, y in points]
             self._add(points, series, theme, is_printed)
-        if not heights:
-            return
         low, high = (min(heights) - 0.1, max(heights) + 0.1) if figure.log_y else (0.0, max(heights) * 1.08)
         # One value alone, or only zeros, still has an axis.
         self.plot.setYRange(low, max(high, low + 1e-9), padding=0)
@@ -179,8 +176,10 @@ def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:
     return [(curve, look(curve), is_printed) for curves, is_printed in both for curve in curves]
 
 
-def _points(curve: Curve) -> list[tuple[float, float]]:
-    return [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None and math.isfinite(y)]
+def _points(curve: Curve, *, above_zero: bool = False) -> list[tuple[float, float]]:
+    values = zip(curve.x, curve.y, strict=True)
+    points = [(x, y) for x, y in values if y is not None and math.isfinite(y)]
+    return [(x, y) for x, y in points if y > 0 or not above_zero]
 
 
 def _legend(figure: Figure, drawn: Sequence[_Drawn], theme: Theme, dashed: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.tasks.filtering.problem import DTYPES, MAX_CHANNELS, Problem
-from engine.variants.auto.suitability import why_not
+from engine.variants.auto.planner import why_not
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.cases import Case

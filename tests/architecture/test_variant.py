@@ -27,8 +27,7 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants import registry
-from engine.variants.auto.planner import choose
-from engine.variants.auto.suitability import why_not
+from engine.variants.auto.planner import choose, why_not
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive

@@ -31,7 +31,7 @@ def untimed(reason: str) -> dict[str, Any]:
 
 
 def entry(cell: Cell, **medians_ms: float | str) -> dict[str, Any]:
-    """Return a cell's entry; `haloscope_auto=1.0` is "haloscope auto", a text why there is no time."""
+    """Return a cell's entry; `haloscope_auto=1.0` is "haloscope auto", a text says why there is no time."""
     auto = medians_ms.get("haloscope_auto")
     contenders = {}
     for name, value in medians_ms.items():

@@ -2,6 +2,7 @@
 """The clock of a device on a made-up driver: each launch takes a known time on a stream."""
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -75,52 +76,52 @@ class Held:
         self._driver.held -= 1
 
 
-def made_up(monkeypatch: pytest.MonkeyPatch, *, graphs: bool = True) -> MadeUpDriver:
-    driver = MadeUpDriver(device_clock.driver, graphs=graphs)
-    monkeypatch.setattr(device_clock, "driver", driver)
-    monkeypatch.setattr(device_clock, "_Flag", lambda: Held(driver))
-    return driver
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MadeUpDriver]:
+    """Put a driver in place of the real one, whose streams can be held."""
+
+    def make(*, graphs: bool = True, gave_up: bool = False) -> MadeUpDriver:
+        driver = MadeUpDriver(device_clock.driver, graphs=graphs)
+        monkeypatch.setattr(device_clock, "driver", driver)
+        monkeypatch.setattr(device_clock, "_Flag", lambda: Held(driver, gave_up=gave_up))
+        return driver
+
+    return make
 
 
-def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = DeviceClock(made_up(monkeypatch).launch, 1, 0)
-    ms, runs = clock.sample()
-    assert ms == pytest.approx(LAUNCH_MS)
-    assert runs == 200
+def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(
+    made_up: Callable[..., MadeUpDriver],
+) -> None:
+    clock = DeviceClock(made_up().launch, 1, 0)
+    assert clock.sample() == (pytest.approx(LAUNCH_MS), 200)
     assert clock.name == "device events around a replayed graph"
 
 
-def test_that_a_cold_sample_goes_through_all_copies_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    driver = made_up(monkeypatch)
+def test_that_a_cold_sample_goes_through_all_copies_in_turn(made_up: Callable[..., MadeUpDriver]) -> None:
+    driver = made_up()
     _, runs = DeviceClock(driver.launch, 7, 0).sample()
     assert runs % 7 == 0
     assert driver.launched == [number % 7 for number in range(len(driver.launched))]
 
 
-def test_that_what_cannot_be_captured_is_queued_while_the_stream_is_held(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("gave_up", "name"),
+    [(False, "device events around a full queue (no graph: "), (True, "wait for the device by themselves")],
+    ids=["held", "a call that waits itself"],
+)
+def test_that_what_cannot_be_captured_is_queued_and_held_unless_the_calls_wait_themselves(
+    made_up: Callable[..., MadeUpDriver], monkeypatch: pytest.MonkeyPatch, gave_up: bool, name: str
 ) -> None:
-    driver = made_up(monkeypatch, graphs=False)
+    driver = made_up(graphs=False, gave_up=gave_up)
     clock = DeviceClock(driver.launch, 1, 0, launches=4)
+    if gave_up:
+        # Nobody may hold it any more.
+        monkeypatch.setattr(Held, "hold", lambda self, stream: pytest.fail("held again"))
     ms, runs = clock.sample()
     assert ms == pytest.approx(LAUNCH_MS)
     assert runs * 4 <= device_clock.MOST_QUEUED
-    assert driver.held == 0
-    assert clock.name.startswith("device events around a full queue (no graph: ")
-
-
-def test_that_a_call_that_waits_for_the_device_itself_is_timed_without_holding_the_stream(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    driver = made_up(monkeypatch, graphs=False)
-    monkeypatch.setattr(device_clock, "_Flag", lambda: Held(driver, gave_up=True))
-    clock = DeviceClock(driver.launch, 1, 0, launches=4)
-    # Nobody may hold it any more.
-    monkeypatch.setattr(Held, "hold", lambda self, stream: pytest.fail("held again"))
-    ms, runs = clock.sample()
-    assert ms == pytest.approx(LAUNCH_MS)
-    assert runs * 4 <= device_clock.MOST_QUEUED
-    assert "wait for the device by themselves" in clock.name
+    assert name in clock.name
+    assert gave_up or driver.held == 0
 
 
 def test_that_a_flag_gives_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,8 +136,8 @@ def test_that_a_flag_gives_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> 
     assert (flag.gave_up, word.value) == (True, 1)
 
 
-def test_that_a_run_that_fails_leaves_no_stream_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    driver = made_up(monkeypatch, graphs=False)
+def test_that_a_run_that_fails_leaves_no_stream_held(made_up: Callable[..., MadeUpDriver]) -> None:
+    driver = made_up(graphs=False)
     clock = DeviceClock(driver.launch, 1, 0)
 
     def fail(copy: int) -> None:

@@ -14,7 +14,7 @@ MODULE = "tests.bench.tiny_library"
 CELL = Cell(12, 9, 3)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def measurement() -> Iterator[Measurement]:
     ours = ("auto",)
     peers = ("correlate", "convolves", "refuses", "raises")

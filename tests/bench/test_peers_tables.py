@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,24 +24,29 @@ def test_that_auto_is_compared_with_the_best_of_ours() -> None:
     assert behind_best(entry(CELLS[0], haloscope_tiled=1.0)) is None
 
 
-def test_that_the_limit_is_the_copy_or_the_multiply_adds_whichever_takes_longer() -> None:
+SAMPLES = 64 * 64
+
+
+@pytest.mark.parametrize(
+    ("rates", "as_measured", "limit"),
+    [
+        ({}, False, 0.5),
+        ({"multiply_adds_per_s": 25 * SAMPLES / 2e-3}, False, 2.0),
+        ({"multiply_adds_per_s": 25 * SAMPLES / 2e-3, "multiply_adds_per_s_measured": 25 * SAMPLES / 2.5e-3},
+         True, 2.5),
+        # The bytes of a picture and its result at the bandwidth of a smaller picture's copy, where that is
+        # faster.
+        ({"copies": [(4 * SAMPLES, 8 * SAMPLES / 0.25e-3)]}, False, 0.25),
+        ({"copies": [(4 * SAMPLES + 1, 8 * SAMPLES / 0.25e-3)]}, False, 0.5),
+    ],
+    ids=["copy", "rate", "measured rate", "smaller copy", "larger copy"],
+)  # fmt: skip
+def test_that_the_limit_is_the_copy_or_the_multiply_adds_whichever_takes_longer(
+    rates: dict[str, Any], as_measured: bool, limit: float
+) -> None:
     one = entry(CELLS[1], limit_copy=0.5)
-    samples = 64 * 64
-    assert limit_ms(one, {}) == 0.5
-    assert limit_ms(one, {"multiply_adds_per_s": 25 * samples / 2e-3}) == pytest.approx(2.0)
-    # The bytes of a picture and its result at the bandwidth of a smaller picture's copy, where that is
-    # faster.
-    assert limit_ms(one, {"copies": [(4 * samples, 8 * samples / 0.25e-3)]}) == pytest.approx(0.25)
-    assert limit_ms(one, {"copies": [(4 * samples + 1, 8 * samples / 0.25e-3)]}) == 0.5
+    assert limit_ms(one, rates, as_measured=as_measured) == pytest.approx(limit)
     assert limit_ms(entry(CELLS[1], haloscope_auto=1.0), {}) is None
-
-
-def test_that_the_limit_may_be_taken_at_the_rate_that_was_measured() -> None:
-    rates = {
-        "multiply_adds_per_s": 25 * 64 * 64 / 2e-3,
-        "multiply_adds_per_s_measured": 25 * 64 * 64 / 2.5e-3,
-    }
-    assert limit_ms(entry(CELLS[1], limit_copy=0.5), rates, as_measured=True) == pytest.approx(2.5)
 
 
 def test_that_copies_count_that_no_cache_had_a_part_in() -> None:

@@ -151,7 +151,7 @@ runpy.run_path("main.py", run_name="__main__")
         (("no-folder/x.png",), "its folder does not exist"),
         (("picture.png", "picture.png"), "is the picture itself"),
         (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
-        (("x.png", "--session", "surrogate.json"), 'its "path" holds what is no character'),
+        (("x.png", "--session", "surrogate.json"), 'its "path" holds something that is no character'),
         (("x.png", "--session", "pipe"), "it is a device or a pipe, not a file"),
     ],
 )

@@ -112,7 +112,7 @@ def test_that_a_long_batch_of_equal_pictures_comes_back_right(device: str, key: 
         np.testing.assert_array_equal(bits(values), bits(wanted))
 
 
-def test_that_lanes_overlap_and_hold_one_chunk_at_a_time(device: str) -> None:
+def test_that_queues_overlap_and_hold_one_chunk_at_a_time(device: str) -> None:
     picture, out = engine.pinned_array((8192, 8192)), engine.pinned_array((8192, 8192))
     picture.fill(1.0)
     for _ in range(2):

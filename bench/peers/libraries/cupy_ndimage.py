@@ -1,4 +1,4 @@
-"""CuPy: `cupyx.scipy.ndimage.correlate`, and `correlate1d` twice for separable masks. float32 sums; 8-bit results are cut."""
+"""CuPy: `cupyx.scipy.ndimage.correlate`, `correlate1d` twice for separable masks; 8-bit results are cut."""
 
 import cupy
 import numpy as np

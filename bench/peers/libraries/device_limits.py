@@ -87,14 +87,14 @@ class DeviceLimits:
         return Ready(made, lambda: DeviceClock(made.run, job.copies, int(self._stream)), border="copy")
 
     def _copy_rate(self) -> float:
-        """Bytes read and written a second, of 1 GiB."""
+        """Bytes read and written per second, of 1 GiB."""
         made = _Copies([np.zeros(LARGE_BYTES, np.uint8)], self._stream)
         clock = DeviceClock(made.run, 1, int(self._stream))
         ms = min(clock.sample()[0] for _ in range(9))
         return 2 * LARGE_BYTES / (ms * 1e-3)
 
     def _multiply_add_rate(self, multiprocessors: int) -> float:
-        """Multiply-adds a second of a kernel that has little else to do."""
+        """Multiply-adds per second of a kernel that has little else to do."""
         stream = cuda.stream()
         threads, blocks = 256, multiprocessors * 8 * 4
         out = cuda.device_array(threads * blocks, np.float32)

@@ -1,4 +1,4 @@
-"""Our own CUDA variants, and what `auto` chooses among them. A batch is filtered one picture after another."""
+"""Our own CUDA variants, and what `auto` chooses among them; batches one picture after another."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""NPP through ctypes: `nppiFilter` (32f, 8u with whole weights and a divisor), `nppiFilter32f` (8u), `nppiFilterBorder`.
+"""NPP through ctypes: `nppiFilter` (32f; 8u with whole weights), `nppiFilter32f` (8u), `nppiFilterBorder`.
 
 What its header says (nppi_filtering_functions.h, "Common parameters for nppiFilter functions"), and what is
 easily done wrong:
@@ -111,7 +111,7 @@ class NPP:
             raise Refused(f"NPP {self._version} has no {name}") from None
 
     def _order(self, method: str, cell: Cell, dtype: np.dtype[Any], has_divisor: bool) -> tuple[bool, str]:
-        """Return whether the mask has to be turned to correlate, and why: seen from the result of one bright pixel."""
+        """Return whether the mask has to be turned to correlate, and why: seen from one bright pixel."""
         side = cell.mask_side
         probe = (np.arange(side * side) % 100 + 1).reshape(side, side).astype(dtype)
         picture = np.zeros((1, 64, 64, cell.channels), cell.dtype)
@@ -148,7 +148,8 @@ class NPP:
         }
         return (
             True,
-            f"one bright pixel fits neither order of the mask: off by {off} of a weight, first row {seen[0][:5]}",
+            f"one bright pixel fits neither order of the mask: off by {off} of a weight, first row "
+            f"{seen[0][:5]}",
         )
 
 

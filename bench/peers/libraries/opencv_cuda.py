@@ -1,4 +1,4 @@
-"""OpenCV's CUDA module: `createLinearFilter`. It takes one or four channels; the packages on PyPI are built without CUDA."""
+"""OpenCV's CUDA module: `createLinearFilter`, one or four channels; PyPI's packages lack CUDA."""
 
 import cv2
 import numpy as np

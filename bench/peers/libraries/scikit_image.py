@@ -1,5 +1,5 @@
-"""scikit-image on the CPU: `filters.gaussian`. It has no correlation with a mask of one's own: `filter_forward` goes through a
-Fourier transform of a function, and has no such border. One thread."""
+"""scikit-image on the CPU: `filters.gaussian`. It has no correlation with a given mask:
+`filter_forward` goes through a Fourier transform of a function, and has no such border. One thread."""
 
 import skimage
 from skimage import filters

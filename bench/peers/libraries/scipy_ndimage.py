@@ -1,4 +1,4 @@
-"""SciPy on the CPU: `ndimage.correlate`, and `correlate1d` twice for separable masks. It has no threads; sums are float64."""
+"""SciPy: `ndimage.correlate`, and `correlate1d` twice for separable masks. No threads; sums are float64."""
 
 import numpy as np
 import scipy

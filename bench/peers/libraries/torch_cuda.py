@@ -1,4 +1,4 @@
-"""torch on the GPU: `conv2d` by cuDNN in float32 (TF32 off, benchmark mode), channels planar, as cuDNN likes them best."""
+"""torch on the GPU: `conv2d` by cuDNN in float32 (TF32 off, benchmark mode), channels planar."""
 
 from collections.abc import Callable
 

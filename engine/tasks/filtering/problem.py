@@ -1,4 +1,4 @@
-"""Problem: everything about a filtering that is known without looking at a pixel."""
+"""Problem: what is known of a filtering without the pixels."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
@@ -63,11 +63,9 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
-            raise BadValue(
-                f"a picture of {self.height} x {self.width}",
-                f"each side must have 1 to {MAX_SIDE:,} pixels",
-                "Use a picture within these sizes.",
-            )
+            reason = f"each side must have 1 to {MAX_SIDE:,} pixels"
+            what = f"a picture of {self.height} x {self.width}"
+            raise BadValue(what, reason, "Use a picture within these sizes.")
         if not 1 <= self.channels <= MAX_CHANNELS:
             raise BadValue(
                 f"a picture of {self.channels} channels",

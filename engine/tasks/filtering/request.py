@@ -1,7 +1,6 @@
-"""What is to be filtered by and how, as it was asked for: the one description that all others are or hold.
+"""A request to filter, as it was made: mask, border, variant, block, device; all other descriptions hold one.
 
-Nothing is looked up yet: "auto" stands for a variant or a device, and nobody knows whether the block is
-legal.
+Nothing is resolved yet: "auto" may stand for a variant or a device, and the block may be illegal.
 """
 
 from dataclasses import dataclass, fields
@@ -20,7 +19,6 @@ class FilterOptions:
 
     Parameters
     ----------
-    border : Border
     cval : float
         Value of the cells outside for a constant border.
     variant : str
@@ -51,13 +49,6 @@ class FilterOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterRequest(FilterOptions):
-    """What to filter by, and how.
-
-    Parameters
-    ----------
-    mask : Mask
-        As it is to be applied, anchor included: flipped and normalised already where the person asked for
-        that.
-    """
+    """What to filter by, and how; the mask is flipped and normalised already, and has its anchor."""
 
     mask: Mask

@@ -1,4 +1,4 @@
-"""MatrixProduct: everything about a product of two matrices that is known without looking at a number."""
+"""MatrixProduct: what is known of a product of two matrices without their numbers."""
 
 import re
 from collections.abc import Hashable
@@ -51,7 +51,7 @@ class MatrixProduct:
 
     @property
     def multiply_adds(self) -> int:
-        """Multiply-adds of the definition: one for each element of C and each of the inner places."""
+        """Multiply-adds of the definition: one for each element of C and each inner index."""
         return self.rows * self.inner * self.columns
 
     @property
@@ -60,19 +60,14 @@ class MatrixProduct:
         return 2 * self.multiply_adds
 
     @property
-    def elements(self) -> int:
+    def values(self) -> int:
         """Elements of C."""
         return self.rows * self.columns
 
     @property
-    def values(self) -> int:
-        """Values that are computed."""
-        return self.elements
-
-    @property
     def copied_bytes(self) -> int:
         """Bytes of C, the only copy that is waited for."""
-        return self.elements * FLOAT_BYTES
+        return self.values * FLOAT_BYTES
 
     @property
     def longest_side(self) -> int:
@@ -96,7 +91,7 @@ class MatrixProduct:
     @property
     def bytes(self) -> int:
         """Bytes of the three matrices: the least that must move."""
-        return (self.rows * self.inner + self.inner * self.columns + self.elements) * FLOAT_BYTES
+        return (self.rows * self.inner + self.inner * self.columns + self.values) * FLOAT_BYTES
 
     @property
     def size_text(self) -> str:

@@ -45,10 +45,7 @@ def as_tile(value: object) -> int:
 
 
 def refuse_tile(
-    product: MatrixProduct,
-    block: Block,
-    limits: Limits,
-    shared_bytes: SharedBytes = lambda block: 0,
+    product: MatrixProduct, block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0
 ) -> Refusal | None:
     """Return why a tile is illegal for a product on a device, with the nearest legal one, or None.
 

@@ -25,9 +25,9 @@ def product_work(
     return Work(
         flops=product.flops if multiply_adds is None else 2 * multiply_adds,
         global_loads=global_loads,
-        global_stores=product.elements,
+        global_stores=product.values,
         global_load_bytes=global_loads * FLOAT_BYTES,
-        global_store_bytes=product.elements * FLOAT_BYTES,
+        global_store_bytes=product.values * FLOAT_BYTES,
         minimum_bytes=product.bytes,
         shared_loads=shared_loads,
         shared_stores=shared_stores,

@@ -1,14 +1,15 @@
-"""What a filtering costs with each variant: measured times, read between their grid points, and scaled to a device.
+"""What a filtering costs with each variant: measured times, interpolated, and scaled to a device.
 
-`cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture sizes, mask sizes
-and kinds of samples and results, each measured by `python -m bench.auto`, and the machine it was measured on. CUDA variants that load
-tiles have two such grids, with ghost cells outside the picture and with mirrored ones: in a small picture every tile touches
-an edge (256 x 256 float32, 9 x 9, `register-blocked`: 4.4 and 5.1 us). Between the points times are straight lines of
-logarithms. A mask that is not square counts as a square one with as many cells, or with as many rows
-and columns together, whichever the variant's time grows with.
+`cost_table.json` holds, for the CPU and for CUDA, the kernel time of every variant on a grid of picture
+sizes, mask sizes and kinds of samples and results, measured by `python -m bench.auto`, and the machine. CUDA
+variants that load tiles have two such grids, with ghost cells and with mirrored ones: in a small picture
+every tile touches an edge (256 x 256 float32, 9 x 9, `register-blocked`: 4.4 and 5.1 us). Between the points
+times are straight lines of logarithms. A mask that is not square counts as a square one with as many cells,
+or with as many rows and columns together, whichever the variant's time grows with.
 
-On another machine the part that a copy of picture and result would take is scaled by the memory's bandwidth, and the rest
-by the rate of multiply-adds. What is left of the error is the same for all variants more or less, and `auto` only compares.
+On another machine the part that a copy of picture and result would take is scaled by the memory's bandwidth,
+and the rest by the rate of multiply-adds. The error that remains is much the same for all variants, and
+`auto` only compares.
 """
 
 import json
@@ -28,23 +29,15 @@ from engine.variants.contract import Growth, MaskClass, Variant
 TABLE_PATH = Path(__file__).with_name("cost_table.json")
 
 CORE_MULTIPLY_ADDS_G_S = 50.0
-"""What a CPU core counts as, so that the rate of a table says how many it was measured with."""
+"""The rate of one CPU core, so that the rate of a table says how many it was measured with."""
 
 MANY = 4
-"""Times that the inner work was done for the second of two rows of a variant; the time of others lies on their line."""
+"""How often the inner work was done for the second of two rows of a variant; others lie on their line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a machine can do, beside which times are read.
-
-    Parameters
-    ----------
-    copy_gb_s : float
-        Bytes read and written by a copy, GB/s.
-    multiply_adds_g_s : float
-        Of all cores or multiprocessors together, G/s.
-    """
+    """What a machine can do: bytes copied, read and written, GB/s, and multiply-adds of all cores, G/s."""
 
     copy_gb_s: float
     multiply_adds_g_s: float
@@ -61,31 +54,24 @@ class CostTable:
     picture_sides, mask_sides : tuple of int
         The grid: square pictures, square masks (rows of as many cells for 1-D variants).
     times_us : dict of str to dict of str to list
-        By variant and kind of samples (`kind_of`): a row of times a picture side, one time a mask side, microseconds;
-        None where nothing could be measured. Where masks have the inner work done more than once, of MANY times too
-        (`repeated`).
+        By variant and kind of samples (`kind_of`): a row of times per picture side, one time per mask side,
+        microseconds; None where nothing could be measured. Variants whose masks may repeat the inner work
+        have a second row, with MANY times the work (`repeated`).
     """
 
     rates: Rates
     picture_sides: tuple[int, ...]
     mask_sides: tuple[int, ...]
     times_us: dict[str, dict[str, list[list[float | None]]]]
-    # `auto` reads a table a hundred times for a choice, while somebody waits.
+    # `auto` reads a table a hundred times for a choice, while a person waits.
     _lines: dict[tuple[str, str], "tuple[_Line, ...]"] = field(
         default_factory=dict, compare=False, repr=False
     )
 
     def time_us(self, variant: Variant, problem: Problem, rates: Rates, repeats: int = 1) -> float:
-        """Return about how long a variant takes on a machine, microseconds; infinity where nothing is known of it.
+        """Return about how long a variant takes on a machine of these rates, in us; infinity if unknown.
 
-        Parameters
-        ----------
-        variant : Variant
-        problem : Problem
-        rates : Rates
-            Of the machine.
-        repeats : int
-            How often the mask has the inner work done (`Variant.repeats_of`).
+        `repeats` is how often the mask has the inner work done (`Variant.repeats_of`).
         """
         once = self._time_us(variant.key, variant, problem, rates)
         if repeats == 1:
@@ -109,9 +95,9 @@ class CostTable:
         )
 
     def _read(self, key: str, kind: str, mask_side: float, slope: float, pixels: float) -> float:
-        """Return the time for a mask and a picture, by straight lines of logarithms along both axes of the grid.
+        """Return the time for a mask and a picture, by straight lines of logarithms along both axes.
 
-        `slope` is that of the time over the mask's side past the last one that is known.
+        `slope` is that of the time over the mask's side after the last known side.
         """
         if (key, kind) not in self._lines:
             rows = zip(self.picture_sides, self.times_us[key][kind], strict=True)
@@ -141,7 +127,7 @@ def _line_of(picture_side: int, mask_sides: Sequence[int], row: Sequence[float |
 
 
 def _at(at: float, places: Sequence[float], values: Sequence[float], slope: float) -> float:
-    """Return the value at a place: between those that are known, as before the first, and rising on after the last."""
+    """Return the value at a position: constant before the first, rising with `slope` after the last."""
     after = bisect_right(places, at)
     if after == 0:
         return values[0]
@@ -152,9 +138,9 @@ def _at(at: float, places: Sequence[float], values: Sequence[float], slope: floa
 
 
 def mask_side_of(variant: Variant, problem: Problem) -> float:
-    """Return the side of the square mask that costs a variant what the problem's mask costs it.
+    """Return the side of the square mask that costs a variant as much as the problem's mask.
 
-    Those for masks of one row were measured with rows of so many cells.
+    Variants for masks of one row were measured with rows of so many cells.
     """
     rows, columns = problem.mask_shape
     if variant.masks is MaskClass.ONE_ROW:
@@ -163,7 +149,7 @@ def mask_side_of(variant: Variant, problem: Problem) -> float:
 
 
 def repeated(key: str) -> str:
-    """Return the name of the row of a variant's times with masks that have the inner work done MANY times."""
+    """Return the name of the row of a variant's times with MANY times the inner work."""
     return f"{key}, {MANY} times"
 
 
@@ -176,10 +162,7 @@ def kind_of(
 
 
 def nearest_kind(problem: Problem, kinds: dict[str, Any]) -> str | None:
-    """Return the kind of samples that is most like the problem's.
-
-    Of its type if there is one, of its channels if there is, with results like its own, and with cells like its border's.
-    """
+    """Return the kind of samples nearest to the problem's: by type, channels, results, then ghost cells."""
     ghosts = problem.border.has_ghost_cells
     for dtype in (problem.dtype, "uint8" if problem.dtype == "uint16" else "float32"):
         results = (dtype, "float32") if problem.is_quantised else ("float32",)
@@ -201,7 +184,7 @@ def cost_table(device_kind: str) -> CostTable:
 
 
 def rates_of(device: DeviceInfo, measured: Rates) -> Rates:
-    """Return the rates of a device, guessed from its facts; those of the measured machine where it has none.
+    """Return the rates of a device, estimated from its facts; without facts those of the measured machine.
 
     A CPU core counts as one of the measured ones; up to eight of them add bandwidth.
     """

@@ -1,18 +1,20 @@
 """`box`: masks of equal weights by running sums, in one kernel; the cost hardly depends on the side.
 
 Idea
-    Neighbouring windows have most of their cells in common. These are added up once; what lies before them is added from the
-    back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6 additions per result along the
-    rows, and as many down the columns, whatever the mask.
+    Neighbouring windows have most of their cells in common. These are added up once; what lies before them is
+    added from the back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3
+    to 6 additions per result along the rows, and as many down the columns, whatever the mask.
 Who loads what
-    A block copies its input tile into shared memory with 16-byte copies that no thread waits for. A few threads take a row,
-    sum up 4 to 32 neighbouring windows each in registers, and put the sums in the place of the samples; then each thread
-    sums up its columns. Masks of many rows have no room for a tile: the block goes on down, 8 to 32 rows at a time, and keeps
-    the sums of rows that windows still need in a ring, while the next input rows arrive (`engine/variants/box/box_shape.py`).
+    A block copies its input tile into shared memory with 16-byte copies that no thread waits for. A few
+    threads take a row, sum up 4 to 32 neighbouring windows each in registers, and put the sums in the place
+    of the samples; then each thread sums up its columns. Masks of many rows have no room for a tile: the
+    block goes on down, 8 to 32 rows at a time, and keeps the sums of rows that windows still need in a ring,
+    while the next input rows arrive (`engine/variants/box/box_shape.py`).
 What it saves
     Against the separable variants: rows + columns multiply-adds become about ten additions.
 Limit
-    Memory; shared memory for large masks of several channels, where few neighbours have the channel in common.
+    Memory; shared memory for large masks of several channels, where few neighbours have the channel in
+    common.
 """
 
 from dataclasses import replace
@@ -46,13 +48,13 @@ TILE_SAMPLES, TILE_WARPS, TILE_COLUMNS = 128, 8, 4
 RING_WARPS, RING_COLUMNS = 4, 1
 # Mask rows from which a ring is used, and up to which memory is the limit.
 LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
-# A large device, of which each multiprocessor gets the same number of a ring's blocks, all at once: few tall ones rather than as
-# many as have room (31 x 31 float32: 3 of 352 rows 51, 6 of 176 rows 53 us).
+# A large device, of which each multiprocessor gets the same number of a ring's blocks, all at once: few tall
+# ones rather than as many as have room (31 x 31 float32: 3 of 352 rows 51, 6 of 176 rows 53 us).
 MULTIPROCESSORS, MOST_BLOCKS = 132, 3
 SHARED_BYTES_OF_ALL = 227 * 1024
 RESERVED_BYTES = 1024
-# Where strips alone fill the device, lower ones end together; each takes the mask's rows but one twice (8-bit RGB, 31 x 31: 96 rows
-# 127, 192 rows 123, 384 rows 126 us).
+# Where strips alone fill the device, lower ones end together; each takes the mask's rows but one twice (8-bit
+# RGB, 31 x 31: 96 rows 127, 192 rows 123, 384 rows 126 us).
 MOST_ROWS, MOST_ROWS_A_MASK_ROW = 128, 6
 INSTEAD = "register-blocked or tiled"
 
@@ -60,8 +62,9 @@ INSTEAD = "register-blocked or tiled"
 def box_shape(problem: Problem) -> BoxShape:
     """Return the shape of a block's work: a tile where there is room for one, else a ring.
 
-    More neighbouring results per thread share more of what it reads of a row. More rows share the sums of those above and
-    below, but take the registers of other warps. Widths, results and rows are those that were fastest on an H200.
+    More neighbouring results per thread share more of what it reads of a row. More rows share the sums of
+    those above and below, but take the registers of other warps. Widths, results and rows are those that were
+    fastest on an H200.
     """
     rows, columns = problem.mask_shape
     span = (columns - 1) * problem.channels
@@ -79,28 +82,18 @@ def box_shape(problem: Problem) -> BoxShape:
 
 
 def _tile(problem: Problem, results: int, rows: int) -> BoxShape:
-    return BoxShape(
-        *problem.mask_shape,
-        problem.channels,
-        problem.anchor[1] * problem.channels,
-        out_samples=TILE_SAMPLES,
-        results=results,
-        rows=rows,
-        columns=TILE_COLUMNS,
-        warps=TILE_WARPS,
-        is_ring=False,
-    )
+    left = problem.anchor[1] * problem.channels
+    sides = (TILE_SAMPLES, results, rows, TILE_COLUMNS, TILE_WARPS)
+    return BoxShape(*problem.mask_shape, problem.channels, left, *sides, is_ring=False)
 
 
 def _ring(problem: Problem, samples: int, results: int, rows: int) -> BoxShape:
     tile = _tile(problem, results, rows)
-    return replace(
-        tile, out_samples=samples, results=results, columns=RING_COLUMNS, warps=RING_WARPS, is_ring=True
-    )
+    return replace(tile, out_samples=samples, columns=RING_COLUMNS, warps=RING_WARPS, is_ring=True)
 
 
 def strip_rows(problem: Problem, shape: BoxShape) -> int:
-    """Return the rows of results of a block: of a ring as many as leave a large device blocks that all run at once."""
+    """Return the rows of results per block: in a ring so many that all run at once on a large device."""
     if not shape.is_ring:
         return shape.step_rows
     across = blocks_along(problem.width * problem.channels, shape.out_samples)
@@ -123,7 +116,7 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 
 
 def work(problem: Problem, block: Block) -> Work:
-    """Return the work: a block sums up its input rows along themselves, in whole lots, and its results down the columns."""
+    """Return the work: a block sums up the input rows that it loads along themselves, then its columns."""
     shape, (launch,) = box_shape(problem), plan(problem, block)
     across, height = launch.grid[0], strip_rows(problem, shape)
     tops = range(0, problem.height, height)
@@ -148,21 +141,19 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is no box, or the device's shared memory too small; None if all is well."""
-    refusal = refuse_other_masks(mask, INSTEAD)
-    if refusal is not None:
-        return refusal
     needed, available = box_shape(problem).shared_bytes, min(limits.shared_bytes, SHARED_BYTES)
-    if needed > available:
-        rows, columns = problem.mask_shape
-        return Refusal(
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs {needed:,} bytes of shared memory for its "
-            f"sums; a block has {available:,}. Use tiled, or fewer channels."
-        )
-    return None
+    if (refusal := refuse_other_masks(mask, INSTEAD)) or needed <= available:
+        return refusal
+    rows, columns = problem.mask_shape
+    return Refusal(
+        f"A mask of {rows} x {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
+        f"memory for its sums; a block has {available:,}. Use tiled, or fewer channels."
+    )
 
 
-# Of rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB takes 321 instead of
-# 280 us with mirrored borders, 271 instead of 256 with zeros. float32 is copied without registers; 63 x 63 loses with a limit.
+# Of rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB
+# takes 321 instead of 280 us with mirrored borders, 271 instead of 256 with zeros. float32 is copied without
+# registers; 63 x 63 loses with a limit.
 RING_REGISTERS = 96
 
 
@@ -170,7 +161,7 @@ RING_REGISTERS = 96
 @lru_cache(maxsize=64)
 @kept_on_disk
 def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int):
-    """Return the kernel for a border, a shape of a block's work, and the bytes of a sample of picture and result."""
+    """Return the kernel for a border, a shape of work, and the bytes of a sample of picture and result."""
     load = tile_loader(shape.input, shape.lot_rows, itemsize, border.rule)
     wait = waiter(pending=0)
     sum_along, keep = row_summer(shape.along), sums_store(shape.results)
@@ -198,7 +189,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
         lots = 1
         if IS_RING:
             lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
-        # Threads that load vectors at once lie in as many rows as leave them no bank in common.
+        # Threads that load vectors at once lie in as many rows as avoid bank conflicts.
         own_row, across = warp * WARP_ROWS + lane % WARP_ROWS, lane // WARP_ROWS * RESULTS
         thread = warp * 32 + lane
         column, own_rows = thread % COLUMN_THREADS * COLUMNS, thread // COLUMN_THREADS * ROWS
@@ -207,7 +198,8 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
         there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
         for lot in range(lots):
             wait()
-            # Nobody may read a cell before whoever copies it has it there, or replace a sum that others still read.
+            # Nobody may read a cell before whoever copies it has it there, or replace a sum that others still
+            # read.
             cuda.syncthreads()
             if IS_RING:
                 for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
@@ -216,7 +208,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
                     kept = kept - RING_ROWS if kept >= RING_ROWS else kept
                     keep(tile, KEPT_AT + kept * KEPT_PITCH + across, sums)
             elif SIMULATED:
-                # Its barrier is for the whole block: all threads must come to it equally often.
+                # Its barrier is for the whole block: all threads must reach it equally often.
                 for number in range(ROUNDS):
                     lot_row = number * ROUND_ROWS + own_row
                     at = lot_row * PITCH + across
@@ -228,7 +220,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
                 for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
                     at = lot_row * PITCH + across
                     sums = sum_along(tile, at, weight)
-                    # All lanes have read what these sums take the place of.
+                    # All lanes have read what these sums replace.
                     cuda.syncwarp()
                     keep(tile, at, sums)
             cuda.syncthreads()
@@ -260,12 +252,10 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)
     shape, (launch,) = box_shape(problem), plan(problem, block)
-    numbers = (types.int64,) * 3
-    signature = (image_type(problem), float32, *numbers, float32, float32, result_type(problem))
-    weight = np.float32(mask.weights32[0, 0])
-    values = (problem.width, problem.anchor[0], strip_rows(problem, shape))
+    signature = (image_type(problem), float32, *(types.int64,) * 3, float32, float32, result_type(problem))
+    numbers = (problem.width, problem.anchor[0], strip_rows(problem, shape))
     constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
-    arguments = (Operand.IMAGE, weight, *values, *constants, Operand.OUT)
+    arguments = (Operand.IMAGE, mask.weights32[0, 0], *numbers, *constants, Operand.OUT)
     function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     return (Pass("correlate_box", function, signature, launch, arguments),)
 
@@ -274,8 +264,8 @@ VARIANT = Variant(
     key="box",
     title="Running sums (box)",
     device=DeviceKind.CUDA,
-    idea="For masks of equal weights: what neighbouring windows have in common is added up once, along the rows and then down the "
-    "columns, so that a large mask costs hardly more than a small one.",
+    idea="For masks of equal weights: what neighbouring windows have in common is added up once, along the "
+    "rows and then down the columns, so that a large mask costs hardly more than a small one.",
     default_block=Block(LANES, TILE_WARPS),
     plan=plan,
     work=work,

@@ -1,7 +1,7 @@
-"""The shape of a block's work in `box`: what each thread sums up, and where the rows lie in shared memory. Pure integers.
+"""The shape of a block's work in `box`: each thread's sums, and the rows in shared memory. Pure integers.
 
-A tile is loaded whole, and each row's sums take the place of its samples. A ring has few input rows at a time; their sums go into
-a ring of rows, of which there are as many as the windows of a step need.
+A tile is loaded whole, and each row's sums replace its samples. A ring has few input rows at a time; their
+sums go into a ring of as many rows as the windows of a step need.
 """
 
 from dataclasses import dataclass
@@ -52,23 +52,23 @@ class BoxShape:
 
     @property
     def along(self) -> RowWindows:
-        """What a thread sums up of a row."""
+        """What a thread sums up along a row."""
         return RowWindows(Windows(self.mask_columns, self.channels, self.results), self.before - self.left)
 
     @property
     def down(self) -> ColumnWindows:
-        """What a thread sums up of its columns."""
+        """What a thread sums up down its columns."""
         ring_rows = self.ring_rows if self.is_ring else 0
         return ColumnWindows(self.mask_rows, self.rows, self.columns, self.kept_pitch, ring_rows)
 
     @property
     def warp_rows(self) -> int:
-        """Rows that a warp sums up along themselves at once."""
+        """Rows that a warp sums up at once, along themselves."""
         return LANES * self.results // self.out_samples
 
     @property
     def round_rows(self) -> int:
-        """Rows that the block sums up along themselves at once."""
+        """Rows that the block sums up at once, along themselves."""
         return self.warps * self.warp_rows
 
     @property
@@ -83,19 +83,19 @@ class BoxShape:
 
     @property
     def lot_rows(self) -> int:
-        """Input rows that are there at once: those of a ring's step, or all of a tile's in whole rounds of a warp."""
+        """Input rows loaded at once: of a ring a step's, of a tile all, in whole rounds of a warp."""
         if self.is_ring:
             return self.step_rows
         return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
 
     @property
     def rounds(self) -> int:
-        """Times that the warps of a block sum up rows of a lot."""
+        """How often the warps of a block sum up rows of what is loaded at once."""
         return -(-self.lot_rows // self.round_rows)
 
     @property
     def pitch(self) -> int:
-        """Samples of an input row: an odd number of vectors, so that 8 threads in 1, 2, 4 or 8 rows meet in no bank."""
+        """Samples of an input row: an odd number of vectors, against bank conflicts among 8 threads."""
         samples = self.out_samples - self.results + self.along.read
         samples = max(samples, LANES * VECTOR)
         return samples + (VECTOR if samples % (2 * VECTOR) == 0 else 0)
@@ -128,19 +128,19 @@ class BoxShape:
 
     @property
     def early_rows(self) -> int:
-        """Rows above the first window that the first step takes with it."""
+        """Rows above the first window that the first step loads too."""
         return self.early_steps * self.step_rows - self.mask_rows + 1 if self.is_ring else 0
 
     @property
     def shared_cells(self) -> int:
-        """All of it."""
+        """Elements of shared memory."""
         return self.lot_rows * self.pitch + (self.ring_rows * self.kept_pitch if self.is_ring else 0)
 
     @property
     def shared_bytes(self) -> int:
-        """All of it."""
+        """Bytes of shared memory."""
         return 4 * self.shared_cells
 
     def lots(self, rows: int) -> int:
-        """Return the lots of a block that has so many rows of results."""
+        """Return how often a block with so many rows of results loads `lot_rows` input rows."""
         return -(-rows // self.step_rows) + self.early_steps if self.is_ring else 1

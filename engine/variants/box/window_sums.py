@@ -1,15 +1,16 @@
-"""Sums over neighbouring windows of one line, without a subtraction: in which order their cells are added. Pure Python.
+"""Sums over neighbouring windows of a line, without subtraction: the order of their additions. Pure Python.
 
-The windows of up to `length` neighbours have cells in common. These are added up once; what lies before them is added from the
-back, what lies after them from the front:
+The windows of up to `length` neighbours have cells in common. These are added up once; the cells before them
+are added from the back, those after them from the front:
 
     window 0   a b c | d e
     window 1     b c | d e | f                 (a + (b + (c + de))),  (b + (c + de)) + f,  (c + de) + (f + g)
     window 2       c | d e | f g
 
-So g windows of k cells take k + 2 g - 3 additions, about 3 a window for k = g and 6 for k = 4 g, where each by itself takes
-k - 1. Each window's sum is made of its own cells only, each of them once: NaN and infinity stay where they belong, and
-there are as many roundings as in a direct sum at most. Source: `engine/variants/box/box_mask.py`.
+So g windows of k cells take k + 2 g - 3 additions, about 3 per window for k = g and 6 for k = 4 g, where each
+by itself takes k - 1. Each window's sum is made of its own cells only, each of them once: NaN and infinity
+stay in their windows, and there are at most as many roundings as in a direct sum. Source:
+`engine/variants/box/box_mask.py`.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from typing import TypeVar
 
 Value = TypeVar("Value")
 
-# One chain of additions is as long as the cells in common are many; two are half as long.
+# Cells in common from which on they are added in two chains, each half as long.
 LEAST_OF_TWO_CHAINS = 8
 
 
@@ -47,7 +48,7 @@ class Windows:
 
     @property
     def groups(self) -> list[range]:
-        """The windows that are put together at once; those that have cells in common."""
+        """Windows that have cells in common, and are summed together."""
         neighbours = -(-self.count // self.apart)
         groups = -(-neighbours // self.length)
         size = -(-neighbours // groups) * self.apart
@@ -55,7 +56,7 @@ class Windows:
 
     @property
     def weighed(self) -> int:
-        """Times that a cell enters a sum, and is multiplied by the weight there."""
+        """How often a cell is multiplied by the weight as it enters a sum."""
         return sum(min(self.apart, len(group)) * (self.length - 1) + len(group) for group in self.groups)
 
 
@@ -81,49 +82,38 @@ def window_sums(
     joined : callable of (value, value) -> value
         Two sums.
     """
-    results: list[Value] = []
-    for group in windows.groups:
-        results += _group_sums(windows.length, windows.apart, group, cell, begin, first, added, joined)
-    return results
+    length, apart = windows.length, windows.apart
 
+    def of_group(group: range) -> list[Value]:
+        lines = range(min(apart, len(group)))
+        # The last window's first cell of each line, counted in samples from the group's first one.
+        lasts = [range(line, len(group), apart)[-1] for line in lines]
+        ends = [line + length * apart for line in lines]
+        chains: list[list[Value]] = [[] for _ in lines]
+        for place in range(min(lasts), ends[-1]):
+            line = place % apart
+            if line not in lines or not lasts[line] <= place < ends[line]:
+                continue
+            own, value = chains[line], cell(group.start + place)
+            turn = (place - lasts[line]) // apart % 2
+            is_long = apart == 1 and ends[line] - lasts[line] >= LEAST_OF_TWO_CHAINS
+            if not own:
+                own.append(begin(value))
+            elif is_long and len(own) == 1:
+                own.append(first(value))
+            else:
+                own[turn * is_long] = added(own[turn * is_long], value)
+        sums = {
+            last: own[0] if len(own) == 1 else joined(*own) for last, own in zip(lasts, chains, strict=True)
+        }
+        for place in reversed(range(len(group))):
+            if place not in sums:
+                sums[place] = added(sums[place + apart], cell(group.start + place))
+        after: dict[int, Value] = {}
+        for place in range(apart, len(group)):
+            line, value = place % apart, cell(group.start + place + (length - 1) * apart)
+            after[line] = added(after[line], value) if line in after else first(value)
+            sums[place] = joined(sums[place], after[line])
+        return [sums[place] for place in range(len(group))]
 
-def _group_sums(
-    length: int,
-    apart: int,
-    group: range,
-    cell: Callable[[int], Value],
-    begin: Callable[[Value], Value],
-    first: Callable[[Value], Value],
-    added: Callable[[Value, Value], Value],
-    joined: Callable[[Value, Value], Value],
-) -> list[Value]:
-    lines = range(min(apart, len(group)))
-    # The last window's first cell of each line, counted in samples from the group's first one.
-    lasts = [range(line, len(group), apart)[-1] for line in lines]
-    ends = [line + length * apart for line in lines]
-    chains: list[list[Value]] = [[] for _ in lines]
-    for place in range(min(lasts), ends[-1]):
-        line = place % apart
-        if line not in lines or not lasts[line] <= place < ends[line]:
-            continue
-        own, value = chains[line], cell(group.start + place)
-        turn = (place - lasts[line]) // apart % 2
-        is_long = apart == 1 and ends[line] - lasts[line] >= LEAST_OF_TWO_CHAINS
-        if not own:
-            own.append(begin(value))
-        elif is_long and len(own) == 1:
-            own.append(first(value))
-        else:
-            own[turn * is_long] = added(own[turn * is_long], value)
-    sums: dict[int, Value] = {}
-    for last, own in zip(lasts, chains, strict=True):
-        sums[last] = own[0] if len(own) == 1 else joined(*own)
-    for place in reversed(range(len(group))):
-        if place not in sums:
-            sums[place] = added(sums[place + apart], cell(group.start + place))
-    after: dict[int, Value] = {}
-    for place in range(apart, len(group)):
-        line, value = place % apart, cell(group.start + place + (length - 1) * apart)
-        after[line] = added(after[line], value) if line in after else first(value)
-        sums[place] = joined(sums[place], after[line])
-    return [sums[place] for place in range(len(group))]
+    return [total for group in windows.groups for total in of_group(group)]

@@ -1,15 +1,16 @@
-"""Sums of digits of weights over bytes on tensor cores, put together as float32, packed and stored.
+"""Sums of digits of weights over bytes on tensor cores, combined as float32, packed and stored.
 
-A warp's lanes hold their samples of one channel in registers, a word four pixels, while the loop goes over the digits, the top one
-first (`engine.variants.digit_sums.weight_digits` has the arithmetic); then those of the next channel. One instruction multiplies 16 x 32
-samples by 32 x 8 digits and adds whole numbers of 32 bits (`mma.m16n8k32`, PTX ISA 9.7.14.5, compute capability 8.0).
+A warp's lanes hold their samples of one channel in registers, four pixels per word, while a loop goes over
+the digits, the top one first (`engine.variants.digit_sums.weight_digits` has the arithmetic); then those of
+the next channel. One instruction multiplies 16 x 32 samples by 32 x 8 digits and adds integers of 32 bits
+(`mma.m16n8k32`, PTX ISA 9.7.14.5, compute capability 8.0).
 
-A lone top digit's sums begin with the bits of the float32 number 1.5 x 2^23, so that the sum D is in the bits of 1.5 x 2^23 + D: one
-subtraction makes it a float32, exactly. A pair's sums are those of the upper digit, times 256, on which the lower one's
-are added; one conversion makes a float32 of both.
+A lone top digit's sums begin with the bits of the float32 number 1.5 x 2^23, so that the bits of sum D are
+those of 1.5 x 2^23 + D: one subtraction makes it a float32, exactly. A pair's sums are those of the upper
+digit, times 256, to which the lower one's are added; one conversion makes a float32 of both.
 
-The instruction takes four words of samples from neighbouring registers. A word that is taken in two places lies in two registers:
-else it would be moved at every multiplication.
+The instruction takes four words of samples from neighbouring registers. A word that is used in two positions
+has two registers: else it would be moved at every multiplication.
 """
 
 from collections.abc import Iterator
@@ -18,11 +19,10 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from engine.variants.digit_sums.digit_chains import Sample, Samples, chains_of
+from engine.variants.digit_sums.digit_layout import Sample, Samples, chains_of
 from engine.variants.digit_sums.digit_reference import digit_sums_in_turn
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
-from engine.variants.digit_sums.planar_bytes import interleaved_words, planar_word
-from engine.variants.digit_sums.staged_stores import store_staged
+from engine.variants.digit_sums.interleaved_bytes import interleaved_words, planar_word, store_staged
 from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.quantise import stored_words
@@ -42,9 +42,10 @@ class DigitSums:
     code : CudaCode
     shape : DigitShape
     tile : pointer
-        To the byte of the tile under the lane's first result and the mask's first row, of the row that it reads first.
+        To the byte under the lane's first result and the mask's first row, in the first row that the lane
+        reads.
     fragments : pointer
-        To the lane's first four words of digits (`engine.variants.digit_sums.digit_fragments`).
+        To the lane's first four words of digits (`engine.variants.digit_sums.digit_layout`).
     digits : int32
         How many digits there are.
     """
@@ -52,7 +53,7 @@ class DigitSums:
     def __init__(self, code: CudaCode, shape: DigitShape, tile: Any, fragments: Any, digits: Any) -> None:
         self._code, self._shape, self._digits = code, shape, digits
         self._fragments, self._tile = fragments.pointing_to(I32), tile.pointing_to(I32)
-        # 0, and all bytes where they are: only the run knows that there are less than 2^29 digits.
+        # 0, and the bytes as they are: that there are less than 2^29 digits the compiler cannot know.
         self._nothing = digits >> 30
         self._in_place = (digits >> 29) + 0x3210
         self._chains = chains_of(shape)
@@ -65,7 +66,7 @@ class DigitSums:
         return [code.packed_word(results[k : k + PIXELS]) for k in range(0, len(results), PIXELS)]
 
     def _words(self, channel: int) -> dict[Sample, Any]:
-        """Return a channel's samples, loaded anew for each: kept, those of all would take the registers of the sums."""
+        """Return a channel's samples, loaded anew: those of all would take the registers of the sums."""
         shape = self._shape
         rows: list[dict[int, Any]] = [{} for _ in range(shape.fours_of_rows)]
         for row, words in enumerate(rows):
@@ -81,7 +82,7 @@ class DigitSums:
         }
 
     def _registers(self, channel: int) -> dict[Samples, Values]:
-        """Return a channel's samples as multiplications take them, no register in two places."""
+        """Return a channel's samples as multiplications take them, no register in two positions."""
         words, taken = self._words(channel), set[Sample]()
         registers: dict[Samples, Values] = {}
         for step in (step for chain in self._chains for step in chain.steps):
@@ -91,15 +92,15 @@ class DigitSums:
         return registers
 
     def _own(self, word: Any, is_taken: bool) -> Any:
-        """Return a word in a register of its own; what the compiler knew to be the same it would keep in one, and move."""
+        """Return a word in a register of its own: equal ones the compiler would keep in one, and move."""
         if is_taken:
             line = "prmt.b32 $0, $1, $1, $2;"
             return self._code.statement(line, "=r,r,r", [word, self._in_place], I32)
-        # Words of one channel lie beside those that they were loaded with, not beside those of their multiplications.
+        # Words of one channel lie beside those they were loaded with, not those of their multiplications.
         return word ^ self._nothing if self._shape.channels == 1 else word
 
     def _totals(self, registers: dict[Samples, Values]) -> Values:
-        """Loop over the digits; return where the pixels' totals are, in units of the top digit."""
+        """Loop over the digits; return the slots of the pixels' totals, in units of the top digit."""
         code = self._code
         totals = [code.slot() for _ in range(PIXELS * POSITIONS)]
         unit_left = code.slot()
@@ -126,7 +127,7 @@ class DigitSums:
         return totals
 
     def _pair_of_sums(self, registers: dict[Samples, Values], digit: Any) -> list[Values]:
-        """Return all multiplications with a pair of digits, the first of which has this number."""
+        """Return the sums of all multiplications with a pair of digits, `digit` and the next."""
         zeros = [[self._code.integer(0)] * 4 for _ in self._chains]
         sums = self._multiplied(registers, self._words_of(digit), zeros)
         lower = self._words_of(digit + 1)
@@ -171,31 +172,17 @@ class DigitSums:
 def digit_filter(shape: DigitShape) -> Any:
     """Return the function that computes and stores a lane's results of 8 bit.
 
-    `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the byte of `tile` under
-    the warp's first result and the mask's first row, `stage` the one where the warp has `shape.stage_bytes` of its own; `digits` are
-    `fragments`, `unit` is what the top one counts; `row` and `sample` are those of the warp's first result, and a row of
-    the picture has `samples` samples. All lanes of a warp have to call it together.
-
-    Parameters
-    ----------
-    shape : DigitShape
+    `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the
+    byte of `tile` under the warp's first result and the mask's first row, `stage` that of the warp's own
+    `shape.stage_bytes`; `digits` are `fragments`, `unit` is the top one's; `row` and `sample` are those of
+    the warp's first result, and a row of the picture has `samples` samples. All lanes of a warp have to call
+    it together.
     """
 
     def filter_(
-        code: CudaCode,
-        tile: Any,
-        at: Any,
-        lane: Any,
-        stage: Any,
-        fragments: Any,
-        digits: Any,
-        unit: Any,
-        offset: Any,
-        out: Any,
-        row: Any,
-        sample: Any,
-        samples: Any,
-    ) -> None:
+        code: CudaCode, tile: Any, at: Any, lane: Any, stage: Any, fragments: Any, digits: Any, unit: Any,
+        offset: Any, out: Any, row: Any, sample: Any, samples: Any,
+    ) -> None:  # fmt: skip
         at, lane, stage, digits, *place = (
             code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
         )

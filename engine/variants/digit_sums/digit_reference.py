@@ -1,14 +1,16 @@
-"""The reference implementation of `digit_filter.py` in plain Python: digits are summed as whole numbers there too.
+"""The reference implementation of `digit_filter.py` in plain Python, which sums digits as integers too.
 
-Four lanes pass one another samples and digits through the multiplications, so the first of them does the work of all four.
+Four lanes exchange samples and digits in the multiplications, so the first of them does the work of all four.
 """
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from engine.variants.digit_sums.digit_fragments import cell_places
+from engine.variants.digit_sums.digit_layout import cell_places
 from engine.variants.digit_sums.digit_shape import PIXELS, POSITIONS, DigitShape
 from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.quantise import stored_samples
@@ -16,22 +18,12 @@ from engine.variants.register_blocked.result_storer import store_block
 
 
 def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
-    """Return what `digit_filter(shape)` runs in plain Python; what it stores does not pass through the stage."""
+    """Return the reference of `digit_filter(shape)`; its results do not pass through the stage."""
 
     def filter_(
-        tile: Any,
-        at: int,
-        lane: int,
-        stage: int,
-        fragments: Any,
-        digits: int,
-        unit: Any,
-        offset: Any,
-        out: Any,
-        row: int,
-        sample: int,
-        samples: int,
-    ) -> None:
+        tile: Any, at: int, lane: int, stage: int, fragments: Any, digits: int, unit: Any, offset: Any,
+        out: Any, row: int, sample: int, samples: int,
+    ) -> None:  # fmt: skip
         if lane % 4:
             return
         across = lane // 4 * shape.across
@@ -49,7 +41,7 @@ def digit_sums_in_turn(shape: DigitShape) -> Callable[..., None]:
 
 
 def _totals(shape: DigitShape, cells: np.ndarray, fragments: Any, digits: int, lane: int) -> np.ndarray:
-    """Return float32 sums for the pixels of four lanes in a channel, (rows, pixels), in units of the top digit."""
+    """Return float32 sums for four lanes in a channel: (rows, pixels), in units of the top digit."""
     alone = digits % 2
     totals = np.zeros((PIXELS, PIXELS * POSITIONS), np.float32)
     if alone:
@@ -63,7 +55,7 @@ def _totals(shape: DigitShape, cells: np.ndarray, fragments: Any, digits: int, l
 
 
 def _cells(shape: DigitShape, tile: Any, at: int, channel: int) -> np.ndarray:
-    """Return what four lanes load of one channel under the mask: (rows of the tile, columns), whole numbers."""
+    """Return the samples of one channel that four lanes load: (rows of the tile, columns)."""
     loads = shape.loads_of(channel)
     samples = [
         4 * word + byte for first, count in loads for word in range(first, first + count) for byte in range(4)
@@ -92,11 +84,11 @@ def _digit(shape: DigitShape, fragments: Any, number: int, first_lane: int) -> l
 
 
 def _sums(shape: DigitShape, cells: np.ndarray, weights: list[int]) -> np.ndarray:
-    """Return a digit's sums for the pixels of four lanes in a channel, (rows, pixels), exact in float64."""
-    sums: np.ndarray | None = None
-    for number, weight in enumerate(weights):
+    """Return a digit's sums for the pixels of four lanes in a channel: (rows, pixels), exact in float64."""
+
+    def products(number: int) -> np.ndarray:
         m, n = divmod(number, shape.mask_columns)
-        products = weight * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
-        sums = products if sums is None else sums + products
-    assert sums is not None
-    return sums.astype(np.float64)
+        return weights[number] * cells[m : m + PIXELS, n : n + PIXELS * POSITIONS]
+
+    # Not `sum`: the counting tests count additions to its 0.
+    return reduce(add, map(products, range(len(weights)))).astype(np.float64)

@@ -1,12 +1,13 @@
 """The shape of a block's work where digits of weights are summed on tensor cores. Pure integers.
 
-One multiplication (`mma.m16n8k32`) has 16 rows, 8 columns and 32 products a sum. Here a row is a place in the picture: 8 lanes
-along a row of it, each with two fours of pixels of one channel. A column is one of 2 neighbouring results in 4 rows
-below one another. The 32 products are two halves: each 4 pixels of 4 rows, the same ones counted from every place. So all
-samples that a multiplication takes from a lane are its own, and two of them with each piece of the mask make 4 rows of
-results of all 16 fours.
+One multiplication (`mma.m16n8k32`) has 16 rows, 8 columns and 32 products per sum. Here a row is a position
+in the picture: 8 lanes along a row of it, each with two fours of pixels of one channel. A column is one of 2
+neighbouring results in 4 rows, one below the other. The 32 products are two halves: each 4 pixels of 4 rows,
+the same ones counted from every position. So all samples that a multiplication takes from a lane are its own,
+and two of them with each piece of the mask make 4 rows of results of all 16 fours.
 
-A lane (g, t) = (lane / 4, lane modulo 4) holds samples of rows t, t + 4, ... of the tile, and gets results of row t.
+A lane (g, t) = (lane / 4, lane modulo 4) holds samples of rows t, t + 4, ... of the tile, and gets results of
+row t.
 """
 
 import math
@@ -16,14 +17,14 @@ PIXELS = 4
 """Neighbouring pixels of one channel in a word, and rows of results that four lanes share."""
 
 POSITIONS = 4
-"""Fours of pixels in a row of one lane: 16 bytes, the most that it stores at once, and whole pieces of any number of channels."""
+"""Fours of pixels in a row of one lane: 16 bytes per channel, the most that it stores at once."""
 
 PIECE = 16
 WARPS = 4
 """Of a block, one above the other."""
 
 HalfStep = tuple[int, int] | None
-"""Rows and pixels of half a multiplication, both in fours: (row of fours, group of pixels); None for one of zeros."""
+"""Half a multiplication: (fours of rows, fours of pixels); None for one of zeros."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,9 @@ class DigitShape:
 
     @property
     def rounds(self) -> int:
-        """Fours of rows that a warp computes one after another.
+        """Fours of rows that a warp computes one after another, which share the rows of a tile around them.
 
-        They share the rows above and below that a tile needs. On more channels nothing was gained (RGB 5 x 5, H200: 59.5 us with two
-        rounds, 58.0 with one).
+        On several channels nothing was gained (RGB 5 x 5, H200: 59.5 us with two rounds, 58.0 with one).
         """
         return 4 if self.channels == 1 else 1
 
@@ -55,8 +55,8 @@ class DigitShape:
     def registers(self) -> int | None:
         """Registers that a lane is granted, as measured (H200); None where the compiler decides.
 
-        By itself it takes fewer, and loads digits only when they are multiplied with. On one channel that is made up for by more blocks up
-        to 9 x 9. Masks longer than 11 cells need more than is granted to any here.
+        By itself it takes fewer, and loads digits only when they are multiplied. On one channel more blocks
+        make up for that up to 9 x 9. Masks longer than 11 cells need more than these.
         """
         limits = {9: None, 11: 128} if self.channels == 1 else {5: 96, 9: 128, 11: 168}
         longest = max(self.mask_rows, self.mask_columns)
@@ -64,7 +64,7 @@ class DigitShape:
 
     @property
     def is_staged(self) -> bool:
-        """Whether results go through shared memory: where a lane's samples in a row are more than it stores at once."""
+        """Whether results go through shared memory: a lane has more per row than it stores at once."""
         return self.channels > 1
 
     @property
@@ -109,7 +109,7 @@ class DigitShape:
 
     @property
     def before(self) -> int:
-        """Samples of the tile before the first result: those left of the anchor, rounded up to whole pieces of 16."""
+        """Samples of the tile before the first result: those left of the anchor, in whole pieces."""
         return -(-self.left // PIECE) * PIECE
 
     @property
@@ -121,7 +121,8 @@ class DigitShape:
     def tile_samples(self) -> int:
         """Samples, and bytes, in a row of the tile: an odd multiple of 32.
 
-        Then 16 bytes of each of the 8 lanes that are served at once, 2 places in 4 rows, lie in all banks of shared memory.
+        Then 16 bytes of each of the 8 lanes that are served at once, 2 in each of 4 rows, lie in different
+        banks.
         """
         thirty_twos = -(-(self.before + self.out_samples + self.right) // 32)
         return 32 * (thirty_twos | 1)
@@ -133,27 +134,26 @@ class DigitShape:
 
     @property
     def tile_bytes(self) -> int:
-        """The tile, and rows after it that only zeros are multiplied with."""
+        """The tile, and rows after it that are only multiplied by zeros."""
         return (self.out_rows + PIXELS * (self.fours_of_rows - 1)) * self.tile_samples
 
     @property
     def stage_pitch(self) -> int:
-        """Bytes from a row of a warp's results to the next, where they are staged.
+        """Bytes from a row of a warp's staged results to the next.
 
-        Of 0 to 7 pieces more than the results the fewest for which 16 bytes of each of the 8 lanes that are served at once, 2 places in
-        4 rows, lie in the most banks.
+        Of 0 to 7 pieces more than the results the fewest that spread 16 bytes of each of the 8 lanes that are
+        served at once, 2 in each of 4 rows, over the most banks.
         """
+        eight = [(row, lane) for row in range(4) for lane in range(2)]
 
         def banks(pitch: int) -> int:
-            return len(
-                {(row * pitch + lane * self.across) // PIECE % 8 for row in range(4) for lane in range(2)}
-            )
+            return len({(row * pitch + lane * self.across) // PIECE % 8 for row, lane in eight})
 
         return max((self.out_samples + PIECE * more for more in range(8)), key=banks)
 
     @property
     def stage_bytes(self) -> int:
-        """What a warp stages of its results at once."""
+        """Bytes of results that a warp stages at once."""
         return PIXELS * self.stage_pitch if self.is_staged else 0
 
     @property
@@ -163,7 +163,7 @@ class DigitShape:
 
     @property
     def first_group(self) -> int:
-        """The leftmost four of pixels under a four of results, counted from their own."""
+        """The leftmost four of pixels under a four of results, counted from that at the results."""
         return -self.left_pixels // PIXELS
 
     @property
@@ -177,17 +177,13 @@ class DigitShape:
         return range(self.first_group, POSITIONS + self.last_group)
 
     def half_steps(self, pair: int) -> list[HalfStep]:
-        """Return the halves of the multiplications for results 2 pair and 2 pair + 1 of each four, an even number.
+        """Return the halves of the multiplications for results 2 pair and 2 pair + 1 of each four, in pairs.
 
-        Two of one multiplication are two fours of rows of one column where they can be: then other multiplications take the same four
-        words of samples.
+        Where possible both halves of a multiplication are fours of rows of one column: then others use the
+        same words.
         """
         first, last = 2 * pair - self.left_pixels, 2 * pair + 1 + self.right_pixels
-        groups = [
-            group
-            for group in range(self.first_group, self.last_group + 1)
-            if PIXELS * group <= last and PIXELS * group + PIXELS - 1 >= first
-        ]
+        groups = range(first // PIXELS, last // PIXELS + 1)
         paired = self.fours_of_rows // 2 * 2
         found: list[HalfStep] = [
             (rows + below, group) for group in groups for rows in range(0, paired, 2) for below in (0, 1)
@@ -206,9 +202,9 @@ class DigitShape:
         return -(-self.digit_words // 4)
 
     def sources(self, group: int, channel: int) -> list[tuple[int, int] | None]:
-        """Return where a lane has the 4 samples of a four of pixels: (word, byte) from its first result's place on.
+        """Return the (word, byte) of the 4 samples of a four of pixels, counted from the lane's first result.
 
-        None where no result needs it.
+        None for samples that no result needs.
         """
         places: list[tuple[int, int] | None] = []
         for pixel in range(PIXELS * group, PIXELS * (group + 1)):
@@ -219,7 +215,7 @@ class DigitShape:
 
     @property
     def words(self) -> range:
-        """The words of a row of the tile that a lane reads, from its first result's place on."""
+        """The words of a row of the tile that a lane reads, counted from its first result."""
         sources = (
             self.sources(group, channel) for group in self.pixel_groups for channel in range(self.channels)
         )
@@ -228,7 +224,7 @@ class DigitShape:
 
     @property
     def loads(self) -> tuple[tuple[int, int], ...]:
-        """The loads of those words, (first word, words): as wide as they are aligned for every lane."""
+        """The loads of those words, (first word, words): as wide as every lane's alignment allows."""
         widest = math.gcd(self.across // 4, 4)
         loads, word, end = [], self.words[0], self.words[-1] + 1
         while word < end:
@@ -247,6 +243,6 @@ class DigitShape:
 
     @property
     def loaded_words(self) -> int:
-        """Words of the tile that a lane loads for its results in one row, each channel's by itself."""
+        """Words of the tile that a lane loads for its results in one row, channel by channel."""
         loads = [self.loads_of(channel) for channel in range(self.channels)]
         return self.fours_of_rows * sum(count for of_channel in loads for _, count in of_channel)

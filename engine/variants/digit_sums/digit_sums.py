@@ -1,26 +1,28 @@
-"""`digit-sums`: exact whole-number sums of the weights' 8-bit digits over bytes, on tensor cores.
+"""`digit-sums`: exact integer sums of the weights' 8-bit slices over bytes, on tensor cores.
 
 Idea
-    A float32 weight is a whole number times a power of two, and that number a few digits to the base 256. The sum of one
-    digit over 8-bit samples is exact in whole numbers, and tensor cores form 4096 such products with one instruction; two digits' sums
-    fit into 32 bits together. The pairs' sums are put together in float32, the top one first, which rounds less than a
-    direct sum does; where the bound leaves room, weights are rounded so that they take fewer digits.
+    A float32 weight is an integer times a power of two, and that integer a few digits in base 256. The sum of
+    one digit over 8-bit samples is an exact integer, and tensor cores form 4096 such products with one
+    instruction; the sums of two digits fit into 32 bits together. The sums of pairs are combined in float32,
+    the top one first, which rounds less than a direct sum; where the bound leaves room, weights are rounded
+    to fewer digits.
 Who loads what
-    The block copies its input tile into shared memory as bytes (`byte_loader.py`); borders are decided there. A lane
-    loads every fourth row, 16 bytes at a time, once for each channel, and sorts the channel's samples out in registers. Digits lie in
-    global memory, in the order in which lanes need them: a mask edit needs no compiling, and how many digits there are is known at run time.
+    The block copies its input tile into shared memory as bytes (`byte_loader.py`); borders are decided there.
+    A lane loads every fourth row, 16 bytes at a time, once per channel, and sorts the channel's samples in
+    registers. Digits lie in global memory, in the order in which lanes need them: a mask edit compiles
+    nothing, and the number of digits is known at run time.
 What it saves
-    Against `register-blocked`: a multiply-add of a general mask takes 4 digits' multiplications, of whole or sixteenth
-    weights one or two, each about a fortieth of the time that it takes in float32.
+    Against `register-blocked`: a multiply-add with a general mask takes multiplications with 4 digits, with
+    whole weights or sixteenths one or two, each about a fortieth of the time of one in float32.
 Limit
-    Multiplications and the float32 arithmetic between them, which hardly overlap, and then getting samples to where they are
-    multiplied and results out again (H200, grey 5 x 5: 19 us with four digits, 12 with one; the copy alone takes 6).
+    Multiplications and the float32 arithmetic between them, which hardly overlap; then sorting samples and
+    results (H200, grey 5 x 5: 19 us with four digits, 12 with one; the copy alone takes 6).
 
-Sources: the splitting of a number into slices whose products are exact, Ozaki, Ogita, Oishi and Rump, "Error-free
-transformations of matrix multiplication by using fast routines of matrix multiplication and its applications", Numerical
-Algorithms 59 (2012) 95-118; with slices of 8-bit whole numbers on tensor cores, Ootomo, Ozaki and Yokota, "DGEMM on integer
-matrix multiplication unit" (2023), arXiv:2306.11975. Both split both factors, whose products they add up; here samples are bytes
-already. What is rounded here is in `engine/variants/digit_sums/weight_digits.py`.
+Sources: splitting numbers into slices with exact products: Ozaki, Ogita, Oishi and Rump, "Error-free
+transformations of matrix multiplication by using fast routines of matrix multiplication and its
+applications", Numerical Algorithms 59 (2012) 95-118; 8-bit slices on tensor cores: Ootomo, Ozaki and Yokota,
+"DGEMM on integer matrix multiplication unit" (2023), arXiv:2306.11975. Both split both factors; here samples
+are bytes already. `weight_digits.py` has the rounding.
 """
 
 from functools import lru_cache
@@ -41,7 +43,7 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.digit_sums.digit_filter import digit_filter
-from engine.variants.digit_sums.digit_fragments import fragments_of
+from engine.variants.digit_sums.digit_layout import fragments_of
 from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
 from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.ir.device_function import waiter
@@ -82,8 +84,9 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 def work(problem: Problem, block: Block) -> Work:
     """Return the work for weights of one digit; each further digit multiplies once more and loads its words.
 
-    The multiply-adds are whole-number ones of tensor cores; those with the zeros that fill a multiplication up are not
-    counted. Nor is the way of results through shared memory, on several channels, to whole lines of the picture.
+    The multiply-adds are whole-number ones of tensor cores; those with the zeros that fill a multiplication
+    up are not counted. Nor is the way of results through shared memory, on several channels, to whole lines
+    of the picture.
     """
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
@@ -106,40 +109,36 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if limits.compute_capability is not None and limits.compute_capability < LEAST_CAPABILITY:
         has = ".".join(map(str, limits.compute_capability))
         return Refusal(
-            f"It needs tensor cores for 8-bit whole numbers of compute capability 8.0; this device has {has}. Use "
+            f"It needs tensor cores for 8-bit integers of compute capability 8.0; this device has {has}. Use "
             "register-blocked."
         )
     ghost = problem.ghost_value
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         return Refusal(
-            f"Cells outside the picture are {ghost:g}, which is no whole number from 0 to 255: they have to be bytes as the "
-            "picture's. Use register-blocked, or another border or value."
+            f"Cells outside the picture are {ghost:g}, which is no whole number from 0 to 255: they have to "
+            "be bytes as the picture's. Use register-blocked, or another border or value."
         )
     rows, columns = problem.mask_shape
     if problem.taps > MOST_CELLS:
         return Refusal(
-            f"A mask of {rows} x {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to {MOST_CELLS}, "
-            "such as 11 x 11. Use register-blocked."
+            f"A mask of {rows} x {columns} has {problem.taps} cells; a digit's sum is exact in float32 up to "
+            f"{MOST_CELLS}, such as 11 x 11. Use register-blocked."
         )
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
         return Refusal(
-            f"A mask of {rows} x {columns} on {problem.channels} channels needs more samples in shared memory than there is room "
-            "for. Use register-blocked, or fewer channels."
+            f"A mask of {rows} x {columns} on {problem.channels} channels needs more samples in shared "
+            "memory than there is room for. Use register-blocked, or fewer channels."
         )
-    return _refuse_weights(mask) or refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
-
-
-def _refuse_weights(mask: Mask) -> Refusal | None:
     if overflows(mask):
         return Refusal("The weights are so large that sums on the way could overflow. Use register-blocked.")
     digits = digits_of(mask)
-    if digits.holds_bound:
-        return None
-    return Refusal(
-        f"The weights lie so far apart that they take {digits.count} digits of 8 bit; adding these up could round more than a "
-        f"direct sum of {mask.taps} cells does. Use register-blocked."
-    )
+    if not digits.holds_bound:
+        return Refusal(
+            f"The weights lie so far apart that they take {digits.count} digits of 8 bit; adding these up "
+            f"could round more than a direct sum of {mask.taps} cells does. Use register-blocked."
+        )
+    return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
 
 
 # What the compiler must know: few of them are in use at a time.
@@ -164,7 +163,7 @@ def kernel(border: Border, shape: DigitShape):
         sample = cuda.blockIdx.x * OUT_SAMPLES
         load(shared, image, samples, top - anchor_row, lane, warp, sample - BEFORE, ghost_value)
         wait()
-        # Nobody may read a cell before whoever copies it has it there.
+        # No thread may read a cell before its copy has arrived.
         cuda.syncthreads()
         row = warp * ROUNDS * 4
         stage = TILE_BYTES + warp * STAGE_BYTES
@@ -198,9 +197,10 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
 
 VARIANT = Variant(
     key="digit-sums",
-    title="Digit sums (tensor cores)",
+    title="8-bit slices (tensor cores)",
     device=DeviceKind.CUDA,
-    idea="Weights as 8-bit digits: tensor cores sum each digit over bytes exactly, and few roundings put the sums together.",
+    idea="Weights as 8-bit slices: tensor cores sum each slice over bytes exactly, and few roundings "
+    "combine the sums.",
     default_block=Block(32, 4),
     plan=plan,
     work=work,
@@ -210,10 +210,9 @@ VARIANT = Variant(
     uses_block=False,
     integer_output=True,
     uint8_only=True,
-    remark=(
-        "8-bit pictures with 8-bit results only, masks up to 128 cells. Its time grows with the digits of the weights: one for "
-        "small whole numbers or sixteenths, three or four for any others; its model of work counts one."
-    ),
+    remark="8-bit pictures with 8-bit results only, masks up to 128 cells. Its time grows with the slices "
+    "of the weights: one for small whole numbers or sixteenths, three or four for others; its model of work "
+    "counts one.",
     repeats=lambda mask: digits_of(mask).count,
     picture_types=("uint8",),
     most_cells=MOST_CELLS,

@@ -1,36 +1,41 @@
-"""float32 weights as sums of 8-bit digits, whose sums over bytes are exact, and what rounding is left. Pure NumPy.
+"""float32 weights as 8-bit digits whose sums over bytes are exact, and the rounding that is left. Pure NumPy.
 
-A float32 weight is a whole number times a power of two, so all weights of a mask are w = Q 2^low with whole Q, and
+A float32 weight is an integer times a power of two, so all weights of a mask are w = Q 2^low with integers Q,
+and
 
     Q = sum over p of 65536^p h_p,   h_p = 256 a + b,   a of -128 .. 127, b of 0 .. 255,
 
-so that h_p is any number of -32768 .. 32767; the top one is a digit of -128 .. 127 alone where that does. Of n cells, the sum of one
-h_p over samples of 0 to 255 is a whole number below 32768 x 255 x n, which 32 bits hold up to `MOST_CELLS`; a lone digit's is
-below 2^22. Sums are put together in float32 from the top one down, in units of the top digit,
+so that h_p is any number of -32768 .. 32767; the top one is a digit of -128 .. 127 alone where that is
+enough. Of n cells, the sum of one h_p over samples of 0 to 255 is an integer below 32768 x 255 x n, which 32
+bits hold up to `MOST_CELLS`; a lone digit's is below 2^22. Sums are combined in float32 from the top one
+down, in units of the top digit,
 
     T = fma(float32(D_p), its unit, T),   then   fma(T, the top digit's unit, offset).
 
-Each step rounds once by at most u = 2^-24 of what it makes. Of which there are, S being |weights| correlated with the samples, plus
-|offset| as in `engine.tasks.filtering.agreement`:
+Each step rounds once by at most u = 2^-24 of its result. With S = |weights| correlated with the samples, plus
+|offset|, as in `engine.tasks.filtering.agreement`, the roundings are
 
-- float32(D_p): nothing where sums of |h_p| over samples cannot reach 2^24; else at most r u S, r the largest of |h_p 65536^p| / |Q|.
-- The multiply-add of all but the top one: nothing where sums of |Q from p up| cannot reach 2^24 of p's units, because all are whole
-  multiples of that; else r u S, r the largest of |Q from p up| / |Q|: 1 at the end, never more than `LARGEST_PART`.
-- The last one: u S.
+- of float32(D_p): none where sums of |h_p| over samples cannot reach 2^24; else at most r u S, r the largest
+  of |h_p 65536^p| / |Q|;
+- of the multiply-add of all but the top one: none where sums of |Q from p up| cannot reach 2^24 of p's units,
+  because all are whole multiples of that; else r u S, r the largest of |Q from p up| / |Q|: 1 at the end,
+  never above `LARGEST_PART`;
+- of the last one: u S.
 
-`roundings` is the sum of these. A direct sum of n cells is granted n + 2. What a rounding makes of earlier errors is a
-millionth of them; `SPARE` leaves a hundredth for it.
+`roundings` is the sum of these. A direct sum of n cells is granted n + 2. What a rounding makes of earlier
+errors is a millionth of them; `SPARE` leaves a hundredth for it.
 
-What is granted and not used may be spent on fewer digits: weights are rounded to whole multiples of a larger power of two, which adds
-the largest of |change of w| / (u |w|) to `roundings`, where the whole then still is granted. A random 5 x 5 mask takes 4
-digits so, 4 to 6 without. Weights are not touched where a result could have to be equal bit for bit: sums of whole multiples
-of one power of two that stay below 2^24 of it. A picture with a sample other than 0 has one of at least 1, so that asks for a sum of |Q|
-below 2^24; and then nothing above rounds, because no |h_p 65536^p| and no part is larger than |Q| where p = 0, or than 2.01 |Q|
-elsewhere, where it has 65536 times fewer units.
+What is granted and not used may be spent on fewer digits: weights are rounded to multiples of a larger power
+of two, which adds the largest of |change of w| / (u |w|) to `roundings`, if the sum is still granted. A
+random 5 x 5 mask takes 4 digits so, 4 to 6 without. Weights are not changed where a result could have to be
+equal bit for bit: sums of multiples of one power of two that stay below 2^24 of it. A picture with a sample
+other than 0 has one of at least 1, so that asks for a sum of |Q| below 2^24; and then nothing above rounds,
+because no |h_p 65536^p| and no part is larger than |Q| where p = 0, or than 2.01 |Q| elsewhere, where it has
+65536 times fewer units.
 
-Nothing is lost below: all are whole multiples of the last digit's unit, at least 2^-120 of the top one's for `MOST_DIGITS` digits,
-and results are whole multiples of 2^-149. Nothing overflows above if 255 x 2.01 x the sum of |weights| is a float32: the top
-digit's unit is no larger than 2.01 times the largest weight.
+Nothing is lost below: all are multiples of the last digit's unit, at least 2^-120 of the top one's for
+`MOST_DIGITS` digits, and results are multiples of 2^-149. Nothing overflows above if 255 x 2.01 x the sum of
+|weights| is a float32: the top digit's unit is at most 2.01 times the largest weight.
 """
 
 import math
@@ -47,7 +52,7 @@ MOST_CELLS = 128
 MOST_DIGITS = 16
 LARGEST_SAMPLE = 255
 LARGEST_PART = 2.01
-"""A little more than what upper digits can be as a share of a weight, or a unit as one of the largest: 256 / 127.5 = 2.008."""
+"""Bound of upper digits as a share of a weight, and of a unit as one of the largest: 256 / 127.5 = 2.008."""
 
 SPARE = 1.01
 _UNIT_ROUNDOFF = Fraction(1, 1 << 24)
@@ -62,8 +67,8 @@ class WeightDigits:
     Parameters
     ----------
     digits : ndarray of shape (digits, rows, columns), int16
-        The top one first, then pairs: -128 .. 127 and 0 .. 255. An odd number of digits begins with one alone, -128 .. 127; a mask of
-        zeros has one of zeros.
+        The top one first, then pairs: -128 .. 127 and 0 .. 255. An odd number of digits begins with one
+        alone, -128 .. 127; a mask of zeros has one of zeros.
     unit : float
         What the top digit counts, a power of two; each further one counts 1/256 of the one before.
     roundings : float
@@ -81,7 +86,7 @@ class WeightDigits:
 
     @property
     def holds_bound(self) -> bool:
-        """Whether results are sure to lie within the bound that is granted to a direct sum."""
+        """Whether results are sure to lie within the bound that a direct sum is granted."""
         cells = self.digits[0].size
         return bool(self.count <= MOST_DIGITS and SPARE * self.roundings <= cells + 2)
 
@@ -95,12 +100,7 @@ def overflows(mask: Mask) -> bool:
 # Asked by `auto`, by the refusal and by the upload of one and the same mask.
 @lru_cache(maxsize=16)
 def digits_of(mask: Mask) -> WeightDigits:
-    """Return the fewest digits of a mask's float32 weights with which results hold the bound; all of them if none do.
-
-    Parameters
-    ----------
-    mask : Mask
-    """
+    """Return the fewest digits of a mask's float32 weights whose results hold the bound; else all of them."""
     weights = mask.weights32
     step = Fraction(step_of(weights)) if weights.any() else Fraction(1)
     # Python's whole numbers: between the largest and the smallest float32 lie 277 bits.
@@ -117,9 +117,8 @@ def digits_of(mask: Mask) -> WeightDigits:
             )
             if change > (len(whole) + 2) * _UNIT_ROUNDOFF:
                 continue
-            fewer = _weight_digits(
-                mask, _split(rounded), rounded, step * 2**shift, float(change / _UNIT_ROUNDOFF)
-            )
+            digits, change_us = _split(rounded), float(change / _UNIT_ROUNDOFF)
+            fewer = _weight_digits(mask, digits, rounded, step * 2**shift, change_us)
             if fewer.holds_bound:
                 return fewer
     return _weight_digits(mask, every, whole, step, 0.0)
@@ -148,7 +147,7 @@ def _split(whole: list[int]) -> list[list[int]]:
 
 
 def _shift(largest: int, count: int) -> int:
-    """Return the fewest lowest bits without which rounded numbers up to `largest` take so many digits."""
+    """Return how many low bits numbers up to `largest` have to lose to take `count` digits."""
     pairs, alone = divmod(count, 2)
     place: int = _PAIR**pairs
     most = (_PAIR // 2 - 1) * ((place - 1) // (_PAIR - 1))
@@ -159,7 +158,7 @@ def _shift(largest: int, count: int) -> int:
 
 
 def _shifted(number: int, shift: int) -> int:
-    """Return a whole number over a power of two, rounded to the nearest one."""
+    """Return an integer over a power of two, rounded."""
     return (number + (1 << shift >> 1)) >> shift
 
 

@@ -1,14 +1,16 @@
 """`cpu-fft`: correlation through Fourier transforms by SciPy, in tiles, on all cores.
 
 Idea
-    A spectrum times a spectrum instead of rows x columns multiply-adds per result (`engine.variants.fft.transform`).
+    A spectrum times a spectrum instead of rows x columns multiply-adds per result
+    (`engine.variants.fft.transform`).
 Who loads what
-    A task takes a tile of 512 x 512 results of one channel with its halo, makes it float64, and transforms it there and back.
+    A task takes a tile of 512 x 512 results of one channel with its halo as float64, and transforms it there
+    and back.
 What it saves
     The cost of a result does not depend on the mask: it takes what a direct mask of about 19 x 19 takes.
 Limit
-    Its error is relative to the largest sample, not to what lies under the mask, except where results can be told apart
-    as whole numbers. It refuses pictures with NaN or infinity, which a transform would spread.
+    Its error is relative to the largest sample, not to those under the mask, except where results are
+    integers. It refuses pictures with NaN or infinity, which a transform would spread.
 
 Source: R. C. Gonzalez and R. E. Woods, "Digital Image Processing", 4th ed., section 4.6; SciPy's pocketfft.
 """
@@ -20,49 +22,22 @@ from functools import cache
 import numpy as np
 
 from engine.device.core_count import cores
-from engine.device.launches import DeviceKind, Launch
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.device.launches import DeviceKind
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.contract import Growth, Variant
 from engine.variants.fft import transform
-from engine.variants.fft.transform import SpectralFilter, transform_flops, transform_sides
+from engine.variants.fft.transform import SpectralFilter
+from engine.variants.ladder.geometry import no_launches, refuse_nothing
 
-# 2048 x 2048, 63 x 63, 2 cores: 30 ms; 37 with tiles of 194, 42 with 1024, 66 with one transform of all that uses both cores.
+# 2048 x 2048, 63 x 63, 2 cores: 30 ms; 37 with tiles of 194, 42 with 1024, 66 with one transform of all that
+# uses both cores.
 TILE_RESULTS = 512
 
 
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return no launches: the tiles are tasks of CPU threads."""
-    return ()
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: the cells of all tiles, and the operations that a transform is commonly counted as."""
-    sides = transform_sides(problem, TILE_RESULTS)
-    rows, columns = problem.mask_shape
-    cells = sum(
-        (tile.bottom - tile.top + rows - 1) * (tile.right - tile.left + columns - 1)
-        for tile in transform.tiles(problem, sides)
-    )
-    return filter_work(
-        problem,
-        picture_loads=cells * problem.channels,
-        multiply_adds=transform_flops(problem, sides) // 2,
-    )
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return None: every mask can be transformed."""
-    return None
-
-
-def added_error(problem: Problem, mask: Mask) -> float:
-    """Return what a result may be off beyond the bound of a direct sum, as a part of the largest sample."""
-    return transform.added_error(problem, mask, transform_sides(problem, TILE_RESULTS))
+def _sides(problem: Problem) -> tuple[int, int]:
+    return transform.transform_sides(problem, TILE_RESULTS)
 
 
 @cache
@@ -74,11 +49,10 @@ class TransformedTiles:
     """The tiles, ready for one problem and mask."""
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
-        # 0.14 s, which nobody who asks for no transform should wait for.
+        # 0.14 s: only where there is a transform.
         import scipy.fft
 
-        sides = transform_sides(problem, TILE_RESULTS)
-        self._filter = SpectralFilter(problem, mask, sides, np, scipy.fft)
+        self._filter = SpectralFilter(problem, mask, _sides(problem), np, scipy.fft)
         self._parts = [(tile, channel) for tile in self._filter.tiles for channel in range(problem.channels)]
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
@@ -99,7 +73,7 @@ class TransformedTiles:
             for _ in _threads().map(filter_part, range(len(self._parts))):
                 pass
         except BaseException:
-            # Ctrl+C too is raised when nobody writes to the result any more.
+            # Ctrl+C too is raised when nothing writes to the result any more.
             is_stopped.set()
             for lock in under_way:
                 await_lock(lock)
@@ -108,7 +82,7 @@ class TransformedTiles:
 
 
 def await_lock(lock: threading.Lock) -> None:
-    """Wait for a lock, through any number of interruptions: the first one is raised when nobody writes any more."""
+    """Wait for a lock through any number of interruptions; the first one is raised afterwards."""
     while True:
         try:
             lock.acquire()
@@ -126,19 +100,20 @@ VARIANT = Variant(
     key="cpu-fft",
     title="CPU, Fourier transform",
     device=DeviceKind.CPU,
-    idea="The spectrum of the picture times that of the mask, tile by tile through SciPy: the cost does not depend on the "
-    "mask.",
+    idea="The spectrum of the picture times that of the mask, tile by tile through SciPy: the cost does not "
+    "depend on the mask.",
     default_block=Block(1, 1),
-    plan=plan,
-    work=work,
+    plan=no_launches,
+    work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
     prepare=prepare,
-    unsupported=unsupported,
+    unsupported=refuse_nothing,
     uses_block=False,
-    remark="For large masks. Dark places have the error of bright ones; pictures with NaN or infinity are refused.",
+    remark="For large masks. Error follows the brightest values, so dark areas are less accurate; pictures "
+    "with NaN or infinity are refused.",
     integer_output=True,
     band_invariant=False,
     library="scipy",
     finite_only=True,
-    added_error=added_error,
+    added_error=lambda problem, mask: transform.added_error(problem, mask, _sides(problem)),
     grows_with=Growth.NOTHING,
 )

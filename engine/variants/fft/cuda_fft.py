@@ -1,15 +1,16 @@
 """`fft`: correlation through Fourier transforms by cuFFT, which CuPy brings.
 
 Idea
-    A spectrum times a spectrum instead of rows x columns multiply-adds per result (`engine.variants.fft.transform`), for the whole
-    picture at once, in float64.
+    A spectrum times a spectrum instead of rows x columns multiply-adds per result
+    (`engine.variants.fft.transform`), for the whole picture at once, in float64.
 Who loads what
-    CuPy's own kernels and cuFFT's, on the picture where it lies and on the stream that the run is timed on. The padded
-    picture and its spectrum take 16 bytes a cell each.
+    CuPy's own kernels and cuFFT's, on the picture where it lies and on the stream that the run is timed on.
+    The padded picture and its spectrum take 16 bytes a cell each.
 What it saves
     The cost of a result does not depend on the mask.
 Limit
-    The error is that of `cpu-fft`. A GPU for games computes float64 at a thirty-second or less of its float32 rate.
+    The error is that of `cpu-fft`. A GPU for games computes float64 at a thirty-second or less of its float32
+    rate.
 
 Source: as `cpu-fft`; NVIDIA cuFFT.
 """
@@ -22,38 +23,21 @@ from typing import Any
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.launches import DeviceKind, Launch
+from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import SIMULATED, cuda
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import MAX_SIDE, Problem
-from engine.tasks.filtering.work import filter_work
-from engine.tasks.work import Work
 from engine.variants.contract import Growth, Variant
 from engine.variants.fft import transform
-from engine.variants.fft.transform import SpectralFilter, transform_flops, transform_sides
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return no launches of ours: CuPy and cuFFT choose theirs."""
-    return ()
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: the padded picture, and the operations that a transform is commonly counted as."""
-    rows, columns = problem.mask_shape
-    cells = (problem.height + rows - 1) * (problem.width + columns - 1)
-    return filter_work(
-        problem,
-        picture_loads=cells * problem.channels,
-        multiply_adds=transform_flops(problem, _sides(problem)) // 2,
-    )
+from engine.variants.fft.transform import SpectralFilter
+from engine.variants.ladder.geometry import no_launches
 
 
 def _sides(problem: Problem) -> tuple[int, int]:
-    return transform_sides(problem, MAX_SIDE)
+    return transform.transform_sides(problem, MAX_SIDE)
 
 
 @cache
@@ -63,7 +47,7 @@ def _has_cupy() -> bool:
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return that CuPy is missing, or that it cannot be simulated; None if all is well."""
+    """Return that CuPy is missing, or that it cannot be simulated, or None."""
     if SIMULATED:
         return Refusal(
             "The simulator runs kernels of Numba, not those of cuFFT. Use tiled, or a real device."
@@ -74,11 +58,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             "'pip install cupy-cuda13x' (cupy-cuda12x for a driver of CUDA 12), or use cpu-fft."
         )
     return None
-
-
-def added_error(problem: Problem, mask: Mask) -> float:
-    """Return what a result may be off beyond the bound of a direct sum, as a part of the largest sample."""
-    return transform.added_error(problem, mask, _sides(problem))
 
 
 class _NumbasStream:
@@ -92,7 +71,7 @@ class _NumbasStream:
 
 
 def _stream_of(cupy: Any, handle: int) -> Any:
-    """Return a stream as CuPy's. `ExternalStream` is deprecated since `from_external` is there."""
+    """Return a stream as CuPy's; where `from_external` exists, `ExternalStream` is deprecated."""
     from_external = getattr(cupy.cuda.Stream, "from_external", None)
     if from_external is None:
         return cupy.cuda.ExternalStream(handle)
@@ -101,7 +80,7 @@ def _stream_of(cupy: Any, handle: int) -> Any:
 
 @contextmanager
 def _cupy_on(stream: Any) -> Iterator[Any]:
-    """Give CuPy, on the current device of Numba and on a stream of Numba's (0: the default one), its errors in words."""
+    """Yield CuPy on Numba's current device and stream (0: the default one), with its errors in words."""
     import cupy
 
     handle = int(stream.handle) if hasattr(stream, "handle") else 0
@@ -119,7 +98,7 @@ def _cupy_on(stream: Any) -> Iterator[Any]:
 
 
 def _as_cupy(cupy: Any, array: Any) -> Any:
-    """Return a device array of Numba's as CuPy's, without the wait that `cupy.asarray` makes for another stream."""
+    """Return Numba's device array as CuPy's, without waiting for another stream as `cupy.asarray` does."""
     shown = array.__cuda_array_interface__
     nbytes = array.size * array.dtype.itemsize
     memory = cupy.cuda.UnownedMemory(shown["data"][0], nbytes, array)
@@ -153,19 +132,20 @@ VARIANT = Variant(
     key="fft",
     title="Fourier transform (cuFFT)",
     device=DeviceKind.CUDA,
-    idea="The spectrum of the picture times that of the mask, through CuPy and cuFFT: the cost does not depend on the mask.",
+    idea="The spectrum of the picture times that of the mask, through CuPy and cuFFT: the cost does not "
+    "depend on the mask.",
     default_block=Block(32, 8),
-    plan=plan,
-    work=work,
+    plan=no_launches,
+    work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
     prepare=prepare,
     unsupported=unsupported,
     uses_block=False,
-    remark="For large masks; needs CuPy. Dark places have the error of bright ones; pictures with NaN or infinity are "
-    "refused.",
+    remark="For large masks; needs CuPy. Error follows the brightest values, so dark areas are less "
+    "accurate; pictures with NaN or infinity are refused.",
     integer_output=True,
     band_invariant=False,
     library="cupy",
     finite_only=True,
-    added_error=added_error,
+    added_error=lambda problem, mask: transform.added_error(problem, mask, _sides(problem)),
     grows_with=Growth.NOTHING,
 )

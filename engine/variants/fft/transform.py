@@ -1,22 +1,25 @@
-"""Correlation through the Fourier transform: what `cpu-fft` and `fft` compute the same way, and how far off it can be.
+"""Correlation through the Fourier transform: what `cpu-fft` and `fft` share, and the bound of its error.
 
-The correlation of a picture with a mask is the product of their spectra (the mask's conjugated), transformed back. Ghost
-cells are put around the picture by the border's index rule first, so that the transform's own border, which wraps round,
-meets no result. The cost does not depend on the mask; NaN and infinity would reach every result of a tile.
+The correlation of a picture with a mask is the product of their spectra (the mask's conjugated), transformed
+back. Ghost cells are put around the picture by the border's index rule first, so that the transform's own
+border, which wraps, reaches no result. The cost does not depend on the mask; NaN and infinity would reach
+every result of a tile.
 
 Error
-    Everything is float64. A transform of N values goes through the factors of N; each stage is a unitary matrix computed
-    with a relative error of at most 16 u log2(factor), u = 2^-53, in the 2-norm (Higham, section 24.1, counted for factors
-    up to 11; SciPy chooses lengths of 2, 3 and 5), so the transform's error is e = 16 u log2 N. The spectrum of the mask
-    is at most the sum of its magnitudes, |m|. Three transforms make, with p the picture's cells in a tile of N,
+    Everything is float64. A transform of N values has a stage for each factor of N: a unitary matrix,
+    computed with a relative error of at most 16 u log2(factor), u = 2^-53, in the 2-norm (Higham, section
+    24.1, counted for factors up to 11; SciPy chooses lengths of 2, 3 and 5), so the transform's error is e =
+    16 u log2 N. The spectrum of the mask is at most the sum of its magnitudes, |m|. Three transforms make,
+    with p the picture's cells in a tile of N,
 
-        |result - exact| <= 3 e |m| ||p|| <= 3 e |m| sqrt(N) largest,     5.6e-11 |m| largest for tiles of 576 x 576
+        |result - exact| <= 3 e |m| ||p|| <= 3 e |m| sqrt(N) largest,   for 576 x 576: 5.6e-11 |m| largest
 
     Unlike the bound of a direct sum this does not shrink where the picture is dark: there it is what counts.
-Whole numbers
-    Results of integer samples are whole multiples of one power of two, the step. Where the error is less than half of it,
-    the nearest multiple is the exact result, and nothing is left but its rounding to float32: such results hold the bound
-    of every other variant, and in the exact class they are equal bit for bit. `added_error` is 0 then.
+Integers
+    Results of integer samples are multiples of one power of two, the step. Where the error is less than half
+    of it, the nearest multiple is the exact result, and only its rounding to float32 is left: such results
+    hold the bound of every other variant, and in the exact class they are equal bit for bit. `added_error` is
+    0 then.
 
 Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., theorems 24.2 and 24.3.
 """
@@ -31,6 +34,8 @@ from numpy.typing import NDArray
 from engine.mask.float_step import step_of
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
+from engine.tasks.filtering.work import filter_work
+from engine.tasks.work import Work
 
 _UNIT_ROUNDOFF = 2.0**-53
 _ERROR_OF_A_STAGE = 16 * _UNIT_ROUNDOFF
@@ -48,7 +53,7 @@ class Tile:
 
 def transform_sides(problem: Problem, most_results: int) -> tuple[int, int]:
     """Return the sides of a transform, for tiles of at most so many results along each side."""
-    # Takes 0.14 s, which nobody who asks for no transform should wait for.
+    # Takes 0.14 s: only where there is a transform.
     from scipy.fft import next_fast_len
 
     (rows, columns), height, width = problem.mask_shape, problem.height, problem.width
@@ -69,14 +74,14 @@ def tiles(problem: Problem, sides: tuple[int, int]) -> tuple[Tile, ...]:
 
 
 def transform_error(mask: Mask, sides: tuple[int, int]) -> float:
-    """Return the largest error of a result, as a part of the largest magnitude among samples and ghost value."""
+    """Return the largest error of a result, relative to the largest sample or ghost value."""
     cells = math.prod(sides)
     magnitude = float(np.abs(mask.weights32.astype(np.float64)).sum())
     return 3 * _ERROR_OF_A_STAGE * math.log2(cells) * math.sqrt(cells) * magnitude
 
 
 def step_of_results(problem: Problem, mask: Mask, sides: tuple[int, int]) -> float:
-    """Return the power of two that all exact results are multiples of, where the nearest multiple is sure; else 0."""
+    """Return the power of two whose multiples all exact results are, if the nearest is sure; else 0."""
     if problem.dtype == "float32":
         return 0.0
     ghost = np.array([problem.ghost_value], np.float32)
@@ -86,15 +91,21 @@ def step_of_results(problem: Problem, mask: Mask, sides: tuple[int, int]) -> flo
 
 
 def added_error(problem: Problem, mask: Mask, sides: tuple[int, int]) -> float:
-    """Return what `Variant.added_error` tells: the transforms' error, or 0 where the nearest multiple is sure."""
+    """Return `Variant.added_error`: the transforms' error, or 0 where the nearest multiple is sure."""
     return 0.0 if step_of_results(problem, mask, sides) else transform_error(mask, sides)
 
 
-def transform_flops(problem: Problem, sides: tuple[int, int]) -> int:
-    """Return the operations of all tiles: two real transforms of 2.5 N log2 N each, and 3 for each product."""
-    cells = math.prod(sides)
-    number = len(tiles(problem, sides)) * problem.channels
-    return number * round(2 * 2.5 * cells * math.log2(max(cells, 2)) + 3 * cells)
+def transform_work(problem: Problem, sides: tuple[int, int]) -> Work:
+    """Return the work: the cells of all tiles, and for each the usual count of a transform's operations.
+
+    These are 2.5 N log2 N for each of the two real transforms, and 3 N for the product.
+    """
+    rows, columns = problem.mask_shape
+    covering = tiles(problem, sides)
+    cells = sum((one.bottom - one.top + rows - 1) * (one.right - one.left + columns - 1) for one in covering)
+    size = math.prod(sides)
+    flops = len(covering) * problem.channels * round(5 * size * math.log2(max(size, 2)) + 3 * size)
+    return filter_work(problem, picture_loads=cells * problem.channels, multiply_adds=flops // 2)
 
 
 class SpectralFilter:
@@ -109,7 +120,7 @@ class SpectralFilter:
     arrays : module
         `numpy`, or `cupy`, whose arrays lie on the device.
     transforms : module
-        `scipy.fft`, `cupy.fft`, or their like: `rfft2`, `irfft2`.
+        `scipy.fft` or `cupy.fft`.
     """
 
     def __init__(
@@ -160,7 +171,7 @@ class SpectralFilter:
 
 
 def _sources(problem: Problem, axis: int) -> NDArray[np.int64]:
-    """Return, for each row (axis 0) or column (axis 1) around and in the picture, the one whose cells stand there, or -1."""
+    """Return the source of each row (axis 0) or column (axis 1) in and around the picture; -1 for ghosts."""
     length = (problem.height, problem.width)[axis]
     before, cells = problem.anchor[axis], problem.mask_shape[axis]
     rule = problem.border.rule

@@ -53,7 +53,7 @@ def work(product: MatrixProduct, block: Block) -> Work:
     """
     phases = blocks_along(product.inner, block.x)
     across, down = blocks_along(product.columns, block.x), blocks_along(product.rows, block.y)
-    multiply_adds = product.elements * phases * block.x
+    multiply_adds = product.values * phases * block.x
     return product_work(
         product,
         global_loads=product.rows * product.inner * across + product.inner * product.columns * down,
@@ -90,7 +90,7 @@ def kernel(tile: int):
 
         total = float32(0.0)
         for first in range(0, inner, TILE):
-            # Load a tile of each matrix, one element a thread; zeros stand outside.
+            # Load a tile of each matrix, one element per thread; zeros outside.
             a_element = float32(0.0)
             if row < c.shape[0] and first + tx < inner:
                 a_element = a[row, first + tx]
@@ -99,7 +99,7 @@ def kernel(tile: int):
                 b_element = b[first + ty, column]
             a_tile[ty, tx] = a_element
             b_tile[ty, tx] = b_element
-            # Nobody may read an element before whoever loads it has stored it.
+            # No thread may read an element before it is stored.
             cuda.syncthreads()
 
             if inside:
@@ -107,7 +107,7 @@ def kernel(tile: int):
                 for k in range(TILE):
                     partial += a_tile[ty, k] * b_tile[k, tx]
                 total += partial
-            # Nobody may store the next phase's elements before all have read this one's.
+            # No thread may store the next phase's elements before all have read this one's.
             cuda.syncthreads()
 
         if inside:

@@ -41,48 +41,36 @@ def assert_agrees(values, image, mask, border=Border.ZERO, cval=0.0):
 
 
 def test_that_importing_the_package_loads_nothing_heavy():
+    heavy = {"numba", "PySide6", "PIL", "tifffile", "imagecodecs", "scipy", "cuda"}
     code = (
-        "import sys, engine; from engine import *; "
-        "print(sorted({'numba', 'PySide6', 'PIL', 'tifffile', 'imagecodecs', 'scipy', 'cuda'} & set(sys.modules)))"
+        "import sys, engine; assert 'numpy' not in sys.modules; engine.Mask; engine.open_image; "
+        f"engine.Picture; assert not {heavy} & set(sys.modules)"
     )
-    light = "import sys, engine; print(sorted({'numba', 'numpy', 'PySide6', 'PIL'} & set(sys.modules)))"
-    for program in (
-        light,
-        code.replace("from engine import *; ", "engine.Mask; engine.open_image; engine.Picture; "),
-    ):
-        done = subprocess.run(
-            [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60
-        )
-        assert (done.stdout, done.stderr) == ("[]\n", "")
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_that_every_public_name_exists_and_is_documented():
+def test_that_every_public_name_exists_and_is_documented_and_no_module_has_it():
     assert sorted(engine.__all__) == sorted(engine._HOME)
     for name in engine.__all__:
         assert getattr(engine, name).__doc__, name
     with pytest.raises(AttributeError, match="no attribute 'sharpen'"):
         engine.sharpen  # noqa: B018 - the access is the test
-
-
-def test_that_no_public_name_is_also_the_name_of_a_module():
-    modules = {path.stem for path in (ROOT / "engine").iterdir()}
-    assert not modules & set(engine.__all__)
+    assert not {path.stem for path in (ROOT / "engine").iterdir()} & set(engine.__all__)
 
 
 def test_that_the_example_of_correlate_is_true():
-    tests = doctest.DocTestFinder(recurse=False).find(engine.api.filtering.correlate, "correlate")
-    runner = doctest.DocTestRunner()
-    results = [runner.run(test) for test in tests]
-    assert [(result.failed, result.attempted) for result in results] == [(0, 2)]
+    (example,) = doctest.DocTestFinder(recurse=False).find(engine.api.filtering.correlate, "correlate")
+    assert doctest.DocTestRunner().run(example) == (0, 2)
 
 
-@pytest.mark.parametrize(
-    "shape", [(1, 1), (1, 9), (9, 1), (7, 5), (7, 5, 1), (7, 5, 2), (7, 5, 3), (7, 5, 4)]
-)
-def test_that_the_result_has_the_pictures_shape(shape):
-    image = RANDOM.integers(0, 256, shape, np.uint8)
+def test_that_the_result_has_the_pictures_shape():
     mask = engine.Mask([[1, -2, 3], [0, 5, 1]])
-    assert_agrees(engine.correlate(image, mask, border="mirror", device="cpu"), image, mask, Border.MIRROR)
+    for shape in [(1, 1), (1, 9), (9, 1), (7, 5), (7, 5, 1), (7, 5, 2), (7, 5, 3), (7, 5, 4)]:
+        image = RANDOM.integers(0, 256, shape, np.uint8)
+        assert_agrees(
+            engine.correlate(image, mask, border="mirror", device="cpu"), image, mask, Border.MIRROR
+        )
 
 
 @pytest.mark.parametrize(
@@ -123,19 +111,20 @@ def test_that_lists_and_pictures_are_taken_and_alpha_is_not_filtered():
 
 
 @pytest.mark.parametrize("border", SCIPY_MODES)
-@pytest.mark.parametrize("shape", [(3, 3), (2, 2), (4, 3), (1, 6), (5, 2)])
-def test_that_scipy_agrees_on_correlation_and_convolution(shape, border):
-    weights = RANDOM.normal(size=shape).astype(np.float32)
-    mask = engine.Mask(weights)
-    options = {"border": border, "cval": 2.5 if border == "constant" else 0.0, "device": "cpu"}
-    how = {"mode": SCIPY_MODES[border], "cval": options["cval"]}
-    image, weights = IMAGE.astype(np.float64), weights.astype(np.float64)
-    for ours, theirs, used in (
-        (engine.correlate, scipy.ndimage.correlate, mask),
-        (engine.convolve, scipy.ndimage.convolve, mask.flipped()),
-    ):
-        bound = rounding_bound(oracle.magnitudes(IMAGE, used, Border(border), options["cval"]), mask.taps)
-        assert np.all(np.abs(ours(IMAGE, mask, **options) - theirs(image, weights, **how)) <= bound)
+def test_that_scipy_agrees_on_correlation_and_convolution(border):
+    cval = 2.5 if border == "constant" else 0.0
+    image = IMAGE.astype(np.float64)
+    for shape in [(3, 3), (2, 2), (4, 3), (1, 6), (5, 2)]:
+        mask = engine.Mask(RANDOM.normal(size=shape).astype(np.float32))
+        weights = mask.weights.astype(np.float64)
+        for ours, theirs, used in (
+            (engine.correlate, scipy.ndimage.correlate, mask),
+            (engine.convolve, scipy.ndimage.convolve, mask.flipped()),
+        ):
+            values = ours(IMAGE, mask, border=border, cval=cval, device="cpu")
+            wanted = theirs(image, weights, mode=SCIPY_MODES[border], cval=cval)
+            bound = rounding_bound(oracle.magnitudes(IMAGE, used, Border(border), cval), mask.taps)
+            assert np.all(np.abs(values - wanted) <= bound), shape
 
 
 @pytest.mark.parametrize("anchor", [None, (0, 0), (1, 2), (0, 3)])
@@ -192,7 +181,7 @@ def test_that_apply_returns_proof_and_times():
 def test_that_auto_says_what_it_chose_and_why():
     result = engine.apply(IMAGE, [[1]], device="cpu", budget_s=0.0).result
     assert result.variant in {"cpu-parallel", "cpu-separable", "cpu-box"}
-    assert "ms here" in result.chosen_because
+    assert "estimated" in result.chosen_because
 
 
 def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
@@ -210,6 +199,9 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"image": np.zeros((3, 3, 5))}, BadValue, "5 channels"),
         ({"image": np.zeros((3, 3), complex)}, BadValue, "only real numbers"),
         ({"image": [[1, 2], [3]]}, BadValue, "its rows differ in length"),
+        ({"image": None}, BadValue, "^None: a picture is an array"),
+        ({"image": "camera.png"}, EngineError, r"engine\.open_image"),
+        ({"image": np.ma.masked_less(np.ones((3, 4)), 2)}, BadValue, "A masked array"),
         ({"mask": np.ones((64, 3))}, MaskError, "1 to 63"),
         ({"mask": [[np.nan]]}, MaskError, "row 1"),
         ({"mask": "no-such-preset"}, MaskError, "there is no such file"),
@@ -218,6 +210,8 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"border": "constant", "cval": np.inf}, BadValue, "finite"),
         ({"border": "constant", "cval": 1e39}, BadValue, "finite"),
         ({"cval": "dark"}, BadValue, "it is not a number"),
+        ({"cval": 10**400}, BadValue, "it is not a number"),
+        ({"variant": None}, UnknownName, "^variant 'None': no variant is called that"),
         ({"variant": "tield"}, UnknownName, "Did you mean tiled"),
         ({"variant": "tiled"}, UnsupportedVariant, "it is written for CUDA devices"),
         ({"block": (0, 8)}, UnsupportedVariant, "The nearest legal block is 1 x 8"),
@@ -225,6 +219,7 @@ def test_that_apply_never_returns_a_result_that_is_not_verified(monkeypatch):
         ({"block": 16}, BadValue, "Write it as 16x16"),
         ({"block": (16.5, 8)}, BadValue, "Write it as 16x16"),
         ({"block": "big"}, BadValue, "Write it as 16x16"),
+        ({"device": 0}, EngineError, "Write 'cpu', 'cuda:0' or 'auto'"),
         ({"device": "gpu"}, DeviceUnavailable, "there is no such device here"),
         ({"device": "gpu", "variant": "cpu-serial"}, DeviceUnavailable, "there is no such device here"),
     ],
@@ -264,39 +259,17 @@ def test_that_devices_and_variants_are_listed():
     assert engine.api.filtering.list_variants() == VARIANTS
 
 
-def test_that_a_device_by_its_number_is_refused_and_never_read_as_auto():
-    with pytest.raises(EngineError, match="Write 'cpu', 'cuda:0' or 'auto'"):
-        engine.correlate([[1.0]], [[1.0]], device=0)
-
-
-def test_that_a_file_name_is_refused_with_the_way_to_open_it():
-    with pytest.raises(EngineError, match=r"engine\.open_image"):
-        engine.correlate("camera.png", [[1.0]])
-
-
-def test_that_none_in_place_of_a_picture_or_of_a_variant_is_named():
-    with pytest.raises(BadValue, match=r"^None: a picture is an array"):
-        engine.correlate(None, [[1]], device="cpu")
-    with pytest.raises(UnknownName, match=r"^variant 'None': no variant is called that"):
-        engine.correlate(np.eye(3), [[1]], device="cpu", variant=None)
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda: engine.open_image(None), "None is no path"),
         (lambda: engine.open_image(b"in.png"), "is no path"),
         (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is no path"),
-        (lambda: engine.correlate(np.ma.masked_less(np.ones((3, 4)), 2), "box:3"), "A masked array"),
         (lambda: engine.preset(None), "preset None"),
         (lambda: engine.parse_mask(5), "it is no text but of type int"),
-        (lambda: engine.correlate(np.zeros((3, 4)), "box:3", cval=10**400), "it is not a number"),
-        (lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=None), "it is no number of seconds"),
-        (lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=-1), "it is no number of seconds"),
-        (
-            lambda: engine.apply(np.zeros((3, 4)), "box:3", budget_s=float("nan")),
-            "it is no number of seconds",
-        ),
+        (lambda: engine.apply(IMAGE, "box:3", budget_s=None), "it is no number of seconds"),
+        (lambda: engine.apply(IMAGE, "box:3", budget_s=-1), "it is no number of seconds"),
+        (lambda: engine.apply(IMAGE, "box:3", budget_s=float("nan")), "it is no number of seconds"),
     ],
 )
 def test_that_values_of_another_kind_are_refused_in_words(call, words: str) -> None:

@@ -76,13 +76,13 @@ def command(capsys):
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
     """Return a function that does a command as `python main.py` in a folder that is not ours."""
-    elsewhere, compiled = tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("compiled")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
 
-    def do(*arguments, cache=compiled, stdout=subprocess.PIPE, before=None):
+    def do(*arguments, stdout=subprocess.PIPE, before=None, **environment):
         done = subprocess.run(
             [sys.executable, str(ROOT / "main.py"), *words(arguments)],
             cwd=elsewhere,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+            env=os.environ | environment,
             stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
@@ -96,16 +96,19 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def refused(command, tmp_path):
-    """Return a function that checks a refusal: its status, one line with parts in order, no file left."""
+    """Return a function that checks a refusal: its status, one line with parts in order, files as before."""
+
+    def files():
+        return {path: path.is_file() and path.read_bytes() for path in tmp_path.rglob("*")}
 
     def check(*arguments, says="", status=2):
-        before = sorted(tmp_path.rglob("*"))
+        before = files()
         answer = command(*arguments)
         assert (answer.status, answer.out) == (status, ""), answer
         assert answer.err.count("\n") == 1, answer.err
         assert "Traceback" not in answer.err
         assert re.search(".*".join(map(re.escape, says.split(" ... "))), answer.err), answer.err
-        assert sorted(tmp_path.rglob("*")) == before
+        assert files() == before
 
     return check
 

@@ -107,7 +107,8 @@ def test_that_a_bad_mask_is_refused(refused, folder, mask, says):
         ("--mask", "argument --mask: expected one argument ... --help"),
     ],
 )
-def test_that_a_bad_option_is_refused(refused, tmp_path, options, says):
+def test_that_a_bad_option_is_refused_and_the_old_file_stays(refused, tmp_path, options, says):
+    (tmp_path / "out.png").write_bytes(b"old")
     refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", options, says=says)
 
 
@@ -145,13 +146,6 @@ def test_that_a_folder_that_cannot_be_written_is_refused_before_the_work(
 ):
     monkeypatch.setattr(tempfile, "TemporaryFile", raising(error))
     refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", says=says)
-
-
-def test_that_a_refusal_leaves_the_old_file(command, tmp_path):
-    out = tmp_path / "out.png"
-    out.write_bytes(b"old")
-    assert command("filter", GOOD, out, "--mask box-3 --variant no").status == 2
-    assert out.read_bytes() == b"old"
 
 
 def test_that_a_picture_too_large_for_the_simulator_is_refused(refused, tmp_path):

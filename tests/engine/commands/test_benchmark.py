@@ -5,8 +5,7 @@ import pytest
 
 import engine.commands
 from engine.results.read import result_from_json
-from engine.run.sweep import GridMask
-from engine.tasks.filtering.task import random_picture
+from engine.tasks.filtering.task import random_mask, random_picture
 from tests.engine.commands.conftest import strict_json, words
 
 
@@ -63,15 +62,11 @@ def test_that_an_impossible_cell_has_its_reason_and_no_times(measured):
         assert row["speed_up"] == ""
 
 
-def test_that_the_simulator_proves_and_has_no_times(measured):
+def test_that_times_are_raw_samples_with_what_made_them_and_the_simulator_has_none(measured):
     document, rows = measured
-    result = document["results"][2]
-    assert (result["device"], result["verification"]["passed"], result["timing"]) == ("simulator", True, None)
+    naive = document["results"][2]
+    assert (naive["device"], naive["verification"]["passed"], naive["timing"]) == ("simulator", True, None)
     assert (rows[2]["verified"], rows[2]["kernel_median_ms"]) == ("yes", "")
-
-
-def test_that_times_are_raw_samples_with_what_made_them(measured):
-    document, rows = measured
     for result in document["results"][:2]:
         samples = result["timing"]["kernel"]["samples_ms"]
         assert len(samples) >= 5
@@ -188,6 +183,5 @@ def test_that_a_seed_names_picture_and_weights():
     floats = random_picture((64, 64, 1), "float32", 7)
     assert floats.dtype == np.float32
     assert 0 <= floats.min() <= floats.max() < 1
-    random = GridMask(2, 5)
-    assert random.weights(7) == random.weights(7) != random.weights(8)
-    assert random.weights(7).shape == (2, 5)
+    assert random_mask(2, 5, 7) == random_mask(2, 5, 7) != random_mask(2, 5, 8)
+    assert random_mask(2, 5, 7).shape == (2, 5)

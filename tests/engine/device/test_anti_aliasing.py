@@ -17,9 +17,7 @@ def is_apart(image: np.ndarray, result: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (7, 5, 3), (1024, 1024, 1)])
-def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture(
-    shape: tuple[int, int, int], dtype: str
-) -> None:
+def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture(shape, dtype):
     for first in (0, 1, 63, 2050):
         image = np.zeros(np.prod(shape) + first, np.uint8)[first:].reshape(shape)
         result, flags = empty_result(image, shape, dtype), empty_result(image, shape, dtype).flags
@@ -33,12 +31,12 @@ def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture(
         assert (result == 7).all()
 
 
-def test_that_rows_of_a_quarter_of_a_page_are_apart_from_the_pictures_too() -> None:
+def test_that_rows_of_a_quarter_of_a_page_are_apart_from_the_pictures_too():
     for row_bytes in (PAGE_BYTES, PAGE_BYTES // 2, PAGE_BYTES // 4):
         assert 256 <= ANTI_ALIAS_BYTES % row_bytes <= row_bytes - 256
 
 
-def test_that_results_that_the_program_makes_are_apart_and_a_callers_stays_where_it_is() -> None:
+def test_that_results_that_the_program_makes_are_apart_and_a_callers_stays_where_it_is():
     image, mask = np.zeros((256, 1024), np.float32), Mask(np.ones((3, 3)))
     for result in (
         engine.correlate(image, mask, device="cpu"),

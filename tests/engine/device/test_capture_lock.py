@@ -74,9 +74,7 @@ def witness(monkeypatch: pytest.MonkeyPatch) -> Witness:
     return found
 
 
-def test_that_constants_are_written_by_one_thread_at_a_time(
-    witness: Witness, device: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, monkeypatch):
     monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: SimpleNamespace())
     monkeypatch.setattr(constant_memory, "_write", witness.of("write"))
     kernel = type("Kernel", (), {})()
@@ -89,7 +87,7 @@ def test_that_constants_are_written_by_one_thread_at_a_time(
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_that_launches_are_captured_by_one_thread_at_a_time(witness: Witness, fails: bool) -> None:
+def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
     def launch(image: Any, out: Any, stream: Any) -> None:
         witness.of("launch")()
         if fails:
@@ -107,7 +105,7 @@ def test_that_launches_are_captured_by_one_thread_at_a_time(witness: Witness, fa
     assert not is_alone()
 
 
-def test_that_arrays_are_filled_by_one_thread_at_a_time(witness: Witness) -> None:
+def test_that_arrays_are_filled_by_one_thread_at_a_time(witness):
     array = SimpleNamespace(
         __cuda_array_interface__={"data": (4096, False)}, size=3, dtype=np.dtype(np.float32)
     )
@@ -115,9 +113,7 @@ def test_that_arrays_are_filled_by_one_thread_at_a_time(witness: Witness) -> Non
     assert witness.calls == [("cuMemsetD8", True), ("cuCtxSynchronize", True)]
 
 
-def test_that_masks_are_uploaded_by_one_thread_at_a_time(
-    witness: Witness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_masks_are_uploaded_by_one_thread_at_a_time(witness, monkeypatch):
     array = SimpleNamespace(shape=(3, 3), dtype=np.dtype(np.float32), copy_to_device=witness.of("upload"))
     pool = Pool(lambda shape, dtype: array, 1000)
     monkeypatch.setattr("engine.device.uploads.device_pool", lambda: pool)
@@ -125,9 +121,7 @@ def test_that_masks_are_uploaded_by_one_thread_at_a_time(
     assert witness.calls == [("upload", True)]
 
 
-def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(
-    witness: Witness, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(witness, monkeypatch):
     stream = SimpleNamespace(synchronize=witness.of("synchronize"))
     monkeypatch.setattr(CudaBackend, "activate", lambda self: None)
     monkeypatch.setattr(cuda, "stream", lambda: stream)
@@ -146,7 +140,7 @@ def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(
     assert not is_alone()
 
 
-def test_that_a_capture_may_come_to_what_concerns_the_whole_device() -> None:
+def test_that_a_capture_may_come_to_what_concerns_the_whole_device():
     # Else its own thread would wait for itself for ever.
     with CAPTURE_LOCK, CAPTURE_LOCK:
         assert is_alone()

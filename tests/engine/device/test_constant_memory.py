@@ -77,7 +77,7 @@ def asked(kernel: Any, number: int, signature: Any = SIGNATURE) -> Any:
     return with_constant(kernel, signature, "weights", values(number))
 
 
-def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads: Loads) -> None:
+def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads):
     kernel = Kernel()
     first, second = asked(kernel, 1), asked(kernel, 2)
     assert asked(kernel, 1) is first
@@ -85,7 +85,7 @@ def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads: Lo
     assert loads.written == [values(1).tobytes(), values(2).tobytes()]
 
 
-def test_that_what_was_asked_for_longest_ago_goes_first(loads: Loads) -> None:
+def test_that_what_was_asked_for_longest_ago_goes_first(loads):
     kernel = Kernel()
     # 0 is asked for again, so 1 is the oldest.
     for number in (*range(MOST_LOADED), 0, MOST_LOADED, 0):
@@ -96,20 +96,20 @@ def test_that_what_was_asked_for_longest_ago_goes_first(loads: Loads) -> None:
     assert len(constant_memory._loaded) == MOST_LOADED
 
 
-def test_that_values_are_written_as_float32_in_c_order(loads: Loads) -> None:
+def test_that_values_are_written_as_float32_in_c_order(loads):
     table = np.arange(6.0).reshape(2, 3)
     copy = with_constant(Kernel(), SIGNATURE, "weights", np.asfortranarray(table))
     assert copy.contents.dtype == np.float32
     assert loads.written == [table.astype(np.float32).tobytes()]
 
 
-def test_that_a_kernel_lives_as_long_as_its_copy_is_kept(loads: Loads) -> None:
+def test_that_a_kernel_lives_as_long_as_its_copy_is_kept(loads):
     # Another one could get its identity, and then its copies.
     asked(Kernel(), 1)
     assert all(id(held[0]) == key[0] for key, held in constant_memory._loaded.items())
 
 
-def test_that_edits_of_a_mask_need_no_more_copies_than_are_kept(loads: Loads) -> None:
+def test_that_edits_of_a_mask_need_no_more_copies_than_are_kept(loads):
     kernel, held = Kernel(), None
     for number in range(200):
         # The variant that was prepared before is dropped when the next one is there.
@@ -119,7 +119,7 @@ def test_that_edits_of_a_mask_need_no_more_copies_than_are_kept(loads: Loads) ->
     assert len(loads.copies) <= MOST_LOADED + 1
 
 
-def test_that_a_copy_in_use_is_never_written_anew(loads: Loads) -> None:
+def test_that_a_copy_in_use_is_never_written_anew(loads):
     kernel = Kernel()
     held = [asked(kernel, number) for number in range(40)]
     assert len(loads.copies) == 40
@@ -132,7 +132,7 @@ def test_that_a_copy_in_use_is_never_written_anew(loads: Loads) -> None:
     assert len(loads.copies) == 40
 
 
-def test_that_launches_under_way_read_what_they_were_enqueued_with(loads: Loads) -> None:
+def test_that_launches_under_way_read_what_they_were_enqueued_with(loads):
     kernel = Kernel()
     for number in range(3 * MOST_LOADED):
         asked(kernel, number)[(1, 1), (1, 1), 0](number)
@@ -142,7 +142,7 @@ def test_that_launches_under_way_read_what_they_were_enqueued_with(loads: Loads)
     assert all(wanted == found for wanted, found in read)
 
 
-def test_that_a_prepared_variant_holds_its_copy(loads: Loads) -> None:
+def test_that_a_prepared_variant_holds_its_copy(loads):
     kernel = Kernel()
 
     def prepared(number: int) -> PreparedPasses:
@@ -162,9 +162,7 @@ def test_that_a_prepared_variant_holds_its_copy(loads: Loads) -> None:
 
 
 @pytest.mark.parametrize("used_before", [1, 2 * MOST_LOADED])
-def test_that_a_kernels_copies_used_or_free_are_not_anothers_and_not_another_devices(
-    loads: Loads, used_before: int
-) -> None:
+def test_that_a_kernels_copies_used_or_free_are_not_anothers_and_not_another_devices(loads, used_before):
     one = Kernel()
     for number in range(used_before):
         asked(one, number)
@@ -176,7 +174,7 @@ def test_that_a_kernels_copies_used_or_free_are_not_anothers_and_not_another_dev
     assert len(loads.copies) == count + 3
 
 
-def test_that_free_copies_go_with_their_kernel(loads: Loads) -> None:
+def test_that_free_copies_go_with_their_kernel(loads):
     kernel = Kernel()
     for number in range(2 * MOST_LOADED):
         asked(kernel, number)
@@ -186,7 +184,7 @@ def test_that_free_copies_go_with_their_kernel(loads: Loads) -> None:
     assert len(constant_memory._free) == 0
 
 
-def test_that_a_copy_has_its_values_and_never_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_copy_has_its_values_and_never_compiles(monkeypatch):
     from numba.cuda.cudadrv import driver
 
     array = SimpleNamespace(bytes=16, written=b"")

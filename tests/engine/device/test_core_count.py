@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import pytest
 
 from engine.device import core_count
@@ -33,9 +31,7 @@ def v1(quota: str) -> dict[str, str]:
         (None, {}, None),
     ],
 )
-def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(
-    tmp_path: Path, lines: str | None, files: dict[str, str], quota: float | None
-) -> None:
+def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(tmp_path, lines, files, quota):
     process, groups = tmp_path / "process", tmp_path / "groups"
     if lines is not None:
         process.write_text(lines)
@@ -46,9 +42,7 @@ def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(
 
 
 @pytest.mark.parametrize(("quota", "count"), [(None, 8), (0.2, 1), (2.0, 2), (2.5, 3), (64.0, 8)])
-def test_that_no_more_cores_are_counted_than_a_quota_is_worth(
-    quota: float | None, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monkeypatch):
     monkeypatch.setattr(core_count.os, "sched_getaffinity", lambda process: range(8), raising=False)
     monkeypatch.setattr(core_count, "time_quota", lambda: quota)
     assert cores() == count

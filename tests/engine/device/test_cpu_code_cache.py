@@ -50,7 +50,7 @@ def result_of(dispatcher: Any) -> float:
     return float(dispatcher(np.arange(6, dtype=np.float32).reshape(1, 6), 6))
 
 
-def test_that_the_next_start_loads_what_this_one_compiled(unpickled: list[bytes], tmp_path: Path) -> None:
+def test_that_the_next_start_loads_what_this_one_compiled(unpickled, tmp_path):
     assert result_of(kept_on_disk(njit(total))) == 45.0
     assert unpickled == []
     assert result_of(kept_on_disk(njit(total))) == 45.0
@@ -61,9 +61,7 @@ def test_that_the_next_start_loads_what_this_one_compiled(unpickled: list[bytes]
     assert len(list((tmp_path / "kept").iterdir())) == 2
 
 
-def test_that_a_file_with_any_other_byte_is_compiled_anew_and_never_unpickled(
-    unpickled: list[bytes], tmp_path: Path
-) -> None:
+def test_that_a_file_with_any_other_byte_is_compiled_anew_and_never_unpickled(unpickled, tmp_path):
     assert result_of(kept_on_disk(njit(total))) == 45.0
     (path,) = (tmp_path / "kept").iterdir()
     good, chance = path.read_bytes(), random.Random(14)
@@ -82,9 +80,7 @@ def test_that_a_file_with_any_other_byte_is_compiled_anew_and_never_unpickled(
     assert path.exists()
 
 
-def test_that_a_whole_file_that_means_nothing_is_compiled_anew(
-    unpickled: list[bytes], tmp_path: Path
-) -> None:
+def test_that_a_whole_file_that_means_nothing_is_compiled_anew(unpickled, tmp_path):
     """Another program may have written it: its digest is right, and what is in it is not."""
     assert result_of(kept_on_disk(njit(total))) == 45.0
     (path,) = (tmp_path / "kept").iterdir()
@@ -96,13 +92,13 @@ def test_that_a_whole_file_that_means_nothing_is_compiled_anew(
     assert unpickled == [b"", b"no pickle", pickle.dumps(3), pickle.dumps((1,) * 20)]
 
 
-def test_that_a_closure_is_refused() -> None:
+def test_that_a_closure_is_refused():
     factor = 3
     with pytest.raises(TypeError, match="closure"):
         kept_on_disk(njit(lambda value: value * factor))
 
 
-def test_that_no_function_is_left_to_numbas_own_cache() -> None:
+def test_that_no_function_is_left_to_numbas_own_cache():
     """It raises where the disk is full, and runs whatever a file holds."""
     sources = sorted(ENGINE.rglob("*.py"))
     assert len(sources) > 100

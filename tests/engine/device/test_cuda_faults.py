@@ -25,7 +25,7 @@ from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError,
         (CudaSupportError("no\n driver"), DeviceUnavailable),
     ],
 )
-def test_that_what_cuda_raises_becomes_words(error: Exception, becomes: type[EngineError]) -> None:
+def test_that_what_cuda_raises_becomes_words(error, becomes):
     with pytest.raises(EngineError) as caught, cuda_errors_in_words("doing this"):
         raise error
     assert type(caught.value) is becomes
@@ -36,7 +36,7 @@ def test_that_what_cuda_raises_becomes_words(error: Exception, becomes: type[Eng
     assert "\n" not in str(caught.value)
 
 
-def test_that_what_does_not_come_from_cuda_is_not_touched() -> None:
+def test_that_what_does_not_come_from_cuda_is_not_touched():
     with pytest.raises(ZeroDivisionError), cuda_errors_in_words("doing this"):
         raise ZeroDivisionError
     refusal = BadValue("a", "b", "c")

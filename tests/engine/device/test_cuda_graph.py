@@ -7,9 +7,7 @@ from engine.device.cuda_graph import LAUNCHES_BEFORE_GRAPH, RepeatedLaunch
 
 
 @pytest.mark.parametrize("can_be_captured", [True, False])
-def test_that_a_repeated_launch_is_captured_once_or_goes_on_as_before(
-    monkeypatch: pytest.MonkeyPatch, device: SimpleNamespace, can_be_captured: bool
-) -> None:
+def test_that_a_repeated_launch_is_captured_once_or_goes_on_as_before(monkeypatch, device, can_be_captured):
     done: list[str] = []
 
     class Graph:

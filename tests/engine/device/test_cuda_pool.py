@@ -48,7 +48,7 @@ def use(pool: Pool, *sizes: int) -> None:
     pool.follow(owner, *(pool.take((size,), np.uint8) for size in sizes))
 
 
-def test_that_the_same_run_again_allocates_nothing(memory: Memory) -> None:
+def test_that_the_same_run_again_allocates_nothing(memory):
     pool = Pool(memory.allocate, 1000)
     for _ in range(3):
         use(pool, 80, 80)
@@ -56,7 +56,7 @@ def test_that_the_same_run_again_allocates_nothing(memory: Memory) -> None:
     assert pool.kept_bytes == 160
 
 
-def test_that_an_array_that_is_in_use_is_not_taken_again(memory: Memory) -> None:
+def test_that_an_array_that_is_in_use_is_not_taken_again(memory):
     pool, owner = Pool(memory.allocate, 1000), Array()
     first = pool.take((4,), np.uint8)
     pool.follow(owner, first)
@@ -64,7 +64,7 @@ def test_that_an_array_that_is_in_use_is_not_taken_again(memory: Memory) -> None
     assert pool.take((4,), np.float32) is not first
 
 
-def test_that_no_more_is_kept_than_is_allowed_and_the_oldest_goes_first(memory: Memory) -> None:
+def test_that_no_more_is_kept_than_is_allowed_and_the_oldest_goes_first(memory):
     pool = Pool(memory.allocate, 100)
     for size in (40, 50, 60, 101):
         use(pool, size)
@@ -75,7 +75,7 @@ def test_that_no_more_is_kept_than_is_allowed_and_the_oldest_goes_first(memory: 
     assert many.kept_bytes == MOST_ARRAYS
 
 
-def test_that_full_memory_takes_what_is_kept_before_it_fails(memory: Memory) -> None:
+def test_that_full_memory_takes_what_is_kept_before_it_fails(memory):
     pool = Pool(memory.allocate, 1000)
     use(pool, 10)
     memory.is_full = True
@@ -84,7 +84,7 @@ def test_that_full_memory_takes_what_is_kept_before_it_fails(memory: Memory) -> 
     assert pool.kept_bytes == 0
 
 
-def test_that_released_memory_is_gone(memory: Memory) -> None:
+def test_that_released_memory_is_gone(memory):
     pool = Pool(memory.allocate, 1000)
     use(pool, 10)
     pool.release()
@@ -105,9 +105,7 @@ def select(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None
     return choose
 
 
-def test_that_the_same_weights_are_uploaded_once_to_a_device(
-    memory: Memory, select: Callable[[], None]
-) -> None:
+def test_that_the_same_weights_are_uploaded_once_to_a_device(memory, select):
     values = np.arange(6.0).reshape(2, 3)
     first = uploaded(values)
     assert uploaded(values.copy()) is first
@@ -118,9 +116,7 @@ def test_that_the_same_weights_are_uploaded_once_to_a_device(
     assert uploaded(values).array is not first.array
 
 
-def test_that_weights_are_overwritten_only_when_they_are_dropped(
-    memory: Memory, select: Callable[[], None]
-) -> None:
+def test_that_weights_are_overwritten_only_when_they_are_dropped(memory, select):
     held = uploaded(np.zeros(3))
     for number in range(1, MOST_KEPT + 1):
         uploaded(np.full(3, float(number)))

@@ -46,9 +46,7 @@ def broken(number: int) -> None:
     ],
     ids=["no driver", "broken driver", "no GPU", "broken GPU", "no package", "simulator"],
 )
-def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(
-    monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], reason: str | None
-) -> None:
+def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(monkeypatch, found, reason):
     for name, value in ({"missing": "", "SIMULATED": False} | found).items():
         monkeypatch.setattr(device_module, name, value)
     cpu, *cuda, simulator = device_module.devices.__wrapped__()
@@ -62,7 +60,7 @@ def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(
     assert all(device.reason.startswith(str(reason)) for device in cuda)
 
 
-def test_that_a_second_thread_waits_for_what_a_first_one_is_making() -> None:
+def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
     begun, may_end, made = threading.Event(), threading.Event(), []
 
     @made_once
@@ -84,7 +82,7 @@ def test_that_a_second_thread_waits_for_what_a_first_one_is_making() -> None:
     assert made == [1]
 
 
-def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_used() -> None:
+def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_used():
     assert device_named("cpu").key == "cpu"
     assert device_named("simulator").key == "simulator"
     assert device_named("auto").available
@@ -92,7 +90,7 @@ def test_that_a_device_is_found_by_its_key_or_refused_with_those_that_can_be_use
         device_named("tpu")
 
 
-def test_that_an_unavailable_device_is_refused_with_its_reason() -> None:
+def test_that_an_unavailable_device_is_refused_with_its_reason():
     unavailable = next((device for device in devices() if not device.available), None)
     if unavailable is None:
         assert device_named("cuda").key == "cuda:0"
@@ -102,7 +100,7 @@ def test_that_an_unavailable_device_is_refused_with_its_reason() -> None:
     assert caught.value.why == unavailable.reason
 
 
-def test_that_the_simulator_needs_a_process_of_its_own() -> None:
+def test_that_the_simulator_needs_a_process_of_its_own():
     assert own_process_needed(device_named("simulator"))
     assert not own_process_needed(device_named("cpu"))
     with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):

@@ -70,14 +70,14 @@ def machine(kernel: Any) -> bytes:
     return code(kernel)[:64]
 
 
-def test_that_the_next_process_loads_what_this_one_compiled(compiled: list[Any]) -> None:
+def test_that_the_next_process_loads_what_this_one_compiled(compiled):
     first, second = kept(), kept()
     assert len(compiled) == 1
     assert code(second) == code(first)
     assert (second.entry_name, second.argument_types) == (first.entry_name, first.argument_types)
 
 
-def test_that_other_arguments_types_and_devices_are_compiled_for(compiled: list[Any], select: Select) -> None:
+def test_that_other_arguments_types_and_devices_are_compiled_for(compiled, select):
     kept(3)
     kept(4)
     kept(3, Border.WRAP)
@@ -88,18 +88,14 @@ def test_that_other_arguments_types_and_devices_are_compiled_for(compiled: list[
     assert len(compiled) == 5
 
 
-def test_that_the_environment_switches_it_off(
-    compiled: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_that_the_environment_switches_it_off(compiled, monkeypatch, tmp_path):
     monkeypatch.setenv(kernel_cache.SWITCH, "0")
     kept(), kept()
     assert len(compiled) == 2
     assert list(tmp_path.iterdir()) == []
 
 
-def test_that_code_that_the_driver_refuses_is_compiled_again(
-    compiled: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_that_code_that_the_driver_refuses_is_compiled_again(compiled, monkeypatch, tmp_path):
     from numba.cuda import dispatcher
 
     kept()
@@ -115,17 +111,17 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_that_arguments_that_mean_nothing_in_another_process_are_refused() -> None:
+def test_that_arguments_that_mean_nothing_in_another_process_are_refused():
     with pytest.raises(TypeError, match="cannot be kept on disk"):
         kept_on_disk(lambda thing: None)(object())
 
 
-def test_that_arguments_of_equal_text_are_told_apart() -> None:
+def test_that_arguments_of_equal_text_are_told_apart():
     plain = [kernel_cache._plain(value) for value in (1, "1", True, (1,), Block(1, 1), Border.ZERO, "zero")]
     assert all(a != b or type(a) is not type(b) for i, a in enumerate(plain) for b in plain[:i])
 
 
-def test_that_every_kernel_factory_is_kept_on_disk() -> None:
+def test_that_every_kernel_factory_is_kept_on_disk():
     """`constant` is not: its weights are part of its code, so each edit of a mask would leave a file."""
     forgotten = []
     for path in sorted(VARIANTS.glob("*/*.py")):
@@ -139,7 +135,7 @@ def test_that_every_kernel_factory_is_kept_on_disk() -> None:
     assert forgotten == []
 
 
-def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(select: Select) -> None:
+def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(select):
     found: dict[Capability, set[bytes]] = {OLD: set(), NEW: set()}
     fresh = factory(Border.ZERO, 4)
     # The second kept one is that of the next process: both codes are on disk.
@@ -158,7 +154,7 @@ def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(sel
         code(alone.compile(SIGNATURE))
 
 
-def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own(select: Select) -> None:
+def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own(select):
     one = factory(Border.ZERO, 5)
     assert for_current_device(one) is one
     select(NEW, 1)
@@ -174,9 +170,7 @@ def test_that_devices_of_one_kind_share_a_dispatcher_and_a_factory_keeps_its_own
 
 
 @pytest.mark.parametrize("key", ["naive", "separable-l0", "register-blocked"])
-def test_that_a_variant_is_prepared_for_the_device_that_is_selected(
-    select: Select, monkeypatch: pytest.MonkeyPatch, key: str
-) -> None:
+def test_that_a_variant_is_prepared_for_the_device_that_is_selected(select, monkeypatch, key):
     monkeypatch.setattr(PreparedPasses, "_on_device", lambda self, arguments: arguments)
     monkeypatch.setattr(constant_memory, "_write", lambda copy, signature, name, contents: None)
     mask, problem = Mask(np.ones((3, 3))), Problem(9, 7, mask_shape=(3, 3), anchor=(1, 1), border=Border.WRAP)

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
-def test_that_rows_are_stored_as_asked_and_results_do_not_depend_on_it() -> None:
+def test_that_rows_are_stored_as_asked_and_results_do_not_depend_on_it():
     done = subprocess.run(
         [sys.executable, "-m", "tests.engine.device.rows_in_simulator"],
         capture_output=True,

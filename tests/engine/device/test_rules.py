@@ -14,14 +14,14 @@ PARTS = {
 }  # fmt: skip
 
 
-def test_that_compiled_code_finds_the_same_cells_as_the_rule() -> None:
+def test_that_compiled_code_finds_the_same_cells_as_the_rule():
     for border in Border:
         for length in range(1, 6):
             for index in range(-20, length + 20):
                 assert source_index(index, length, cpu_code(border)) == border.rule(index, length), border
 
 
-def test_that_a_sum_becomes_the_nearest_even_byte_or_an_end() -> None:
+def test_that_a_sum_becomes_the_nearest_even_byte_or_an_end():
     largest = cpu_largest("uint8")
     rounded = {
         value: (rounding_to(largest)(np.float32(value)), cpu_result(np.float32(value), largest))
@@ -31,7 +31,7 @@ def test_that_a_sum_becomes_the_nearest_even_byte_or_an_end() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype: str) -> None:
+def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype):
     largest = largest_of(dtype)
     halves = np.arange(-3, 2 * int(largest) + 7, dtype=np.float32) / 2
     values = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-9e9, 9e9))])
@@ -40,5 +40,5 @@ def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype: s
 
 
 @pytest.mark.parametrize("value", [-3.7, 0.5, 1e30, np.inf])
-def test_that_a_float32_result_stays_as_it_is(value: float) -> None:
+def test_that_a_float32_result_stays_as_it_is(value):
     assert cpu_result(np.float32(value), cpu_largest("float32")) == np.float32(value)

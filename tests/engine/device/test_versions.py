@@ -14,7 +14,7 @@ def git(root: Path, *words: str) -> str:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-def test_that_a_checkout_has_its_commit_and_a_changed_tracked_file_is_noted(tmp_path: Path) -> None:
+def test_that_a_checkout_has_its_commit_and_a_changed_tracked_file_is_noted(tmp_path):
     git(tmp_path, "init", "--quiet")
     (tmp_path / "tracked.txt").write_text("before", encoding="utf-8")
     git(tmp_path, "add", "tracked.txt")
@@ -26,16 +26,14 @@ def test_that_a_checkout_has_its_commit_and_a_changed_tracked_file_is_noted(tmp_
     assert commit_of(tmp_path) == f"{commit} + changes"
 
 
-def test_that_there_is_no_commit_outside_a_checkout_and_where_git_knows_none(tmp_path: Path) -> None:
+def test_that_there_is_no_commit_outside_a_checkout_and_where_git_knows_none(tmp_path):
     assert commit_of(tmp_path) == ""
     (tmp_path / ".git").mkdir()
     assert commit_of(tmp_path) == ""
 
 
 @pytest.mark.parametrize("fault", [FileNotFoundError("git"), subprocess.TimeoutExpired("git", 5)], ids=repr)
-def test_that_a_git_that_is_missing_or_slow_costs_the_commit_only(
-    fault: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_git_that_is_missing_or_slow_costs_the_commit_only(fault, tmp_path, monkeypatch):
     def run(*arguments: object, **options: object) -> None:
         raise fault
 

@@ -19,14 +19,14 @@ FAR = 40
 
 
 @pytest.mark.parametrize("border", Border)
-def test_that_a_rule_is_what_numpy_pad_does_far_outside(border: Border) -> None:
+def test_that_a_rule_is_what_numpy_pad_does_far_outside(border):
     for length in range(1, 8):
         wanted = np.pad(np.arange(length), FAR, **NUMPY_PAD[border])
         assert [border.rule(index, length) for index in range(-FAR, length + FAR)] == wanted.tolist()
 
 
 @pytest.mark.parametrize("border", Border)
-def test_that_a_name_leads_to_its_border_and_is_explained(border: Border) -> None:
+def test_that_a_name_leads_to_its_border_and_is_explained(border):
     assert Border.named(border.value) is border
     assert Border.named(border) is border
     assert border.sentence.endswith(".")
@@ -46,12 +46,12 @@ def test_that_a_name_leads_to_its_border_and_is_explained(border: Border) -> Non
         (4, r"border '4'.*A border is given by its name\. Choose one of zero"),
     ],
 )
-def test_that_another_name_is_refused_with_ours(name: str, words: str) -> None:
+def test_that_another_name_is_refused_with_ours(name, words):
     with pytest.raises(UnknownName, match=words):
         Border.named(name)
 
 
-def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says() -> None:
+def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says():
     assert engine.geometry.border.__doc__
     rows = [line for line in engine.geometry.border.__doc__.splitlines() if line.split(" ")[0] in OWN]
     assert len(rows) == len(OWN)
@@ -68,6 +68,6 @@ def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says
     assert asked >= {"nearest", "grid-wrap", "BORDER_REFLECT_101", "edge", "symmetric"}
 
 
-def test_that_scipys_and_numpys_reflect_stay_ours_whatever_numpy_means_by_it() -> None:
+def test_that_scipys_and_numpys_reflect_stay_ours_whatever_numpy_means_by_it():
     assert Border.named("reflect") is Border.REFLECT
     assert NUMPY_PAD[Border.MIRROR]["mode"] == "reflect"

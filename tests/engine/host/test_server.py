@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 import pytest
 
 from engine.errors import Cancelled
-from engine.host.messages import Cancel, Done, Failed, Progress, Ready, Report, Stop, ToHost, Working
+from engine.host.messages import Answer, Cancel, Progress, Ready, Report, Stop, ToHost, Working
 from engine.host.protocol import OpenPicture
 from engine.host.server import Worker
 from tests.engine.host.conftest import PATIENCE_S
@@ -72,14 +72,14 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served: 
     assert served.at_work.wait(PATIENCE_S)
     served.tell(ask(2, "stopped"), Cancel(2), ask(3, "last"), ToHost(4, Question()))
     # It is answered as soon as it is read, so what was sent before it has been read too.
-    assert served.hear() == Done(4, "at once")
+    assert served.hear() == Answer(4, "at once")
     served.let_go.set()
-    assert served.hear() == Done(1, "held")
+    assert served.hear() == Answer(1, "held")
     stopped = served.hear()
-    assert isinstance(stopped, Failed)
+    assert isinstance(stopped, Answer)
     assert stopped.id == 2
     assert isinstance(stopped.error, Cancelled)
-    assert served.hear() == Done(3, "last")
+    assert served.hear() == Answer(3, "last")
     assert served.done == ["held", "last"]
 
 
@@ -90,7 +90,9 @@ def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin
     served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
     served.thread.start()
     assert served.hear() == READY
-    assert isinstance(served.hear(), Failed)
+    stopped = served.hear()
+    assert isinstance(stopped, Answer)
+    assert isinstance(stopped.error, Cancelled)
     assert served.done == []
 
 
@@ -99,5 +101,5 @@ def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served: Served) 
     assert served.hear() == READY
     for _ in range(2):
         served.tell(ask(1, "first"))
-        assert served.hear() == Done(1, "first")
+        assert served.hear() == Answer(1, "first")
         served.tell(Cancel(1))

@@ -36,13 +36,19 @@ def png_header(width, height, depth=8, colour=2):
     return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
 
 
+def retagged(data, **values):
+    """A TIFF with other values in tags of its first page."""
+    buffer = io.BytesIO(data)
+    with tifffile.TiffFile(buffer, mode="r+") as tiff:
+        for tag, value in values.items():
+            tiff.pages[0].tags[tag].overwrite(value)
+        return buffer.getvalue()
+
+
 def tiff_header(width, height):
     """A TIFF whose tags promise far more pixels than it has."""
-    buffer = io.BytesIO(with_tifffile(np.zeros((1, 1, 3), np.uint8), photometric="rgb"))
-    with tifffile.TiffFile(buffer, mode="r+") as tiff:
-        tiff.pages[0].tags["ImageWidth"].overwrite(width)
-        tiff.pages[0].tags["ImageLength"].overwrite(height)
-        return buffer.getvalue()
+    data = with_tifffile(np.zeros((1, 1, 3), np.uint8), photometric="rgb")
+    return retagged(data, ImageWidth=width, ImageLength=height)
 
 
 def one_colour_webp(width, height):

@@ -7,40 +7,23 @@ import pytest
 import tifffile
 
 from engine.image.open import open_image
-from tests.engine.image.encoded import smooth_rgb, with_tifffile
+from tests.engine.image.encoded import retagged, smooth_rgb, with_tifffile
 
 RGB = smooth_rgb(11, 13)
 GREY = np.ascontiguousarray(RGB[..., 0])
 
 
-def tiff_of(entries, strip):
-    """A little-endian TIFF by hand, for what tifffile does not write; entries are (tag, type, values)."""
-    sizes = {1: "B", 3: "H", 4: "I"}
-    entries = sorted([*entries, (273, 4, [0]), (279, 4, [len(strip)])])
-    position = 8 + 2 + 12 * len(entries) + 4
-    directory, outside = struct.pack("<H", len(entries)), b""
-    for tag, kind, values in entries:
-        value = struct.pack(f"<{len(values)}{sizes[kind]}", *values)
-        if tag == 273:
-            value = b"STRP"
-        if len(value) > 4:
-            outside, value = outside + value, struct.pack("<I", position + len(outside))
-        directory += struct.pack("<HHI", tag, kind, len(values)) + value.ljust(4, b"\0")
-    directory = directory.replace(b"STRP", struct.pack("<I", position + len(outside)))
-    return b"II*\0\x08\0\0\0" + directory + bytes(4) + outside + strip
-
-
-def tags(width, height, bits, photometric, samples=1, **more):
-    return [
-        (256, 3, [width]),
-        (257, 3, [height]),
-        (258, 3, [bits] * samples),
-        (259, 3, [1]),
-        (262, 3, [photometric]),
-        (277, 3, [samples]),
-        (278, 3, [height]),
-        *more.get("more", []),
-    ]
+def by_hand(strip, width, height=1, bits=8, photometric=1, samples=1):
+    """A TIFF of plain bytes, and of tags that say what they are, for what tifffile does not write."""
+    return retagged(
+        with_tifffile(np.frombuffer(strip, np.uint8)[np.newaxis], photometric="minisblack"),
+        ImageWidth=width,
+        ImageLength=height,
+        RowsPerStrip=height,
+        BitsPerSample=(bits,) * samples,
+        PhotometricInterpretation=photometric,
+        SamplesPerPixel=samples,
+    )
 
 
 def packed(values, bits):
@@ -64,7 +47,7 @@ def test_that_planes_with_alpha_keep_their_places(opened, planar):
 def test_that_packed_depths_fill_the_next_of_ours(opened, bits):
     values = range(2**bits) if bits < 8 else [0, 1, 2 ** (bits - 1), 2**bits - 1]
     full = 255 if bits < 8 else 65535
-    picture = opened(tiff_of(tags(len(values), 1, bits, 1), packed(values, bits)))
+    picture = opened(by_hand(packed(values, bits), len(values), bits=bits))
     assert picture.pixels.tolist() == [[round(value * full / (2**bits - 1)) for value in values]]
     assert picture.dtype == np.min_scalar_type(full)
     assert bits == 1 or f"{bits}-bit" in picture.notes[0]
@@ -76,7 +59,11 @@ COLOURS = np.random.default_rng(2).integers(0, 256, (3, 256))
 COLOURS[0, 0] = 255
 # White, black, middle grey, and sRGB red, which is Lab (54.29, 80.81, 69.89) for white D50.
 LAB = [(255, 0, 0), (0, 0, 0), (round(2.55 * 53.585), 0, 0), (round(2.55 * 54.29), 81, 70)]
+CIELAB = b"".join(struct.pack("<Bbb", *one) for one in LAB)
+ICCLAB = bytes(np.add(LAB, (0, 128, 128)).ravel().tolist())
 OF_LAB = [[(255, 255, 255), (0, 0, 0), (128, 128, 128), (255, 0, 0)]]
+YCBCR = np.array([[(255, 128, 128), (76, 85, 255), (0, 128, 128)]], np.uint8)
+OF_YCBCR = [[(255, 255, 255), (255, 0, 0), (0, 0, 0)]]
 NOT_NUMBERS = np.array([[np.nan, np.inf, np.nan], [0, 0, 0]], np.float32)
 
 
@@ -99,21 +86,9 @@ def of_palette(factor):
             with_tifffile(INKS, photometric="separated", planarconfig="contig"),
             [[[255, 255, 255], [0, 255, 255], [0, 0, 0], [204, 0, 0]]], 0, "CMYK",
         ),
-        (
-            tiff_of(tags(4, 1, 8, 8, samples=3), b"".join(struct.pack("<Bbb", *one) for one in LAB)),
-            OF_LAB, 3, "Lab",
-        ),
-        (
-            tiff_of(tags(4, 1, 8, 9, samples=3), bytes(part for light, a, b in LAB for part in (light, a +
-            128, b + 128))), OF_LAB, 3, "Lab",
-        ),
-        (
-            tiff_of(
-                tags(3, 1, 8, 6, samples=3, more=[(530, 3, [1, 1])]), bytes([255, 128, 128, 76, 85, 255, 0,
-                128, 128])
-            ),
-            [[(255, 255, 255), (255, 0, 0), (0, 0, 0)]], 2, "",
-        ),
+        (by_hand(CIELAB, 4, photometric=8, samples=3), OF_LAB, 3, "Lab"),
+        (by_hand(ICCLAB, 4, photometric=9, samples=3), OF_LAB, 3, "Lab"),
+        (with_tifffile(YCBCR, photometric="ycbcr", subsampling=(1, 1)), OF_YCBCR, 2, ""),
         (contiguous(RGB, GREY, GREY, extrasamples=["unspecified"] * 2), RGB, 0, "2 more values"),
         (
             with_tifffile(np.stack([GREY, GREY + 1, GREY + 2]), photometric="minisblack"),
@@ -170,10 +145,10 @@ VOLUME = with_tifffile(
         (VOLUME, "volume of 4 slices"),
         (with_tifffile(np.zeros((4, 4), np.complex64)), "complex64"),
         (with_tifffile(np.zeros((4, 4), np.uint8), photometric="cfa"), "raw sensor data"),
-        (tiff_of(tags(4, 1, 8, 3), bytes(4)), "without its palette"),
-        (tiff_of(tags(4, 4, 8, 1), bytes(9)), "have 9 bytes, its 4 x 4 pixels take 16 at least"),
-        (tiff_of(tags(0, 4, 8, 1), bytes(9)), "0 x 4 pixels"),
-        (tiff_of(tags(4, 1, 8, 2, samples=2), bytes(8)), "2 samples per pixel"),
+        (by_hand(bytes(4), 4, photometric=3), "without its palette"),
+        (by_hand(bytes(9), 4, 4), "have 9 bytes, its 4 x 4 pixels take 16 at least"),
+        (by_hand(bytes(9), 0, 4), "0 x 4 pixels"),
+        (by_hand(bytes(8), 4, photometric=2, samples=2), "2 samples per pixel"),
         (b"II*\0\x08\0\0\0\0\0\0\0\0\0", "0 x 0 pixels"),
     ],
     ids=["volume", "complex", "raw sensor", "no palette", "short strip", "no width", "two colours", "empty"],

@@ -35,51 +35,48 @@ def test_that_the_written_json_is_read_by_any_json_reader():
 
 
 def test_that_whole_numbers_are_written_without_a_point_while_they_are_exact():
-    assert [number_text(value) for value in (3.0, -0.5, 1e300, 2.0**53)] == [
-        "3",
-        "-0.5",
-        "1e+300",
-        repr(2.0**53),
-    ]
+    texts = {3.0: "3", -0.5: "-0.5", 1e300: "1e+300", 2.0**53: repr(2.0**53)}
+    assert {value: number_text(value) for value in texts} == texts
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        pytest.param("{", "no JSON", id="cut-off"),
-        pytest.param('{"a": 1} x', "no JSON", id="text-after-it"),
-        pytest.param("[1]", "not an object", id="a-list"),
-        pytest.param('{"format": 1, "format": 2}', "the key 'format' twice", id="duplicate-key"),
-        pytest.param('{"a": ' * 50_000, "nested too deep", id="deep-objects"),
-        pytest.param("[" * 50_000, "nested too deep", id="deep-lists"),
-        pytest.param(document().replace("4", "1e999"), "'1e999', which is too large", id="beyond-float64"),
-        pytest.param(document().replace("4", "1e39"), "beyond float32", id="beyond-float32"),
-        pytest.param(
-            document().replace("4", "1" + "0" * 400), "row 2, column 2 is too large", id="long-whole"
-        ),
-        pytest.param(document().replace("4", "1" * 5000), "too long", id="very-long-whole"),
-        pytest.param(document().replace("4", "NaN"), "NaN, which is not a finite", id="nan"),
-        pytest.param(document().replace("4", "-Infinity"), "-Infinity, which is not a finite", id="infinity"),
-        pytest.param(document(format="other"), '"format"', id="another-format"),
-        pytest.param(document(version=2), "version", id="a-newer-version"),
-        pytest.param(document(version=True), "version", id="version-true"),
-        pytest.param(document(ancor=[0, 0]), "'ancor' is no key", id="misspelt-key"),
-        pytest.param(document(name=3), '"name"', id="name-is-a-number"),
-        pytest.param(document(name="n" * 100_000), '"name" has 100,000 characters', id="name-too-long"),
-        pytest.param(document(weights=...), '"weights"', id="no-weights"),
-        pytest.param(document(weights=[]), '"weights"', id="no-rows"),
-        pytest.param(document(weights=[[]]), '"weights"', id="empty-row"),
-        pytest.param(document(weights=[1, 2]), '"weights"', id="a-flat-list"),
-        pytest.param(document(weights=[[1, 2], [3]]), "row 2 has 1 cell", id="ragged"),
-        pytest.param(document(weights=[[1, "2"]]), "row 1, column 2 is '2'", id="a-string"),
-        pytest.param(document(weights=[[True]]), "row 1, column 1 is 'True'", id="a-truth-value"),
-        pytest.param(document(weights=[[1] * 64] * 2), "1 to 63", id="too-wide"),
-        pytest.param(document(anchor=[0.5, 0]), '"anchor"', id="anchor-between-cells"),
-        pytest.param(document(anchor=[2, 0]), "not among them", id="anchor-outside"),
-        pytest.param(document(offset="x"), "offset", id="offset-is-a-word"),
-        pytest.param(document(divisor=0), "no finite weights", id="divisor-0"),
-    ],
-)
+def cell(text):
+    """Return a document with another text for its last weight."""
+    return document().replace("4", text)
+
+
+# Why: the texts that are refused so.
+BAD = {
+    "no JSON": ("{", '{"a": 1} x'),
+    "not an object": ("[1]",),
+    "the key 'format' twice": ('{"format": 1, "format": 2}',),
+    "nested too deep": ('{"a": ' * 50_000, "[" * 50_000),
+    "'1e999', which is too large": (cell("1e999"),),
+    "beyond float32": (cell("1e39"),),
+    "row 2, column 2 is too large": (cell("1" + "0" * 400),),
+    "too long": (cell("1" * 5000),),
+    "NaN, which is not a finite": (cell("NaN"),),
+    "-Infinity, which is not a finite": (cell("-Infinity"),),
+    '"format"': (document(format="other"),),
+    "version": (document(version=2), document(version=True)),
+    "'ancor' is no key": (document(ancor=[0, 0]),),
+    '"name"': (document(name=3),),
+    '"name" has 100,000 characters': (document(name="n" * 100_000),),
+    '"weights"': tuple(document(weights=weights) for weights in (..., [], [[]], [1, 2])),
+    "row 2 has 1 cell": (document(weights=[[1, 2], [3]]),),
+    "row 1, column 2 is '2'": (document(weights=[[1, "2"]]),),
+    "row 1, column 1 is 'True'": (document(weights=[[True]]),),
+    "1 to 63": (document(weights=[[1] * 64] * 2),),
+    '"anchor"': (document(anchor=[0.5, 0]),),
+    "not among them": (document(anchor=[2, 0]),),
+    "offset": (document(offset="x"),),
+    "no finite weights": (document(divisor=0),),
+}
+CASES = [
+    pytest.param(text, why, id=f"{why} {n}") for why, texts in BAD.items() for n, text in enumerate(texts)
+]
+
+
+@pytest.mark.parametrize(("text", "why"), CASES)
 def test_that_bad_json_is_refused_in_words(text, why):
     with pytest.raises(MaskError) as refusal:
         mask_from_json(text)

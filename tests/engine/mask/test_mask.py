@@ -56,31 +56,26 @@ def test_that_equality_and_hash_go_by_value_and_ignore_the_name():
     assert (copy, copy.name) == (mask.with_offset(0.5), "a")
 
 
+# Why: what is refused so.
+NO_WEIGHTS = {
+    "rows differ in length": ([[1, 2], [3]],),
+    "2 dimensions": ([1, 2, 1], 3.0, np.ones((2, 2, 2))),
+    "not every cell is a number": ([["1", "2"]], [[1j]], [[None]], {1, 2}),
+    "no cells": (np.ones((0, 3)), [[]]),
+    "row 2, column 1 is nan": ([[1, 2], [np.nan, 1]],),
+    "row 1, column 2 is -inf": ([[1, -np.inf]],),
+    "beyond float32": ([[1e39]],),
+    "None is no mask: a mask is a table of numbers. Give rows": (None,),
+    "it is the name of a file. Give": (pathlib.PurePosixPath("edge.json"),),
+    "b'1 0 -1' is no mask: it is bytes, not numbers": (b"1 0 -1",),
+    "it is bytes, not numbers": (bytearray(b"1"),),
+    "it is text, not numbers. Read it with engine.parse_mask": ("1 0 -1",),
+    "would be lost. Fill them first": (np.ma.masked_array([[1.0, 2.0]], [[0, 1]]),),
+}
+
+
 @pytest.mark.parametrize(
-    ("weights", "why"),
-    [
-        pytest.param([[1, 2], [3]], "rows differ in length", id="ragged"),
-        pytest.param([1, 2, 1], "2 dimensions", id="one-dimensional"),
-        pytest.param(3.0, "2 dimensions", id="a-number"),
-        pytest.param(np.ones((2, 2, 2)), "2 dimensions", id="three-dimensional"),
-        pytest.param([["1", "2"]], "not every cell is a number", id="strings"),
-        pytest.param([[1j]], "not every cell is a number", id="complex"),
-        pytest.param([[None]], "not every cell is a number", id="none"),
-        pytest.param({1, 2}, "not every cell is a number", id="set"),
-        pytest.param(np.ones((0, 3)), "no cells", id="no-rows"),
-        pytest.param([[]], "no cells", id="no-columns"),
-        pytest.param([[1, 2], [np.nan, 1]], "row 2, column 1 is nan", id="nan"),
-        pytest.param([[1, -np.inf]], "row 1, column 2 is -inf", id="infinity"),
-        pytest.param([[1e39]], "beyond float32", id="beyond-float32"),
-        pytest.param(None, "None is no mask: a mask is a table of numbers. Give rows", id="None"),
-        pytest.param(pathlib.PurePosixPath("edge.json"), "it is the name of a file. Give", id="path"),
-        pytest.param(b"1 0 -1", "b'1 0 -1' is no mask: it is bytes, not numbers", id="bytes"),
-        pytest.param(bytearray(b"1"), "it is bytes, not numbers", id="bytearray"),
-        pytest.param("1 0 -1", "it is text, not numbers. Read it with engine.parse_mask", id="text"),
-        pytest.param(
-            np.ma.masked_array([[1.0, 2.0]], [[0, 1]]), "would be lost. Fill them first", id="masked"
-        ),
-    ],
+    ("weights", "why"), [(weights, why) for why, given in NO_WEIGHTS.items() for weights in given], ids=repr
 )
 def test_that_weights_that_are_no_mask_are_refused_in_words(weights, why):
     with pytest.raises(MaskError, match=re.escape(why)) as refusal:
@@ -93,6 +88,7 @@ def test_that_weights_that_are_no_mask_are_refused_in_words(weights, why):
 
 ANCHORS = (3, 0), (0, 2), (-1, 0), (0.5, 1), (1,), "ab", 1
 OFFSETS = np.nan, np.inf, 1e39, "x", None
+OUTSIDE = r"not among them\. Take a row from 0 to 0 and a column from 0 to 1\."
 SUM_0 = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
 
 
@@ -104,7 +100,7 @@ SUM_0 = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
         *((Mask(weights).normalised, "add up to 0") for weights in SUM_0),
         *((partial(Mask([[1e30]]).divided_by, by), "finite") for by in (0.0, np.nan, np.inf)),
         (partial(Mask([[1e30]]).divided_by, 1e-300), "inf"),
-        *((partial(Mask([[1, 2]]).with_weight, *cell, 1.0), "not among them") for cell in ((1, 0), (0, -1))),
+        *((partial(Mask([[1, 2]]).with_weight, *cell, 1.0), OUTSIDE) for cell in ((1, 0), (0, -1))),
         (partial(Mask([[1, 2]]).with_weight, 0, 0, np.nan), "finite"),
         *((partial(Mask([[1.0]]).resized, *size), "no cells") for size in ((0, 3), (3, 0))),
         *((partial(Mask([[1.0]]).resized, *size), "1 to 63") for size in ((64, 3), (3, 64))),

@@ -9,6 +9,7 @@ import pytest
 from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.metrics import metrics_of
+from engine.results.spreadsheet import harmless
 from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from tests.gui.made_results import CPU_DEVICE
@@ -39,16 +40,25 @@ def read_json(*results: object, baseline: str = "cpu-serial") -> dict:  # type: 
     return json.loads(json_text(document), parse_constant=refuse_constant)
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
-def test_that_text_which_a_spreadsheet_could_run_is_disarmed(start: str) -> None:
-    evil = f"{start}cmd|' /C calc'!A0"
-    (row,) = read_csv(replace(make_failure(reason=evil), mask_name=evil))
-    assert row["status"].startswith(f"'{start}")
-    assert row["mask"].startswith("'")
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd", "-a", "@sum", "\tx", "\rx", "-inf", "-1-1", "=cmd|' /C calc'!A0"]
+)
+def test_that_text_which_a_spreadsheet_could_run_is_disarmed(text: str) -> None:
+    assert harmless(text) == f"'{text}"
+    (row,) = read_csv(replace(make_failure(reason=text), mask_name=text))
+    assert (row["status"], row["mask"]) == (f"'{text}", f"'{text}")
 
 
-def test_that_a_text_which_is_a_number_stays_one() -> None:
-    assert read_csv(make_result(mask_name="-1.5"))[0]["mask"] == "-1.5"
+@pytest.mark.parametrize("text", ["", "plain", "-0.5", "-1.5", "+3", "-1e-5", "1=1", "a-b"])
+def test_that_text_and_numbers_stay_as_they_are(text: str) -> None:
+    assert harmless(text) == text
+
+
+def test_that_a_number_that_json_has_not_is_a_string_and_what_there_is_not_is_null() -> None:
+    document = {"a": math.nan, "b": [math.inf, 1.5, (-math.inf, 2)], 3: {"c": True, "d": None}}
+    found = json.loads(json_text(document), parse_constant=refuse_constant)
+    assert found == {"a": "NaN", "b": ["Infinity", 1.5, ["-Infinity", 2]], "3": {"c": True, "d": None}}
+    assert [float(found["b"][0]), math.isnan(float(found["a"]))] == [math.inf, True]
 
 
 def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanation() -> None:

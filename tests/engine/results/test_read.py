@@ -1,4 +1,5 @@
 import copy
+import functools
 import json
 import math
 from dataclasses import replace
@@ -104,43 +105,28 @@ def test_that_a_file_that_cannot_be_read_says_why(change, says):
         results_from_document({"format": "haloscope-results", "version": 2, "results": []} | change)
 
 
-def _without(data, *path):
-    *parents, last = path
-    for name in parents:
-        data = data[name]
-    del data[last]
-
-
-def _with(data, value, *path):
-    *parents, last = path
-    for name in parents:
-        data = data[name]
-    data[last] = value
+GONE = object()
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("path", "value"),
     [
-        lambda data: _without(data, "variant"),
-        lambda data: _without(data, "problem", "anchor"),
-        lambda data: _with(data, 3, "variant"),
-        lambda data: _with(data, True, "problem", "height"),
-        lambda data: _with(data, 0, "problem", "height"),
-        lambda data: _with(data, "sideways", "problem", "border"),
-        lambda data: _with(data, [3], "problem", "mask_shape"),
-        lambda data: _with(data, [], "timing", "kernel", "samples_ms"),
-        lambda data: _with(data, [float("nan")], "timing", "kernel", "samples_ms"),
-        lambda data: _with(data, ["1"], "timing", "kernel", "samples_ms"),
-        lambda data: _with(data, 1, "verification", "passed"),
-        lambda data: _with(data, 3, "timing"),
-        lambda data: _with(data, None, "environment"),
+        ("variant", GONE), ("problem anchor", GONE), ("variant", 3), ("problem height", True),
+        ("problem height", 0), ("problem border", "sideways"), ("problem mask_shape", [3]),
+        ("timing kernel samples_ms", []), ("timing kernel samples_ms", [float("nan")]),
+        ("timing kernel samples_ms", ["1"]), ("verification passed", 1), ("timing", 3), ("environment", None),
     ],
-)
-def test_that_a_spoilt_result_is_refused_in_words(spoil):
-    data = copy.deepcopy(MEASURED.as_json())
-    spoil(data)
+)  # fmt: skip
+def test_that_a_spoilt_result_is_refused_in_words(path, value):
+    spoilt = copy.deepcopy(MEASURED.as_json())
+    *parents, last = path.split()
+    part = functools.reduce(dict.__getitem__, parents, spoilt)
+    if value is GONE:
+        del part[last]
+    else:
+        part[last] = value
     with pytest.raises(EngineError):
-        result_from_json(data)
+        result_from_json(spoilt)
 
 
 @pytest.mark.parametrize("data", [None, [], "result", 3])

@@ -5,6 +5,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import as_samples, describe_problem
+from engine.tasks.filtering.problem import Problem
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
@@ -64,22 +65,20 @@ def test_that_what_is_no_picture_is_refused_in_words(image: np.ndarray, words: s
 
 
 def test_that_the_problem_is_read_off_picture_and_mask() -> None:
-    problem = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
-    assert (problem.height, problem.width, problem.channels, problem.dtype) == (2, 3, 4, "uint16")
-    assert (problem.mask_shape, problem.anchor, problem.border, problem.cval) == (
-        (3, 4),
-        (0, 3),
-        Border.CONSTANT,
-        1.5,
-    )
+    found = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
+    assert found == Problem(2, 3, 4, "uint16", (3, 4), (0, 3), Border.CONSTANT, 1.5)
 
 
-@pytest.mark.parametrize("cval", [np.nan, np.inf, -np.inf, 1e39])
-def test_that_a_constant_that_float32_does_not_have_is_refused(cval: float) -> None:
-    with pytest.raises(BadValue, match="not a finite number of float32"):
-        describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), "constant", cval)
-
-
-def test_that_an_unknown_border_is_refused() -> None:
-    with pytest.raises(UnknownName):
-        describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), "edge", 0.0)
+@pytest.mark.parametrize(
+    ("border", "cval", "error", "says"),
+    [
+        ("constant", cval, BadValue, "not a finite number of float32")
+        for cval in (np.nan, np.inf, -np.inf, 1e39)
+    ]
+    + [("edge", 0.0, UnknownName, "edge")],
+)
+def test_that_a_border_or_a_constant_that_is_none_is_refused(
+    border: str, cval: float, error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), border, cval)

@@ -1,4 +1,4 @@
-"""A process of the CUDA simulator that filters one picture whole and in bands with every variant, and prints JSON."""
+"""A process of the CUDA simulator: filters a picture whole and in bands with every variant, prints JSON."""
 
 import json
 import sys

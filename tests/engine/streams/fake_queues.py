@@ -13,47 +13,40 @@ from engine.streams.queues import ChunkJob
 from engine.streams.timeline import Queue
 
 
-class Operand:
-    """A place in a queue; it has a time once it was reached."""
+class Point:
+    """A point in a queue; it has a time once it was reached."""
 
-    def __init__(self) -> None:
-        self.ms: float | None = None
+    ms: float | None = None
 
 
 class Mark:
-    """What stands for a place until it is taken back."""
+    """Stands for a point until it is taken back."""
 
     def __init__(self) -> None:
-        self._place: Operand | None = Operand()
+        self._point: Point | None = Point()
 
     @property
-    def place(self) -> Operand:
-        assert self._place is not None, "used after it was taken back"
-        return self._place
+    def point(self) -> Point:
+        assert self._point is not None, "used after it was taken back"
+        return self._point
 
     def forget(self) -> None:
-        assert self.place.ms is not None, "taken back before it was reached"
-        self._place = None
+        assert self.point.ms is not None, "taken back before it was reached"
+        self._point = None
 
 
 class FakeQueues:
     """Queues that move only when somebody waits, one step of a randomly chosen queue at a time.
 
-    Parameters
-    ----------
-    seed : int
-        Of the choices.
-    heeds_marks : bool
-        False: a queue goes on without waiting for another's mark, as if `after` had been forgotten.
-    is_eager : bool
-        True: everything is done as soon as it may be, instead of as late.
+    Without `heeds_marks` a queue does not wait for another's mark, as if `after` had been forgotten; with
+    `is_eager` everything is done as soon as it may be, instead of as late.
     """
 
     def __init__(self, seed: int, *, heeds_marks: bool = True, is_eager: bool = False) -> None:
         self._random = random.Random(seed)
         self._heeds_marks = heeds_marks
         self._is_eager = is_eager
-        self._queues: dict[Queue, deque[tuple[Operand | None, Callable[[], None]]]] = {
+        self._queues: dict[Queue, deque[tuple[Point | None, Callable[[], None]]]] = {
             queue: deque() for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
         }
         self._lock = threading.RLock()
@@ -98,28 +91,28 @@ class FakeQueues:
 
     def mark(self, queue: Queue) -> Mark:
         mark = Mark()
-        place = mark.place
+        point = mark.point
 
         def reach() -> None:
-            place.ms = float(self._steps)
+            point.ms = float(self._steps)
 
         self._put(queue, reach)
         return mark
 
     def after(self, queue: Queue, mark: Mark) -> None:
         with self._lock:
-            self._queues[queue].append((mark.place if self._heeds_marks else None, lambda: None))
+            self._queues[queue].append((mark.point if self._heeds_marks else None, lambda: None))
 
     def wait(self, mark: Mark) -> None:
         with self._lock:
-            while mark.place.ms is None:
+            while mark.point.ms is None:
                 self._step()
 
     def ms(self, mark: Mark) -> float:
         if not self._heeds_marks:
             self.wait(mark)
-        assert mark.place.ms is not None
-        return mark.place.ms
+        assert mark.point.ms is not None
+        return mark.point.ms
 
     def forget(self, marks: Iterable[Mark]) -> None:
         for mark in marks:

@@ -47,43 +47,39 @@ def jobs(
     return found, wanted
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("ring", [2, 3])
-@pytest.mark.parametrize(
-    ("pinned_in", "pinned_out"), [(False, False), (True, False), (False, True), (True, True)]
-)
-def test_that_every_result_is_right_however_late_the_device_is(
-    seed: int, ring: int, pinned_in: bool, pinned_out: bool
-) -> None:
-    queues = FakeQueues(seed)
-    chunks, wanted = jobs(queues, pinned_in, pinned_out)
+def run(queues: FakeQueues, ring: int, pinned_in: bool, pinned_out: bool, dtype: str = "float32") -> Pipeline:
+    """Send all chunks through; each result is right when it is reported, and nothing is left under way."""
+    chunks, wanted = jobs(queues, pinned_in, pinned_out, dtype)
     finished: list[int] = []
 
     def check(job: ChunkJob) -> None:
+        assert job.target.dtype == dtype
         np.testing.assert_array_equal(job.target, wanted[job.chunk.number])
         finished.append(job.chunk.number)
 
-    Pipeline(queues, ring, 0.0).run(chunks, check)
+    pipeline = Pipeline(queues, ring, 0.0)
+    pipeline.run(chunks, check)
     assert finished == list(range(CHUNKS))
     assert queues.is_idle
+    return pipeline
 
 
-@pytest.mark.parametrize("pinned", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("ring", [2, 3])
+def test_that_every_result_is_right_however_late_the_device_is(seed: int, ring: int) -> None:
+    for pinned_in, pinned_out in itertools.product((False, True), repeat=2):
+        run(FakeQueues(seed), ring, pinned_in, pinned_out)
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-def test_that_results_of_the_pictures_type_go_the_same_way(dtype: str, pinned: bool) -> None:
-    queues = FakeQueues(1)
-    chunks, wanted = jobs(queues, pinned, pinned, dtype)
-    Pipeline(queues, 2, 0.0).run(chunks, lambda job: None)
-    for job, right in zip(chunks, wanted, strict=True):
-        assert job.target.dtype == dtype
-        np.testing.assert_array_equal(job.target, right)
+def test_that_results_of_the_pictures_type_go_the_same_way(dtype: str) -> None:
+    for pinned in (False, True):
+        run(FakeQueues(1), 2, pinned, pinned, dtype)
 
 
 def test_that_forgotten_waits_would_be_seen() -> None:
-    queues = FakeQueues(0, heeds_marks=False)
-    chunks, wanted = jobs(queues, pinned_in=True, pinned_out=True)
-    Pipeline(queues, 2, 0.0).run(chunks, lambda job: None)
-    assert not all(np.array_equal(job.target, right) for job, right in zip(chunks, wanted, strict=True))
+    with pytest.raises(AssertionError, match="Arrays are not equal"):
+        run(FakeQueues(0, heeds_marks=False), 2, pinned_in=True, pinned_out=True)
 
 
 class LateFuture:
@@ -113,19 +109,11 @@ def test_that_pinned_memory_is_used_again_only_when_the_host_has_copied_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(staging, "ThreadPoolExecutor", LateThreads)
-    queues = FakeQueues(0, is_eager=True)
-    chunks, wanted = jobs(queues, pinned_in=False, pinned_out=False)
-    Pipeline(queues, 2, 0.0).run(chunks, lambda job: None)
-    for job, right in zip(chunks, wanted, strict=True):
-        np.testing.assert_array_equal(job.target, right)
+    run(FakeQueues(0, is_eager=True), 2, pinned_in=False, pinned_out=False)
 
 
-def test_that_a_lane_has_one_chunk_at_a_time_and_a_chunk_its_lanes_in_order() -> None:
-    queues = FakeQueues(1)
-    chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
-    pipeline = Pipeline(queues, 3, 0.0)
-    pipeline.run(chunks, lambda job: None)
-    spans = pipeline.spans()
+def test_that_a_queue_has_one_chunk_at_a_time_and_a_chunk_its_queues_in_order() -> None:
+    spans = run(FakeQueues(1), 3, pinned_in=True, pinned_out=True).spans()
     order = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
     assert [(span.chunk, span.queue) for span in spans] == [
         (n, queue) for n in range(CHUNKS) for queue in order
@@ -158,43 +146,34 @@ def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring() -> None:
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-@pytest.mark.parametrize("before", [0, 1, 2, 6])
-def test_that_a_stopped_stream_leaves_nothing_under_way(before: int, pinned: bool) -> None:
-    queues = FakeQueues(3)
-    chunks, _ = jobs(queues, pinned, pinned)
-
-    def until_cancelled() -> Iterator[ChunkJob]:
-        yield from chunks[:before]
-        raise Cancelled("Stopped")
-
-    with pytest.raises(Cancelled):
-        Pipeline(queues, 3, 0.0).run(until_cancelled(), lambda job: None)
-    assert queues.is_idle
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
-
-
-@pytest.mark.parametrize("pinned", [False, True])
-@pytest.mark.parametrize("number", [0, 1, 2, 7])
-@pytest.mark.parametrize("who", ["prepare", "finished"])
-def test_that_a_failure_leaves_nothing_under_way(who: str, number: int, pinned: bool) -> None:
-    queues = FakeQueues(4)
-    chunks, _ = jobs(queues, pinned, pinned)
-
+@pytest.mark.parametrize("who", ["pictures", "prepare", "finished"])
+def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who: str, pinned: bool) -> None:
     def fail() -> Prepared:
-        raise EngineError(f"what {who} says")
+        raise Cancelled("Stopped") if who == "pictures" else EngineError("Failed")
 
-    def finished(job: ChunkJob) -> None:
-        if who == "finished" and job.chunk.number == number:
-            fail()
+    for number in (0, 1, 2, 7):
+        queues = FakeQueues(4)
+        chunks, _ = jobs(queues, pinned, pinned)
+        if who == "prepare":
+            chunks[number] = replace(chunks[number], prepare=fail)
 
-    if who == "prepare":
-        chunks[number] = replace(chunks[number], prepare=fail)
-    with pytest.raises(EngineError, match=f"what {who} says"):
-        Pipeline(queues, 3, 0.0).run(chunks, finished)
-    assert queues.is_idle
+        def pictures(chunks: list[ChunkJob] = chunks, number: int = number) -> Iterator[ChunkJob]:
+            yield from chunks[:number]
+            if who == "pictures":
+                fail()
+            yield from chunks[number:]
+
+        def finished(job: ChunkJob, number: int = number) -> None:
+            if who == "finished" and job.chunk.number == number:
+                fail()
+
+        with pytest.raises(EngineError, match=r"Stopped|Failed"):
+            Pipeline(queues, 3, 0.0).run(pictures(), finished)
+        assert queues.is_idle, number
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
 
-def test_that_what_is_wrong_with_an_earlier_picture_is_told_first() -> None:
+def test_that_the_error_of_an_earlier_picture_comes_first() -> None:
     queues = FakeQueues(5)
     chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
 

@@ -23,25 +23,32 @@ TIMELINE = Timeline(
 )
 
 
-def test_that_a_timeline_comes_back_from_json() -> None:
-    assert timeline_from_json(json.loads(json_text(TIMELINE.as_json()))) == TIMELINE
+def test_that_a_timeline_comes_back_from_json_in_the_form_of_version_1() -> None:
+    document = json.loads(json_text(TIMELINE.as_json()))
+    assert timeline_from_json(document) == TIMELINE
+    assert document["spans"][0] == {"chunk": 0, "lane": "copy in", "begin_ms": 0.0, "end_ms": 0.75}
 
 
-@pytest.mark.parametrize("document", [None, [], {}, {"format": "haloscope-timeline"}, {**TIMELINE.as_json(), "chunks": [1]}])  # fmt: skip
+@pytest.mark.parametrize(
+    "document",
+    [None, [], {}, {"format": "haloscope-timeline"}, {**TIMELINE.as_json(), "chunks": [1]}],
+    ids=["none", "list", "empty", "format only", "damaged"],
+)
 def test_that_another_document_is_refused(document: object) -> None:
     with pytest.raises(BadValue):
         timeline_from_json(document)
 
 
-def test_that_a_lane_is_busy_for_the_sum_of_its_spans() -> None:
+def test_that_a_queue_is_busy_for_the_sum_of_its_spans() -> None:
     assert TIMELINE.busy_ms(Queue.KERNEL) == pytest.approx(2.25)
     assert TIMELINE.busy_ms(Queue.STAGE_IN) == 0
     assert TIMELINE.queues == QUEUES
 
 
-def test_that_a_drawing_names_every_lane_and_chunk_and_is_the_same_each_time() -> None:
+def test_that_a_drawing_names_every_queue_and_chunk_and_is_the_same_each_time() -> None:
     picture = draw(TIMELINE)
-    texts = ["".join(node.itertext()).strip() for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("text")]  # fmt: skip
+    nodes = [node for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("text")]
+    texts = ["".join(node.itertext()).strip() for node in nodes]
     assert all(any(str(queue) in text for text in texts) for queue in QUEUES)
     assert [texts.count(number) for number in "012"] == [pytest.approx(3, abs=1)] * 3
     assert draw(TIMELINE) == picture

@@ -14,8 +14,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import largest_magnitude, rounding_bound, verify
-from engine.variants.auto.planner import choose
-from engine.variants.auto.suitability import why_not
+from engine.variants.auto.planner import choose, why_not
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.counting import count

@@ -98,7 +98,7 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(
     out = CountingArray(np.empty(image.shape, np.float32), counts, "out")
     numbers = (*mask.anchor, cpu_code(border), np.float32(0), np.float32(0), cpu_largest("float32"))
     serial.correlate_serial.py_func(picture, weights, *numbers, out)
-    model = serial.work(problem, Block(1, 1))
+    model = serial.VARIANT.work(problem, Block(1, 1))
     assert model.global_loads == counts.picture_loads + counts.weight_loads
     assert model.global_load_bytes == counts.picture_loads * 2 + counts.weight_loads * 4
     assert model.global_store_bytes == counts.out_stores * 4

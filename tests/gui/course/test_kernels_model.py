@@ -2,7 +2,6 @@ import pytest
 from PySide6.QtCore import Qt
 
 from engine.course.paper import Configuration
-from engine.course.papers import PAPERS
 from engine.geometry.block import Block
 from gui.course.kernels_model import (
     SECOND_ROLE,
@@ -37,12 +36,6 @@ def test_that_a_configuration_can_be_loaded_or_the_reason_names_what_is_missing(
     found = why_not_loadable(here, variants)
     assert reason in found
     assert bool(found) == bool(reason)
-
-
-def test_that_every_kernel_of_every_paper_has_a_mask_and_a_border_that_there_are():
-    kernels = [kernel.here for paper in PAPERS for kernel in paper.kernels]
-    assert len(kernels) > 10
-    assert [here for here in kernels if why_not_loadable(here, [here.variant])] == []
 
 
 def test_that_a_configuration_is_described_in_a_line():

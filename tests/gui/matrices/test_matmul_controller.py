@@ -69,29 +69,22 @@ def test_that_only_the_newest_question_is_answered(make):
     assert {row.problem.rows for row in bench.matmul.rows} == {64}
 
 
-def test_that_without_a_gpu_numpy_alone_runs(make, qtbot):
+@pytest.mark.parametrize("on_simulator", [False, True], ids=["no GPU", "simulator"])
+def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(make, qtbot, on_simulator):
     bench = make()
     bench.matmul.count_wanted.emit()
+    if on_simulator:
+        bench.matmul.try_small()
     bench.settle()
     with qtbot.waitSignal(bench.jobs.finished):
         bench.products.run()
-    assert [(r.variant, r.tile, r.device) for r in asked(bench, RunMatmul)] == [("numpy", None, "auto")]
-    assert [row.is_proven for row in bench.matmul.rows] == [False] * 8 + [True]
-    assert not bench.state.running
-    assert not bench.matmul.running
-
-
-def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(make, qtbot):
-    bench = make()
-    bench.matmul.count_wanted.emit()
-    bench.matmul.try_small()
-    bench.settle()
-    with qtbot.waitSignal(bench.jobs.finished):
-        bench.products.run()
-    requests = asked(bench, RunMatmul)
-    assert [request.tile for request in requests] == [*SMALL_TILES, *SMALL_TILES, None]
-    assert [request.device for request in requests] == ["simulator"] * 6 + ["auto"]
-    assert all(row.is_proven for row in bench.matmul.rows)
+    kernels = [*SMALL_TILES, *SMALL_TILES] * on_simulator
+    requests = [(request.tile, request.device) for request in asked(bench, RunMatmul)]
+    assert requests == [*((tile, "simulator") for tile in kernels), (None, "auto")]
+    assert [row.is_proven for row in bench.matmul.rows] == [on_simulator] * (6 if on_simulator else 8) + [
+        True
+    ]
+    assert (bench.state.running, bench.matmul.running) == (False, False)
 
 
 def test_that_cancel_stops_between_cells_and_keeps_what_is_finished(small, qtbot):

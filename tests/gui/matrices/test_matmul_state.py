@@ -20,21 +20,17 @@ def state(qapp):
     return MatmulState()
 
 
-def test_that_a_square_product_follows_its_rows(state):
-    state.change(product=MatrixProduct(64, 3, 5))
+def test_that_a_square_product_follows_its_rows_and_only_a_change_is_told(state, qtbot):
+    with qtbot.assertNotEmitted(state.settings_changed):
+        state.change(tiles=(4, 8, 16, 32))
+    with qtbot.waitSignal(state.settings_changed):
+        state.change(product=MatrixProduct(64, 3, 5))
     assert state.settings.product == MatrixProduct(64, 64, 64)
     state.change(square=False)
     state.change(product=MatrixProduct(64, 3, 5))
     assert state.settings.product == MatrixProduct(64, 3, 5)
     state.change(square=True)
     assert state.settings.product == MatrixProduct(64, 64, 64)
-
-
-def test_that_only_a_change_is_told(state, qtbot):
-    with qtbot.assertNotEmitted(state.settings_changed):
-        state.change(tiles=(4, 8, 16, 32))
-    with qtbot.waitSignal(state.settings_changed):
-        state.change(tiles=(4,))
 
 
 def test_that_what_ran_takes_the_place_of_what_was_counted(state):
@@ -90,21 +86,15 @@ def test_that_the_table_shows_counts_limits_and_proof(state):
     assert "every element" in cell(model, 1, "proof", Qt.ItemDataRole.ToolTipRole)
 
 
-def test_that_what_cannot_run_says_why_and_is_counted_all_the_same(state):
+def test_that_what_cannot_run_says_why_and_a_measured_row_leaves_the_others_selected(state, qtbot):
     model = MatmulModel(state)
     state.set_counted(made_rows(PRODUCT, (16,)))
     assert cell(model, 1, "proof").startswith("No NVIDIA driver was found")
     assert "Choose numpy" in cell(model, 1, "proof", Qt.ItemDataRole.ToolTipRole)
     assert cell(model, 1, "cgma_flop_per_load") == "16"
     assert [row.variant for row in state.runnable] == ["numpy"]
-
-
-def test_that_a_measured_row_leaves_the_others_selected(state, qtbot):
-    model = MatmulModel(state)
-    rows = made_rows(PRODUCT, (4, 16), cuda=True)
-    state.set_counted(rows)
     with qtbot.assertNotEmitted(model.modelReset), qtbot.waitSignal(model.dataChanged):
-        state.add(made_product(rows[0]))
+        state.add(made_product(state.rows[2]))
 
 
 def test_that_the_figure_has_what_was_measured_and_dashed_what_the_bandwidth_allows():

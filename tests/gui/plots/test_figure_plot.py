@@ -44,23 +44,20 @@ def test_that_curves_stand_where_their_numbers_are_and_skip_what_was_not_measure
     assert list(printed.yData) == list(here.yData)
 
 
-def test_that_a_linear_axis_begins_at_zero(plot: FigurePlot) -> None:
+def test_that_a_linear_axis_begins_at_zero_and_curves_have_the_colour_of_their_variant_or_name(
+    plot: FigurePlot,
+) -> None:
     plot.show_figure(FIGURE)
     (_, (low, high)) = plot.plot.getViewBox().viewRange()
     assert low == 0
     assert high > SIZES[-1]
-    assert list(drawn(plot)[1].yData) == [size / 10 for size in SIZES[:-1]]
-
-
-def test_that_a_curve_of_a_variant_has_its_colour_and_the_printed_one_that_of_its_name(
-    plot: FigurePlot,
-) -> None:
-    plot.show_figure(FIGURE)
     printed, serial, here = drawn(plot)
+    assert list(serial.yData) == [size / 10 for size in SIZES[:-1]]
     assert serial.opts["pen"].color().name() == series_for("cpu-serial").colour
     assert here.opts["pen"].color() == printed.opts["pen"].color()
     assert here.opts["pen"].color().name() == series_at(1).colour
     assert printed.opts["pen"].style() != here.opts["pen"].style()
+    assert "solid: here, dashed: paper" in plot.caption.text().replace("&nbsp;", " ")
 
 
 def test_that_sizes_under_the_axis_do_not_touch(plot: FigurePlot) -> None:
@@ -73,14 +70,7 @@ def test_that_sizes_under_the_axis_do_not_touch(plot: FigurePlot) -> None:
     assert many[0][1] == "256"
 
 
-def test_that_numbers_can_be_heard(plot: FigurePlot) -> None:
-    plot.show_figure(FIGURE)
-    assert plot.accessibleName() == "Time by size"
-    assert "serial here: 256: 25.6" in plot.accessibleDescription()
-    assert "L0 as printed: 256: 256" in plot.accessibleDescription()
-
-
-def test_that_a_figure_without_numbers_says_how_to_get_them(plot: FigurePlot) -> None:
+def test_that_numbers_can_be_heard_and_a_figure_without_says_how_to_get_them(plot: FigurePlot) -> None:
     nothing = tuple(replace(curve, y=(None,) * len(SIZES)) for curve in FIGURE.series)
     plot.show_figure(replace(FIGURE, series=nothing, printed=()))
     assert drawn(plot) == []
@@ -88,11 +78,12 @@ def test_that_a_figure_without_numbers_says_how_to_get_them(plot: FigurePlot) ->
     assert "measure" in plot.empty_text.text()
     plot.show_figure(FIGURE)
     assert not plot.empty_text.isVisible()
-
-
-def test_that_a_figure_without_a_value_to_draw_on_a_logarithm_does_not_break(plot: FigurePlot) -> None:
+    assert plot.accessibleName() == "Time by size"
+    assert "serial here: 256: 25.6" in plot.accessibleDescription()
+    assert "L0 as printed: 256: 256" in plot.accessibleDescription()
+    # On a logarithmic axis there is nothing to draw of this.
     plot.show_figure(replace(FIGURE, series=(Series("zero", (1.0,), (0.0,)),), printed=(), log_y=True))
-    assert not any(len(item.xData) for item in drawn(plot) if item.xData is not None)
+    assert drawn(plot) == []
 
 
 def test_that_colours_follow_the_theme(plot: FigurePlot, qapp) -> None:
@@ -105,8 +96,6 @@ def test_that_colours_follow_the_theme(plot: FigurePlot, qapp) -> None:
         apply_theme(qapp, "light")
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.5, "0.5"), (999.0, "999"), (1000.0, "1,000"), (1234.5, "1,234"), (1e5, "100,000")]
-)
-def test_that_thousands_have_their_comma_on_every_tick(plot: FigurePlot, value: float, text: str) -> None:
-    assert plot.plot.getAxis("left").tickStrings([value], 1.0, 1.0) == [text]
+def test_that_thousands_have_their_comma_on_every_tick(plot: FigurePlot) -> None:
+    texts = plot.plot.getAxis("left").tickStrings([0.5, 999.0, 1000.0, 1234.5, 1e5], 1.0, 1.0)
+    assert texts == ["0.5", "999", "1,000", "1,234", "100,000"]

@@ -2,7 +2,7 @@ import pytest
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
-from engine.tasks.filtering.problem import MAX_SIDE, Problem
+from engine.tasks.filtering.problem import DTYPES, MAX_SIDE, Problem
 
 
 def test_that_a_problem_counts_its_work() -> None:
@@ -13,17 +13,11 @@ def test_that_a_problem_counts_its_work() -> None:
     assert problem.itemsize == 2
 
 
-@pytest.mark.parametrize(("dtype", "itemsize"), [("uint8", 1), ("uint16", 2), ("float32", 4)])
-def test_that_the_itemsize_is_that_of_the_type(dtype: str, itemsize: int) -> None:
-    assert Problem(1, 1, dtype=dtype).itemsize == itemsize
-
-
-@pytest.mark.parametrize(
-    ("channels", "words"),
-    [(1, "7 x 5 grey"), (2, "7 x 5 2 channels"), (3, "7 x 5 RGB"), (4, "7 x 5 4 channels")],
-)
-def test_that_the_size_is_written_width_first(channels: int, words: str) -> None:
-    assert Problem(5, 7, channels).size_text == words
+def test_that_types_and_channels_are_told() -> None:
+    sizes = {dtype: Problem(1, 1, dtype=dtype).itemsize for dtype in DTYPES}
+    assert sizes == {"uint8": 1, "uint16": 2, "float32": 4}
+    texts = [Problem(5, 7, channels).size_text for channels in (1, 2, 3, 4)]
+    assert texts == ["7 x 5 grey", "7 x 5 2 channels", "7 x 5 RGB", "7 x 5 4 channels"]
 
 
 def test_that_only_a_constant_border_has_a_value_of_its_own() -> None:
@@ -44,8 +38,11 @@ def test_that_only_a_constant_border_has_a_value_of_its_own() -> None:
         ({"height": 3, "width": 3, "dtype": "int16"}, "Convert the picture to float32"),
         ({"height": 3, "width": 3, "anchor": (3, 0)}, "Choose a row from 0 to 2"),
         ({"height": 3, "width": 3, "anchor": (0, -1)}, r"anchor \(0, -1\)"),
+        ({"height": 2, "width": 2, "dtype": "uint8", "result_dtype": "uint16"},
+         r"a result of type uint16 from a picture of uint8.*Choose float32 or uint8"),
+        ({"height": 2, "width": 2, "result_dtype": "uint8"}, r"Choose float32\.$"),
     ],
-)
+)  # fmt: skip
 def test_that_an_impossible_problem_is_refused_in_words(arguments: dict, words: str) -> None:
     with pytest.raises(BadValue, match=words):
         Problem(**arguments)

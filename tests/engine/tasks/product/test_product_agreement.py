@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from engine.errors import Cancelled
 from engine.tasks.product import oracle
-from engine.tasks.product.agreement import regions_to_check, verify
+from engine.tasks.product.agreement import verify
 from engine.tasks.product.problem import MatrixProduct
 from engine.verify.regions import Region
 
@@ -92,41 +91,3 @@ def test_that_an_element_that_nobody_wrote_is_found(wrong: float) -> None:
     verification = verify(result, a, b, MatrixProduct(5, 6, 7), 6)
     assert not verification.passed
     assert "row 4, column 6" in verification.reason
-
-
-def test_that_what_cannot_all_be_afforded_is_checked_at_its_edges_and_in_rectangles() -> None:
-    product = MatrixProduct(1000, 50, 900)
-    regions = regions_to_check(product, 1, affordable=50 * 200_000)
-    covered = np.zeros((1000, 900), int)
-    for region in regions:
-        covered[region.slices] += 1
-    assert covered.max() == 1
-    assert covered[0].all()
-    assert covered[-1].all()
-    assert covered[:, 0].all()
-    assert covered[:, -1].all()
-    assert 100_000 < covered.sum() < 260_000
-    assert regions == regions_to_check(product, 1, affordable=50 * 200_000)
-    assert regions != regions_to_check(product, 2, affordable=50 * 200_000)
-    assert regions_to_check(product, 1) == (Region(0, 1000, 0, 900),)
-
-
-def test_that_a_part_is_told_as_a_part_and_a_fault_at_the_edge_is_found() -> None:
-    a, b = matrices(300, 20, 400)
-    product = MatrixProduct(300, 20, 400)
-    result = a @ b
-    verification = verify(result, a, b, product, 20, affordable=20 * 30_000)
-    assert verification.passed
-    assert verification.checked_pixels < verification.total_pixels == 120_000
-    result[299, 200] += 1
-    assert "row 299, column 200" in verify(result, a, b, product, 20, affordable=20 * 30_000).reason
-
-
-def test_that_a_check_can_be_stopped() -> None:
-    a, b = matrices(3, 3, 3)
-
-    def stop(fraction: float) -> None:
-        raise Cancelled("The request", "it was stopped")
-
-    with pytest.raises(Cancelled):
-        verify(a @ b, a, b, MatrixProduct(3, 3, 3), 3, checkpoint=stop)

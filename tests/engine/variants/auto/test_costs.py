@@ -56,29 +56,19 @@ def test_that_channels_count_as_pixels_where_only_grey_was_measured() -> None:
     assert TABLE.time_us(variant("tiled"), problem_of(512, 512, (3, 3), 2), TABLE.rates) == grey
 
 
-def test_that_nothing_is_known_of_a_variant_without_a_row() -> None:
-    assert math.isinf(TABLE.time_us(variant("naive"), problem_of(9, 9, (3, 3)), TABLE.rates))
-
-
-def test_that_holes_in_the_table_are_read_past() -> None:
-    table = CostTable(
-        TABLE.rates, (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}
-    )
-    assert table.time_us(variant("tiled"), problem_of(1024, 1024, (9, 9)), table.rates) == pytest.approx(
-        324.0
-    )
+def test_that_holes_in_the_table_are_read_past_and_a_variant_without_a_row_takes_for_ever() -> None:
+    table = replace(TABLE, times_us={"tiled": {"float32 x 1": [[9.0, None], [None, None]]}}, _lines={})
+    problem = problem_of(1024, 1024, (9, 9))
+    assert table.time_us(variant("tiled"), problem, table.rates) == pytest.approx(324.0)
+    assert math.isinf(table.time_us(variant("naive"), problem, table.rates))
 
 
 def test_that_memory_and_multiply_adds_are_scaled_apart() -> None:
-    samples = 1024 * 1024
-    copy_us = 18.0
-    table = CostTable(
-        Rates(samples * 8 / copy_us / 1e3, 100.0), (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}}
-    )
-    slower = Rates(table.rates.copy_gb_s / 2, 25.0)
-    assert table.time_us(variant("tiled"), problem_of(1024, 1024, (3, 3)), slower) == pytest.approx(
-        2 * 18.0 + 4 * 30.0
-    )
+    samples, copy_us = 1024 * 1024, 18.0
+    rates = Rates(samples * 8 / copy_us / 1e3, 100.0)
+    table = CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
+    found = table.time_us(variant("tiled"), problem_of(1024, 1024, (3, 3)), Rates(rates.copy_gb_s / 2, 25.0))
+    assert found == pytest.approx(2 * 18.0 + 4 * 30.0)
 
 
 def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it() -> None:
@@ -89,26 +79,31 @@ def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it() -> Non
     assert mask_side_of(variant("row-tiled"), problem_of(9, 9, (1, 36))) == 36
 
 
-def test_that_the_nearest_kind_of_samples_is_read() -> None:
-    kinds = {"uint8 x 1": 0, "uint8 x 3": 0, "float32 x 1": 0}
-    assert nearest_kind(Problem(9, 9, 4, "uint16"), kinds) == "uint8 x 3"
-    assert nearest_kind(Problem(9, 9, 3, "float32"), kinds) == "float32 x 1"
-    assert nearest_kind(Problem(9, 9), {}) is None
+GREY, RGB = "uint8 x 1", "uint8 x 3"
+KINDS = (GREY, RGB, "float32 x 1")
+GHOSTS = ("float32 x 1", "ghost cells, float32 x 1", RGB)
+RESULTS = (GREY, "uint8 to uint8 x 1", RGB, "uint16 x 1")
 
 
-def test_that_times_with_cells_like_the_borders_are_read_where_there_are_such() -> None:
-    kinds = {"float32 x 1": 0, "ghost cells, float32 x 1": 0, "uint8 x 3": 0}
-    assert nearest_kind(Problem(9, 9, border=Border.CONSTANT), kinds) == "ghost cells, float32 x 1"
-    assert nearest_kind(Problem(9, 9, border=Border.WRAP), kinds) == "float32 x 1"
-    assert nearest_kind(Problem(9, 9, 3, "uint8", border=Border.ZERO), kinds) == "uint8 x 3"
-
-
-def test_that_times_with_rounded_results_are_read_where_there_are_such() -> None:
-    kinds = {"uint8 x 1": 0, "uint8 to uint8 x 1": 0, "uint8 x 3": 0, "uint16 x 1": 0}
-    assert nearest_kind(Problem(9, 9, 1, "uint8", result_dtype="uint8"), kinds) == "uint8 to uint8 x 1"
-    assert nearest_kind(Problem(9, 9, 1, "uint8"), kinds) == "uint8 x 1"
-    assert nearest_kind(Problem(9, 9, 3, "uint8", result_dtype="uint8"), kinds) == "uint8 x 3"
-    assert nearest_kind(Problem(9, 9, 1, "uint16", result_dtype="uint16"), kinds) == "uint16 x 1"
+@pytest.mark.parametrize(
+    ("problem", "kinds", "nearest"),
+    [
+        (Problem(9, 9, 4, "uint16"), KINDS, RGB),
+        (Problem(9, 9, 3, "float32"), KINDS, "float32 x 1"),
+        (Problem(9, 9), (), None),
+        (Problem(9, 9, border=Border.CONSTANT), GHOSTS, "ghost cells, float32 x 1"),
+        (Problem(9, 9, border=Border.WRAP), GHOSTS, "float32 x 1"),
+        (Problem(9, 9, 3, "uint8", border=Border.ZERO), GHOSTS, RGB),
+        (Problem(9, 9, 1, "uint8", result_dtype="uint8"), RESULTS, "uint8 to uint8 x 1"),
+        (Problem(9, 9, 1, "uint8"), RESULTS, GREY),
+        (Problem(9, 9, 3, "uint8", result_dtype="uint8"), RESULTS, RGB),
+        (Problem(9, 9, 1, "uint16", result_dtype="uint16"), RESULTS, "uint16 x 1"),
+    ],
+)
+def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(
+    problem: Problem, kinds: tuple[str, ...], nearest: str | None
+) -> None:
+    assert nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
 
 
 def test_that_work_done_more_often_lies_on_the_line_of_two_rows() -> None:
@@ -122,9 +117,8 @@ def test_that_work_done_more_often_lies_on_the_line_of_two_rows() -> None:
 def test_that_channels_are_read_from_the_kind_of_samples_whatever_the_border() -> None:
     row = {"ghost cells, float32 x 3": [[9.0]]}
     table = CostTable(Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
-    assert table.time_us(variant("tiled"), problem_of(512, 512, (3, 3), 3), table.rates) == pytest.approx(
-        9.0, rel=1e-3
-    )
+    found = table.time_us(variant("tiled"), problem_of(512, 512, (3, 3), 3), table.rates)
+    assert found == pytest.approx(9.0, rel=1e-3)
 
 
 def test_that_a_device_is_measured_by_its_facts() -> None:

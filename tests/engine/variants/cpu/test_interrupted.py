@@ -137,7 +137,7 @@ def test_that_a_failure_in_a_tile_ends_the_others_first(
 def test_that_a_long_product_is_made_in_blocks_and_left_between_two(monkeypatch: pytest.MonkeyPatch) -> None:
     a = RANDOM.integers(-9, 9, (11, 7)).astype(np.float32)
     b = RANDOM.integers(-9, 9, (7, 13)).astype(np.float32)
-    monkeypatch.setattr(blas, "MULTIPLY_ADDS_A_CALL", 4 * 4 * 7)
+    monkeypatch.setattr(blas, "MULTIPLY_ADDS_PER_CALL", 4 * 4 * 7)
     out = np.full((11, 13), np.nan, np.float32)
     blas.NumpyProduct().launch((a, b), out)
     assert np.array_equal(out, a @ b)

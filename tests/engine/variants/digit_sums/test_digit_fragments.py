@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.variants.digit_sums.digit_chains import chains_of
-from engine.variants.digit_sums.digit_fragments import cell_places, fragment_cells, fragments_of
+from engine.variants.digit_sums.digit_layout import cell_places, chains_of, fragment_cells, fragments_of
 from engine.variants.digit_sums.digit_shape import DigitShape
 from engine.variants.digit_sums.digit_sums import SHARED_BYTES, digit_shape
-from engine.variants.digit_sums.planar_bytes import planar_word
+from engine.variants.digit_sums.interleaved_bytes import planar_word
 from tests.engine.variants.on_processor import BytesOfWords
 
 RANDOM = np.random.default_rng(2)

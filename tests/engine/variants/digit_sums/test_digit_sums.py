@@ -14,8 +14,8 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.suitability import why_not
-from engine.variants.digit_sums.digit_chains import chains_of
+from engine.variants.auto.planner import why_not
+from engine.variants.digit_sums.digit_layout import chains_of
 from engine.variants.digit_sums.digit_sums import VARIANT, digit_shape, kernel
 from engine.variants.digit_sums.weight_digits import digits_of
 from engine.variants.registry import VARIANTS

@@ -9,8 +9,7 @@ from numba import njit, types
 from engine.device.numba_cuda import missing
 from engine.variants.digit_sums.digit_shape import PIXELS, DigitShape
 from engine.variants.digit_sums.digit_sums import digit_shape
-from engine.variants.digit_sums.planar_bytes import interleaved_words
-from engine.variants.digit_sums.staged_stores import store_staged
+from engine.variants.digit_sums.interleaved_bytes import interleaved_words, store_staged
 from engine.variants.ir.device_function import device_function
 from tests.engine.variants.on_processor import BytesOfWords, on_the_processor
 

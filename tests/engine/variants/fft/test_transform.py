@@ -1,4 +1,4 @@
-"""`cpu-fft` and `fft`: tiles, errors that are stated and kept, whole numbers, and pictures that are refused."""
+"""`cpu-fft` and `fft`: tiles, errors that are stated and kept, integers, and pictures that are refused."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def filtered(image: np.ndarray, mask: Mask, border: Border = Border.MIRROR, cval
     problem = describe_problem(image, mask, border, cval)
     out = np.full(image.shape, np.nan, np.float32)
     cpu_fft.prepare(problem, mask, BLOCK).launch(image, out)
-    added = cpu_fft.added_error(problem, mask)
+    added = cpu_fft.VARIANT.added_error(problem, mask)
     assert (passed := verify(out, image, mask, problem, added_error=added)).passed, passed.reason
     return out
 
@@ -46,7 +46,7 @@ def test_that_tiles_cover_each_result_once() -> None:
 def test_that_whole_numbers_are_equal_bit_for_bit() -> None:
     image = RANDOM.integers(0, 256, (90, 80, 3), np.uint8)
     mask = Mask(RANDOM.integers(-8, 9, (31, 31)), offset=7.0)
-    assert cpu_fft.added_error(describe_problem(image, mask, "zero", 0.0), mask) == 0.0
+    assert cpu_fft.VARIANT.added_error(describe_problem(image, mask, "zero", 0.0), mask) == 0.0
     assert np.array_equal(filtered(image, mask), oracle.correlate(image, mask, Border.MIRROR, 0.0))
 
 
@@ -62,8 +62,8 @@ def test_that_the_stated_error_is_larger_than_what_is_seen_in_the_dark() -> None
     mask = Mask(RANDOM.standard_normal((31, 31)))
     problem = describe_problem(image, mask, "zero", 0.0)
     dark = np.abs(filtered(image, mask, Border.ZERO)[350:]).max()
-    assert 0.0 < dark <= cpu_fft.added_error(problem, mask)
-    assert cpu_fft.added_error(problem, mask) < 1e-10 * np.abs(mask.weights32).sum()
+    assert 0.0 < dark <= cpu_fft.VARIANT.added_error(problem, mask)
+    assert cpu_fft.VARIANT.added_error(problem, mask) < 1e-10 * np.abs(mask.weights32).sum()
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])

@@ -17,8 +17,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import rounding_bound, verify
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.planner import holds_bound
-from engine.variants.auto.suitability import why_not
+from engine.variants.auto.planner import holds_bound, why_not
 from engine.variants.contract import Variant
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.registry import VARIANTS

@@ -14,7 +14,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
-from engine.variants.auto.suitability import why_not
+from engine.variants.auto.planner import why_not
 from engine.variants.ir.device_function import device_function
 from engine.variants.split_float16.pair_storer import PAIR, pair_storer
 from engine.variants.split_float16.split_accumulator import split_accumulator

@@ -6,23 +6,22 @@ from engine.host.protocol import OpenPicture, Preview, SaveResult
 from gui.page.messages import Severity
 
 
-def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one(bench):
-    old = bench.workspace.picture
-    outcomes = []
+def answer(bench, kind):
+    bench.fake.answer_all(kind)
+    bench.settle()
+
+
+def test_that_a_picture_that_cannot_be_opened_leaves_the_old_one_and_the_next_ends_the_complaint(bench):
+    old, outcomes = bench.workspace.picture, []
     bench.pictures.open_path(Path("missing.png"), outcomes.append)
     bench.settle()
     assert bench.workspace.picture is old
     assert bench.messages.newest.what == "missing.png cannot be opened"
-    assert outcomes == [False]
-
-
-def test_that_opening_another_picture_takes_the_complaint_away(bench):
-    bench.pictures.open_path(Path("missing.png"))
-    bench.settle()
-    bench.pictures.open_path(Path("other.png"))
+    bench.pictures.open_path(Path("other.png"), outcomes.append)
     bench.settle()
     assert bench.messages.newest is None
     assert bench.workspace.picture.title == "other.png"
+    assert outcomes == [False, True]
 
 
 def test_that_the_picture_asked_for_last_wins_whatever_comes_first(slow_bench):
@@ -41,8 +40,7 @@ def test_that_a_replaced_picture_is_kept_while_a_request_reads_it(slow_bench):
     old = slow_bench.workspace.picture.pixels.name
     slow_bench.runs.run()
     slow_bench.pictures.open_path(Path("next.png"))
-    slow_bench.fake.answer(slow_bench.fake.waiting(OpenPicture)[0])
-    slow_bench.settle()
+    answer(slow_bench, OpenPicture)
     assert slow_bench.workspace.picture.title == "next.png"
     assert old not in slow_bench.fake.released
     while slow_bench.fake.asked:
@@ -53,32 +51,26 @@ def test_that_a_replaced_picture_is_kept_while_a_request_reads_it(slow_bench):
 
 def test_that_a_new_picture_has_no_result_until_its_own_comes(slow_bench):
     slow_bench.pictures.open_path(Path("next.png"))
-    slow_bench.fake.answer(slow_bench.fake.waiting(OpenPicture)[0])
-    slow_bench.settle()
+    answer(slow_bench, OpenPicture)
     assert slow_bench.state.last_result is None
-    slow_bench.fake.answer_all(Preview)
-    slow_bench.settle()
+    answer(slow_bench, Preview)
     assert slow_bench.state.last_result is not None
 
 
-def test_that_the_result_that_is_shown_is_saved(bench, tmp_path):
+def test_that_the_result_that_is_shown_is_saved_with_what_the_format_could_not_keep(bench, tmp_path):
     bench.pictures.save_result(tmp_path / "out.tif", "float32")
     bench.settle()
     (request,) = [seen for seen in bench.fake.seen if isinstance(seen, SaveResult)]
-    assert request.values == bench.state.last_result.values
-    assert request.depth == "float32"
+    assert (request.values, request.depth) == (bench.state.last_result.values, "float32")
     assert bench.messages.newest.severity is Severity.INFO
     assert (tmp_path / "out.tif").exists()
-
-
-def test_that_what_a_format_could_not_keep_is_told(bench, tmp_path):
     bench.fake.save_notes = ("JPEG has no alpha: it was left out.", "The colour profile was left out.")
     bench.pictures.save_result(tmp_path / "out.jpg")
     bench.settle()
-    told = bench.messages.newest
-    assert str(tmp_path / "out.jpg") in told.what
-    assert told.why == "JPEG has no alpha: it was left out. The colour profile was left out."
-    assert told.severity is Severity.WARNING
+    message = bench.messages.newest
+    assert str(tmp_path / "out.jpg") in message.what
+    assert message.why == "JPEG has no alpha: it was left out. The colour profile was left out."
+    assert message.severity is Severity.WARNING
 
 
 def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
@@ -86,15 +78,13 @@ def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
     slow_bench.pictures.save_result(tmp_path / "out.png")
     slow_bench.workspace.change(border=Border.WRAP)
     slow_bench.settle()
-    slow_bench.fake.answer_all(Preview)
-    slow_bench.settle()
+    answer(slow_bench, Preview)
     assert values not in slow_bench.fake.released
-    slow_bench.fake.answer_all(SaveResult)
-    slow_bench.settle()
+    answer(slow_bench, SaveResult)
     assert values in slow_bench.fake.released
 
 
-def test_that_a_place_that_cannot_be_written_is_told(slow_bench, tmp_path):
+def test_that_a_place_that_cannot_be_written_is_reported(slow_bench, tmp_path):
     slow_bench.pictures.save_result(tmp_path / "out.png")
     error = FileWriteError("out.png cannot be written", "the disk is full", "Free some space.")
     slow_bench.fake.fail(error, slow_bench.fake.waiting(SaveResult)[0])
@@ -103,14 +93,11 @@ def test_that_a_place_that_cannot_be_written_is_told(slow_bench, tmp_path):
     assert not slow_bench.fake.waiting(SaveResult)
 
 
-def test_that_without_a_result_there_is_nothing_to_save(make_bench, tmp_path):
-    bench = make_bench()
-    bench.pictures.save_result(tmp_path / "out.png")
-    assert "no result" in bench.messages.newest.what
-    assert not bench.fake.seen
-
-
-def test_that_an_earlier_result_is_not_saved_as_the_one_of_these_settings(slow_bench, tmp_path):
+def test_that_no_result_and_an_earlier_one_are_not_saved(make_bench, slow_bench, tmp_path):
+    empty = make_bench()
+    empty.pictures.save_result(tmp_path / "out.png")
+    assert "no result" in empty.messages.newest.what
+    assert not empty.fake.seen
     slow_bench.workspace.change(border=Border.WRAP)
     slow_bench.pictures.save_result(tmp_path / "out.png")
     assert not slow_bench.fake.waiting(SaveResult)

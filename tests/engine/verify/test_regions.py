@@ -1,0 +1,110 @@
+"""Which parts are checked where the oracle cannot afford everything, of pictures and of products alike."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.errors import Cancelled
+from engine.mask.mask import Mask
+from engine.tasks.filtering import agreement as filtering
+from engine.tasks.filtering.problem import Problem
+from engine.tasks.product import agreement as product
+from engine.tasks.product.problem import MatrixProduct
+from engine.verify.regions import Region, affordable_regions
+from engine.verify.verification import Verification, verify_regions
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "edges", "cost"),
+    [
+        (900, 1300, (5, 5), 25), (1300, 900, (3, 7), 63), (3000, 40, (15, 15), 225),
+        (7, 90_000, (9, 9), 81), (600, 600, (63, 63), 15_876), (1000, 900, (32, 32), 50),
+    ],
+)  # fmt: skip
+def test_that_all_four_edges_are_checked_and_no_pixel_is_counted_twice(
+    height: int, width: int, edges: tuple[int, int], cost: int
+) -> None:
+    times_checked = np.zeros((height, width), int)
+    for region in affordable_regions(height, width, edges, cost, 2_000_000, 1):
+        assert region.pixels > 0
+        times_checked[region.slices] += 1
+    assert times_checked.max() == 1
+    for edge in (times_checked[0], times_checked[-1], times_checked[:, 0], times_checked[:, -1]):
+        assert edge.all()
+    inner = times_checked[edges[0] : -edges[0], edges[1] : -edges[1]]
+    assert inner.size == 0 or inner.any()
+
+
+@pytest.mark.parametrize(
+    "regions_of",
+    [
+        lambda seed, affordable: filtering.regions_to_check(Problem(1000, 900), seed, affordable),
+        lambda seed, affordable: product.regions_to_check(MatrixProduct(1000, 9, 900), seed, affordable),
+    ],
+    ids=["filter", "product"],
+)
+def test_that_the_seed_chooses_the_rectangles_and_all_is_checked_where_it_can_be(
+    regions_of: Callable[..., Any],
+) -> None:
+    part = regions_of(3, 9 * 200_000)
+    assert part == regions_of(3, 9 * 200_000) != regions_of(4, 9 * 200_000)
+    assert 100_000 < sum(region.pixels for region in part) < 260_000
+    assert regions_of(3, None) == (Region(0, 1000, 0, 900),)
+
+
+def judged(result: np.ndarray, wanted: np.ndarray, checkpoint: Callable[[float], None]) -> Verification:
+    """Compare a result with what is wanted, at its edges and in one rectangle."""
+    height, width = result.shape[:2]
+    return verify_regions(
+        result,
+        affordable_regions(height, width, (3, 3), 1, 20_000, 0),
+        1000,
+        lambda band: wanted[band.slices],
+        lambda band: (np.abs(wanted[band.slices]), np.zeros_like(wanted[band.slices])),
+        checkpoint,
+    )
+
+
+@pytest.mark.parametrize("shape", [(400, 600), (400, 600, 2)], ids=["matrix", "picture"])
+@pytest.mark.parametrize(("row", "column"), [(0, 500), (399, 500), (200, 0), (200, 599)])
+def test_that_one_wrong_element_at_an_edge_is_found_and_named(
+    shape: tuple[int, ...], row: int, column: int
+) -> None:
+    wanted = np.random.default_rng(2).integers(0, 99, shape).astype(np.float64)
+    result = wanted.astype(np.float32)
+    fractions: list[float] = []
+    fine = judged(result, wanted, fractions.append)
+    assert (fine.passed, fine.exact) == (True, True)
+    assert fine.checked_pixels < fine.total_pixels == 240_000
+    assert len(fractions) > 3
+    assert fractions == sorted(fractions)
+    assert (fractions[0], fractions[-1] < 1.0) == (0.0, True)
+    result[row, column, ...] += 1
+    wrong = judged(result, wanted, fractions.append)
+    channel = ", channel 0" if len(shape) == 3 else ""
+    assert wrong.reason.startswith(f"not verified: row {row}, column {column}{channel} is ")
+    assert (wrong.passed, wrong.max_error, wrong.bound) == (False, 1.0, 0.0)
+
+
+def test_that_verification_can_be_stopped() -> None:
+    def stop(fraction: float) -> None:
+        raise Cancelled("The request", "it was stopped")
+
+    with pytest.raises(Cancelled):
+        judged(np.zeros((4, 4), np.float32), np.zeros((4, 4)), stop)
+
+
+def test_that_a_task_compares_a_large_result_in_part() -> None:
+    picture, mask = np.ones((400, 600, 1), np.uint8), Mask([[1.0]])
+    result = picture.astype(np.float32)
+    found = filtering.verify(
+        result, picture, mask, Problem(400, 600, 1, "uint8", (1, 1), (0, 0)), affordable=9
+    )
+    assert found.passed
+    assert found.checked_pixels < found.total_pixels == 240_000
+    a, b = np.ones((300, 20), np.float32), np.ones((20, 400), np.float32)
+    found = product.verify(a @ b, a, b, MatrixProduct(300, 20, 400), 20, affordable=20 * 30_000)
+    assert found.passed
+    assert found.checked_pixels < found.total_pixels == 120_000
