@@ -33,24 +33,12 @@ def is_reported_by_link(error: EngineError) -> bool:
 
 
 class EngineLink(QObject):
-    """Asks the engine, and answers on the GUI thread.
+    """Asks the engine, and answers on the GUI thread."""
 
-    Signals
-    -------
-    ready(object)
-        A host is up: Ready.
-    lost(object)
-        A host has ended by itself: HostLost. Its requests fail after this.
-    noticed(object)
-        Something that the person should know and that nothing failed by: CodeNotKept.
-    save_ended(bool)
-        A file was saved, or (False) could not be. Emitted after the answer was passed on.
-    """
-
-    ready = Signal(object)
-    lost = Signal(object)
-    noticed = Signal(object)
-    save_ended = Signal(bool)
+    ready = Signal(object)  # Ready: a host is up
+    lost = Signal(object)  # HostLost: a host has ended by itself; its requests fail after this
+    noticed = Signal(object)  # CodeNotKept: the person should know it, though nothing failed by it
+    save_ended = Signal(bool)  # a file was saved, or could not be; emitted after the answer was passed on
     _event_arrived = Signal(object)
     _answer_arrived = Signal(object, object)
     _progress_arrived = Signal(object, object)
@@ -80,11 +68,9 @@ class EngineLink(QObject):
     def ask(self, ask: Ask) -> Ask:
         """Send a request; the picture that it reads is kept until it is answered."""
         self.keeper.hold(segments_of(ask.request))
-        if ask.progressed is None:
-            future = self._client.submit(ask.request)
-        else:
-            future = self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
-        self.follow(ask, future)
+        self.follow(
+            ask, self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
+        )
         return ask
 
     def follow(self, ask: Ask, future: Future[Any]) -> None:

@@ -46,6 +46,7 @@ def test_that_a_script_without_a_main_guard_can_use_it_from_any_folder(tmp_path)
     assert (done.stdout, done.returncode) == ("1.0\n", 0), done.stderr
 
 
+@pytest.mark.slow
 def test_that_everything_of_the_request_arrives_and_threads_are_answered():
     image = np.random.default_rng(1).normal(size=(6, 5, 2)).astype(np.float32)
     mask = engine.Mask([[1.5, -2], [0.25, 3], [0.1, 7]], (2, 0), 12.5, "mine")
