@@ -9,7 +9,7 @@ Who loads what
     of any type); borders are decided there, never in the inner loop. The weights lie in constant memory that
     is written when a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform
     registers. Pictures and results of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile
-    (`byte_tiles.py`).
+    (`byte_tile_shape.py`).
 What it saves
     Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of
     one, a weight 16 and more of them.
@@ -25,9 +25,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from numba import types
 
 from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
+from engine.device.cuda_kernels import filter_arguments, filter_signature, prepare_passes
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.device.numba_cuda import cuda
@@ -43,9 +44,10 @@ from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked import byte_tiles
 from engine.variants.register_blocked.accumulator import accumulator
-from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
+from engine.variants.register_blocked.byte_accumulator import byte_accumulator
+from engine.variants.register_blocked.byte_loader import byte_tile_loader
+from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
 
@@ -120,11 +122,9 @@ def _unrolled_rows(shape: TileShape) -> int:
     return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
 
 
-def _shape_of(problem: Problem) -> TileShape | ByteTileShape:
-    bytes_kept = byte_tiles.byte_tile_shape(problem)
-    if bytes_kept is not None:
-        return bytes_kept
-    return tile_shape(problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
+def _shape_of(problem: Problem) -> TileShape:
+    own = (problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
+    return byte_tile_shape(problem) or tile_shape(*own)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -180,11 +180,15 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kept_on_disk
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
-    load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
-    load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
+    if isinstance(shape, ByteTileShape):
+        load_first = load_next = byte_tile_loader(shape, border.rule)
+        CELL, accumulate = types.uint8, byte_accumulator(shape)
+    else:
+        load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
+        load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
+        CELL, accumulate = types.float32, accumulator(shape)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
-    steps_of, accumulate = opaque_constant(shape.steps), accumulator(shape)
-    store = result_storer(shape.rows, shape.across, result_itemsize)
+    steps_of, store = opaque_constant(shape.steps), result_storer(shape.rows, shape.across, result_itemsize)
     CHANNELS, BEFORE = shape.channels, shape.before
     ROWS, ACROSS, STEPS, STEP_ROWS = shape.rows, shape.across, shape.steps, shape.step_rows
     OUT_ROWS, OUT_SAMPLES, FIRST_ROWS = shape.out_rows, shape.out_samples, shape.first_rows
@@ -194,7 +198,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     def correlate_register_blocked(
         image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
     ):
-        tile = cuda.shared.array(TILE_CELLS, float32, SHARED_ALIGNMENT)
+        tile = cuda.shared.array(TILE_CELLS, CELL, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS - anchor_row
@@ -224,15 +228,11 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
-    if isinstance(shape, ByteTileShape):
-        name, function = "correlate_byte_tiles", byte_tiles.kernel(problem.border, shape)
-    else:
-        name = "correlate_register_blocked"
-        function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
     constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
     constant[:, : shape.mask_columns] = mask.weights32
-    return (Pass(name, function, signature, launch, arguments, (WEIGHTS, constant)),)
+    return (Pass("correlate_register_blocked", function, signature, launch, arguments, (WEIGHTS, constant)),)
 
 
 VARIANT = Variant(
