@@ -5,10 +5,9 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.filtering import as_device
+from engine.api.filtering import as_applied, as_device
 from engine.device.devices import backend, device_named, own_process_needed
 from engine.device_info import AUTO
-from engine.errors import EngineError, VerificationFailed
 from engine.host.executor import executor_for
 from engine.run.device_choice import device_for
 from engine.run.executor import outcome_of
@@ -73,10 +72,4 @@ def matmul(
     if not own_process_needed(machine):
         return compute(job, backend(machine.key))
     outcome = outcome_of(job, machine, NO_SAMPLES, executor_for)
-    if outcome.values is None:
-        raise outcome.error or EngineError(outcome.result.failure)
-    if not outcome.result.is_proven:
-        raise VerificationFailed(
-            f"The result of '{chosen.key}'", outcome.result.status, "Choose another variant."
-        )
-    return outcome.values
+    return as_applied(outcome, (len(left), right.shape[1])).values

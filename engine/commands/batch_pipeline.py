@@ -235,9 +235,8 @@ def _verified(job: Job, values: np.ndarray) -> Verification:
         added_error=variant.added_error(request.problem, request.mask),
     )
     if not verification.passed:
-        raise VerificationFailed(
-            f"The result of '{variant.key}'", verification.reason, "Choose another variant."
-        )
+        what = f"The result of '{variant.key}'"
+        raise VerificationFailed(what, verification.reason, "Choose another variant.")
     return verification
 
 

@@ -10,7 +10,7 @@ from multiprocessing import resource_tracker
 def main() -> None:
     """Take the pipe's end, the function that serves, and its options from the parent; serve."""
     pipe, tracker = (int(number) for number in sys.argv[1:])
-    # Whatever a library prints must not stand in the output of a command.
+    # What a library prints must not be in the output of a command.
     with suppress(OSError):
         os.dup2(2, 1)
     if sys.platform == "win32":

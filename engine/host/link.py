@@ -96,7 +96,7 @@ class HostLink:
         try:
             _spare_children_terminal()
             reason = self._live()
-        except Exception as error:  # noqa: BLE001 - the thread's boundary: whoever waits for the host gets the reason
+        except Exception as error:  # noqa: BLE001 - the thread's boundary: those who wait get the reason
             _log.exception("The link to the engine's process failed")
             reason = f"its connection failed ({type(error).__name__}: {' '.join(str(error).split())[:300]})"
         try:
@@ -167,7 +167,7 @@ class HostLink:
 def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     """Start a host's process that has the other end of a pipe."""
     pipe = theirs.fileno()
-    # Our packages, whatever folder the caller stands in, then all that the caller can import; -P: not that
+    # Our packages, whatever the current folder is, then all that the caller can import; -P: not that
     # folder.
     root = str(Path(__file__).resolve().parents[2])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
@@ -205,5 +205,5 @@ def _ended_how(exit_code: int | None) -> str:
     except ValueError:
         name = f"signal {-exit_code}"
     if name == "SIGKILL":
-        return "it was killed (SIGKILL), by somebody or by the system for want of memory"
+        return "it was killed (SIGKILL), by a user or by the system because memory ran out"
     return f"it crashed ({name})"

@@ -68,7 +68,7 @@ class Worker:
         self._leave_save()
 
     def _receive(self) -> object:
-        """Return the next message; None where nobody is left to send one."""
+        """Return the next message; None where the other side has ended."""
         try:
             return self._connection.recv()
         except (EOFError, OSError):

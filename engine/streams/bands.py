@@ -39,15 +39,10 @@ class Band:
 
 
 def cut(problem: Problem, wanted_rows: int) -> tuple[Band, ...]:
-    """Cut a picture into bands of about equal height.
+    """Cut a picture into bands of about equal height, of `wanted_rows` of the result each.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of the whole picture.
-    wanted_rows : int
-        Rows of the result in a band. A band gets at least twice the mask's rows, so that it holds the rows
-        that a border rule reflects, and a picture that is lower than two such bands stays whole.
+    A band gets at least twice the mask's rows, so that it holds the rows that a border rule reflects, and a
+    picture that is lower than two such bands stays whole.
     """
     mask_rows, height = problem.mask_shape[0], problem.height
     count = -(-height // max(wanted_rows, 2 * mask_rows, 1))

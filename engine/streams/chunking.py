@@ -140,11 +140,11 @@ class Stream:
                 done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
                 self.checkpoint(Step("filtering in chunks", min(done, 1.0), 2.0))
                 sources = [samples[first:last] for first, last in band.sources]
-                place = target[band.top : band.bottom]
+                rows = target[band.top : band.bottom]
                 bytes_in = sum(source.nbytes for source in sources)
-                chunk = Chunk(len(self._chunks), picture, band.top, band.bottom, bytes_in, place.nbytes)
+                chunk = Chunk(len(self._chunks), picture, band.top, band.bottom, bytes_in, rows.nbytes)
                 self._chunks.append(chunk)
-                yield ChunkJob(chunk, sources, place, band.skip, partial(prepared, band.rows))
+                yield ChunkJob(chunk, sources, rows, band.skip, partial(prepared, band.rows))
 
     def _preparation(self, request: Request, bands: tuple[Band, ...]) -> Callable[[int], Prepared]:
         """Return what prepares the variant for a band of so many rows; it is chosen for the first one."""

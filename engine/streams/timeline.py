@@ -51,33 +51,17 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """When each chunk of a stream was in which queue.
+    """When each chunk of a stream was in which queue."""
 
-    Parameters
-    ----------
-    device : str
-        Key of the device.
-    variant : str
-        Keys of the variants that filtered, separated by ", ".
-    clock : str
-        What the spans were read from. Of a GPU: device events; only the queues of pinned memory, where the
-        host copies, are read from its own clock, set to zero together with the device's.
-    ring : int
-        Chunks that were on the device at once.
-    chunks : tuple of Chunk
-    spans : tuple of Span
-        By chunk, then by queue. A queue in which nothing happens (copies on the CPU) has none.
-    end_to_end_ms : float
-        From the first byte asked for to the last result in its place, by the host's clock.
-    """
-
-    device: str
-    variant: str
+    device: str  # its key
+    variant: str  # keys of the variants that filtered, separated by ", "
+    # What the spans were read from. Of a GPU: device events; only the queues of pinned memory, where the host
+    # copies, are read from its own clock, set to zero together with the device's.
     clock: str
-    ring: int
+    ring: int  # chunks that were on the device at once
     chunks: tuple[Chunk, ...]
-    spans: tuple[Span, ...]
-    end_to_end_ms: float
+    spans: tuple[Span, ...]  # by chunk, then by queue; none where nothing happens (copies on the CPU)
+    end_to_end_ms: float  # from the first byte asked for to the last result in its place, by the host's clock
 
     def busy_ms(self, queue: Queue) -> float:
         """Return how long a queue worked: the sum of its spans, ms."""
@@ -99,13 +83,7 @@ class Timeline:
 
 
 def timeline_from_json(document: Any) -> Timeline:
-    """Return the timeline that `Timeline.as_json` wrote.
-
-    Raises
-    ------
-    BadValue
-        It is none.
-    """
+    """Return the timeline that `Timeline.as_json` wrote; a `BadValue` says why there is none."""
     try:
         if document["format"] != FORMAT:
             raise ValueError("another format")

@@ -1,1 +1,1 @@
-"""The one place where the client's threads meet the GUI thread; what the engine is and does."""
+"""Where the client's threads meet the GUI thread; what the engine is and does."""

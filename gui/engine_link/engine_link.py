@@ -1,6 +1,7 @@
 """Where the client's threads meet the GUI thread: futures and callbacks become queued signals."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,6 @@ from engine.host.request import Request
 from engine.host.shared_array import segments_of
 from gui.engine_link.engine_start import Event, StartedEngine
 from gui.engine_link.engine_state import RESTARTING, EngineState
-from gui.engine_link.segment_keeper import SegmentKeeper
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,25 +32,43 @@ def is_reported_by_link(error: EngineError) -> bool:
     return isinstance(error, HostLost) and not isinstance(error, HostLostTwice)
 
 
-class EngineLink(QObject):
-    """Asks the engine, and answers on the GUI thread.
+class SegmentKeeper:
+    """Reference counts of segments of shared memory; `release` gets the names that have no user any more.
 
-    Signals
-    -------
-    ready(object)
-        A host is up: Ready.
-    lost(object)
-        A host has ended by itself: HostLost. Its requests fail after this.
-    noticed(object)
-        Something that the person should know and that nothing failed by: CodeNotKept.
-    save_ended(bool)
-        A file was saved, or (False) could not be. Emitted after the answer was passed on.
+    A picture is used by the state that shows it and by every request that has not been answered; a result by
+    the state and by a save that goes on.
     """
 
-    ready = Signal(object)
-    lost = Signal(object)
-    noticed = Signal(object)
-    save_ended = Signal(bool)
+    def __init__(self, release: Callable[..., None]) -> None:
+        self._release = release
+        self._users: Counter[str] = Counter()
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Count one user more for each of these segments."""
+        self._users.update(names)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Count one user less; what has none is given back."""
+        names = tuple(names)
+        self._users.subtract(names)
+        self.discard(names)
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Give back what has no user."""
+        free = [name for name in names if self._users[name] <= 0]
+        for name in free:
+            del self._users[name]
+        if free:
+            self._release(*free)
+
+
+class EngineLink(QObject):
+    """Asks the engine, and answers on the GUI thread."""
+
+    ready = Signal(object)  # Ready: a host is up
+    lost = Signal(object)  # HostLost: a host has ended by itself; its requests fail after this
+    noticed = Signal(object)  # CodeNotKept: the person should know it, though nothing failed by it
+    save_ended = Signal(bool)  # a file was saved, or could not be; emitted after the answer was passed on
     _event_arrived = Signal(object)
     _answer_arrived = Signal(object, object)
     _progress_arrived = Signal(object, object)
@@ -80,11 +98,9 @@ class EngineLink(QObject):
     def ask(self, ask: Ask) -> Ask:
         """Send a request; the picture that it reads is kept until it is answered."""
         self.keeper.hold(segments_of(ask.request))
-        if ask.progressed is None:
-            future = self._client.submit(ask.request)
-        else:
-            future = self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
-        self.follow(ask, future)
+        self.follow(
+            ask, self._client.submit(ask.request, lambda step: self._progress_arrived.emit(ask, step))
+        )
         return ask
 
     def follow(self, ask: Ask, future: Future[Any]) -> None:

@@ -18,31 +18,18 @@ SLOW_MS = 500
 
 
 class EngineState(QObject):
-    """The engine's side of what is shown.
+    """The engine's side of what is shown."""
 
-    Signals
-    -------
-    ready_changed()
-        `status`, `variants` or `devices` changed.
-    availability_changed()
-        Other variants can do the job now, or for other reasons they cannot.
-    progress_changed()
-        `busy`, `slow`, `running`, `cancelling`, `stage` or `fraction` changed.
-    running_changed()
-        `running` or `cancelling` changed.
-    filtered(object)
-        A Filtered whose picture is to be shown arrived (of a preview or of a run). Views take it before they
-        return: the memory of the one before is given back after the signal.
-    result_aged()
-        `result_is_earlier` changed: whether what is shown was made with other settings than those of now.
-    """
-
-    ready_changed = Signal()
-    availability_changed = Signal()
-    progress_changed = Signal()
-    running_changed = Signal()
+    ready_changed = Signal()  # `status`, `variants` or `devices`
+    availability_changed = Signal()  # other variants can do the job, or for other reasons they cannot
+    progress_changed = Signal()  # `busy`, `slow`, `running`, `cancelling`, `stage` or `fraction`
+    running_changed = Signal()  # `running` or `cancelling`
+    # Filtered: a picture to be shown, of a preview or of a run. Views take it before they return: the memory
+    # of the one before is given back after the signal.
     filtered = Signal(object)
-    result_aged = Signal()
+    result_aged = (
+        Signal()
+    )  # `result_is_earlier`: what is shown was made with other settings than those of now
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Preview
+from engine.host.protocol import CheckVariants, Filtered, FilterJob, Preview
 from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.engine_link.engine_state import SLOW_MS, EngineState
@@ -55,7 +55,6 @@ class PreviewController(QObject):
         self._in_flight: Ask | None = None
         self._stopped: Ask | None = None
         self._given_up: FilterJob | None = None
-        self._check: Ask | None = None
         self._patience_ms = PATIENCE_MS
         self._patience = QTimer(self, singleShot=True)
         self._patience.timeout.connect(self._leave_stale)
@@ -66,11 +65,7 @@ class PreviewController(QObject):
         self._soon.timeout.connect(self._job_settled)
         workspace.job_changed.connect(self._soon.start)
         state.running_changed.connect(self._send)
-        link.ready.connect(lambda _: self.refresh())
-
-    def refresh(self) -> None:
-        """Ask again for the present job."""
-        self._soon.start()
+        link.ready.connect(lambda _: self._soon.start())
 
     def cancel(self) -> None:
         """Stop the preview that is being made, and make none until the job changes."""
@@ -88,7 +83,8 @@ class PreviewController(QObject):
         self._given_up = job if job == self._given_up else None
         self._wanted = job if job != self._given_up else None
         if job is not None:
-            self._check = self._link.ask(Ask(CheckVariants(job), self._checked, self._check_failed))
+            # Answers arrive in the order of the questions, so the last one is the newest.
+            self._link.ask(Ask(CheckVariants(job), self._state.set_availability, self._check_failed))
         self._send()
 
     def _send(self) -> None:
@@ -193,10 +189,6 @@ class PreviewController(QObject):
         if ask is None or ask is self._in_flight:
             self._in_flight = None
             self._state.end_task(SOURCE)
-
-    def _checked(self, availability: tuple[Availability, ...]) -> None:
-        # Answers arrive in the order of the questions, so the last one is the newest.
-        self._state.set_availability(availability)
 
     def _check_failed(self, error: EngineError) -> None:
         if not (isinstance(error, Cancelled) or is_reported_by_link(error)):

@@ -10,8 +10,8 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
 from engine.host.shared_array import segments_of
 from engine.results.measurement import RunResult
+from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.display import Display
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace, problem_of
@@ -69,11 +69,12 @@ class RunController(QObject):
         self._jobs.begin(SOURCE, [ask], self._messages)
 
     def _run_of(self, job: FilterJob) -> Job:
+        variant = self._state.variant(job.variant)
         return Job(
-            self._title(job.variant),
+            variant.title if variant else job.variant,
             Run(job),
             lambda filtered: self._replied(job, filtered),
-            lambda error: self._failed(job, error),
+            lambda error: self._results.add(failed_run(job, variant, error)),
         )
 
     def _replied(self, job: FilterJob, filtered: Filtered) -> None:
@@ -89,17 +90,10 @@ class RunController(QObject):
         else:
             self._keeper.discard(segments_of(filtered))
 
-    def _failed(self, job: FilterJob, error: EngineError) -> None:
-        self._results.add(failed_run(job, self._state.variant(job.variant), error))
-
     def _shows_what_is_wanted(self, job: FilterJob) -> bool:
         """Whether the result of a job is what the workspace asks for, by whatever variant."""
         wanted = self._workspace.job()
         return wanted is not None and wanted == replace(job, variant=wanted.variant)
-
-    def _title(self, key: str) -> str:
-        variant = self._state.variant(key)
-        return variant.title if variant else key
 
 
 def failed_run(job: FilterJob, variant: VariantInfo | None, error: EngineError) -> RunResult:

@@ -25,15 +25,9 @@ class Entry:
 
 
 class Actions(QObject):
-    """The actions by name: `actions["run"]`.
+    """The actions by name: `actions["run"]`."""
 
-    Signals
-    -------
-    added()
-        There are more actions.
-    """
-
-    added = Signal()
+    added = Signal()  # there are more actions
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

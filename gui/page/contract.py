@@ -60,17 +60,10 @@ class Tool(NamedTuple):
 
 
 class Page(QMainWindow):
-    """Docks around a middle.
-
-    Signals
-    -------
-    status_changed()
-    settled(object)
-        What the page was asked to show is shown (None), or cannot be (the EngineError).
-    """
+    """Docks around a middle."""
 
     status_changed = Signal()
-    settled = Signal(object)
+    settled = Signal(object)  # what it was asked to show is shown (None), or cannot be (the EngineError)
 
     def __init__(self) -> None:
         super().__init__()

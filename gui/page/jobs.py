@@ -27,15 +27,9 @@ class Job:
 
 
 class JobQueue(QObject):
-    """Runs jobs one after the other, for one page at a time. Only this calls `EngineState.set_running`.
+    """Runs jobs one after the other, for one page at a time. Only this calls `EngineState.set_running`."""
 
-    Signals
-    -------
-    finished()
-        The last job is over (also when it failed or was stopped).
-    """
-
-    finished = Signal()
+    finished = Signal()  # the last job is over, also when it failed or was stopped
 
     def __init__(self, state: EngineState, link: EngineLink, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -86,8 +80,8 @@ class JobQueue(QObject):
         job = self._waiting.popleft()
         self._number += job.is_counted
         number, planned = self._number, max(self._planned, 1)
-        place = f" ({number} of {planned})" if planned > 1 and job.is_counted else ""
-        prefix = f"{job.title}{place}: "
+        count = f" ({number} of {planned})" if planned > 1 and job.is_counted else ""
+        prefix = f"{job.title}{count}: "
 
         def show(stage: str, fraction: float = 0.0) -> None:
             self._state.set_task(self._source, prefix + stage, max(number - 1 + fraction, 0.0) / planned)

@@ -58,14 +58,9 @@ class Messages(QObject, Speaker):
 
     A message that is shown by this answers the person, and belongs to the page that is shown then. Those of
     `on` and `everywhere` belong to one page, or to the whole program.
-
-    Signals
-    -------
-    changed()
-        The newest message of the page that is shown is another one, or there is none.
     """
 
-    changed = Signal()
+    changed = Signal()  # the newest message of the page that is shown is another one, or there is none
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

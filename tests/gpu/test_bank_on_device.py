@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from numba import types
 
 import engine
 from engine.device.backend import Backend
@@ -19,6 +18,7 @@ from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, rounding_bound
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.variants.registry import variant
+from tests.gpu.compiled import assert_compiled_as_planned
 
 
 def random_bank(masks: int, shape: tuple[int, int], anchor: tuple[int, int] | None = None) -> Bank:
@@ -110,11 +110,7 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu: Backend
         problem = describe_problem(picture(9, 9, 1, "float32"), bank.masks[0], Border.WRAP, 0.0)
         for block in (for_bank(bank).default_block, Block(100, 10)):
             for_bank(bank).prepare(problem, bank.masks[0], block)
-            (step,) = for_bank(bank).passes(problem, bank.masks[0], block)
-            signature = types.void(*step.signature)
-            assert step.kernel.get_local_mem_per_thread(signature) == 0
-            assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
-            assert step.kernel.get_max_threads_per_block(signature) >= block.threads
+            assert_compiled_as_planned(for_bank(bank).passes(problem, bank.masks[0], block))
 
 
 def test_that_a_bank_too_large_for_the_device_is_refused_and_the_device_is_well(device: str) -> None:

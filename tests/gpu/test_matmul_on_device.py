@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from numba import types
 
 import engine
 from engine.device.backend import Backend
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
+from engine.geometry.block import Block
 from engine.results.metrics import number_of
 from engine.run.job import product_job
 from engine.run.measure import measure
@@ -17,6 +17,7 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
+from tests.gpu.compiled import assert_compiled_as_planned
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 TILES = (2, 7, 16, 32)
@@ -83,13 +84,9 @@ def test_that_two_runs_of_the_same_take_the_same_time(variant: MatmulVariant, gp
 def test_that_the_device_spills_nothing_and_shares_what_was_planned(
     variant: MatmulVariant, tile: int, gpu: Backend
 ) -> None:
-    product = MatrixProduct(500, 300, 700)
-    variant.prepare(product, tile)
-    (step,) = variant.passes(product, tile)
-    signature = types.void(*step.signature)
-    assert step.kernel.get_local_mem_per_thread(signature) == 0
-    assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
-    assert step.kernel.get_max_threads_per_block(signature) >= tile * tile
+    problem = MatrixProduct(500, 300, 700), None, Block(tile, tile)
+    variant.prepare(*problem)
+    assert_compiled_as_planned(variant.passes(*problem))
 
 
 def test_that_the_python_call_uses_the_device(device: str) -> None:

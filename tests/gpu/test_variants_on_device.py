@@ -1,11 +1,9 @@
 """Every registered variant on a real device: the full list of cases, real sizes, the compiled kernels."""
 
-import math
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from numba import types
 
 import engine
 from engine.device.backend import Backend
@@ -30,6 +28,7 @@ from engine.variants.separable_fused.fused_in_place import in_place_shape
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
+from tests.gpu.compiled import assert_compiled_as_planned
 
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 # Those whose library is not installed refuse everything, in words.
@@ -127,15 +126,7 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(
     mask = binomial_for(variant)
     problem = typed(variant, Problem(500, 700, 3, dtype, mask.shape, mask.anchor, border))
     variant.prepare(problem, mask, variant.default_block)
-    for step in variant.passes(problem, mask, variant.default_block):
-        signature = types.void(*step.signature)
-        # `constant` makes a kernel a mask: what was not prepared is compiled here.
-        step.kernel.compile(step.signature)
-        assert step.kernel.get_local_mem_per_thread(signature) == 0
-        assert step.kernel.get_shared_mem_per_block(signature) == step.launch.shared_bytes
-        # What the driver reports may hold constants of the compiler's own besides the mask.
-        assert step.kernel.get_const_mem_size(signature) >= step.launch.constant_bytes
-        assert step.kernel.get_max_threads_per_block(signature) >= math.prod(step.launch.block)
+    assert_compiled_as_planned(variant.passes(problem, mask, variant.default_block))
 
 
 @every_cuda_variant

@@ -54,6 +54,36 @@ class Bench:
             QCoreApplication.sendPostedEvents(None, QEvent.Type.MetaCall)
             QCoreApplication.processEvents()
 
+    def change(self, **fields):
+        """Change settings of the workspace."""
+        self.workspace.change(**fields)
+        self.settle()
+
+    def answer(self, kind):
+        """Answer the oldest request of a kind."""
+        self.fake.answer(self.fake.waiting(kind)[0])
+        self.settle()
+
+    def fail(self, kind, error):
+        """Let the oldest request of a kind fail."""
+        self.fake.fail(error, self.fake.waiting(kind)[0])
+        self.settle()
+
+    def tell(self, kind, stage, fraction):
+        """Report progress of the oldest request of a kind."""
+        self.fake.tell(stage, fraction, self.fake.waiting(kind)[0])
+        self.settle()
+
+    def lose(self, *, simulator=False):
+        """Let the engine's process, or that of the simulator, end."""
+        (self.fake.lose_simulator if simulator else self.fake.lose)()
+        self.settle()
+
+    def become_ready(self):
+        """Let a new process of the engine be up."""
+        self.fake.become_ready()
+        self.settle()
+
     def open(self, name="photo.png"):
         """Open a picture and show its preview."""
         automatic, self.fake.automatic = self.fake.automatic, True

@@ -25,7 +25,7 @@ def compiled(
     mask: Mask, border: Border, dtype: str, capability: tuple[int, int], channels: int = 1
 ) -> tuple[str, Pass]:
     problem = Problem(100, 200, channels, dtype, mask.shape, mask.anchor, border)
-    (step,) = constant.passes(problem, mask, Block(32, 8))
+    (step,) = constant.VARIANT.passes(problem, mask, Block(32, 8))
     return cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0], step
 
 

@@ -24,11 +24,13 @@ phase. Here blocks and masks are of any size, the last phase is shorter instead 
 float32 partial sum.
 """
 
+from collections.abc import Callable
 from functools import lru_cache, partial
+from typing import Any
 
 from numba import types
 
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for, prepare_passes
+from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import Launch, Pass
@@ -69,11 +71,6 @@ def bank_plan(problem: Problem, block: Block, masks: int) -> tuple[Launch, ...]:
     return (Launch(grid, (block.x, block.y, 1), shared_bytes(problem.taps, block)),)
 
 
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return the launch for one mask."""
-    return bank_plan(problem, block, 1)
-
-
 def bank_work(problem: Problem, block: Block, masks: int) -> Work:
     """Return the work of a bank: X is built once for every block.y masks, W once a block.
 
@@ -90,11 +87,6 @@ def bank_work(problem: Problem, block: Block, masks: int) -> Work:
         shared_stores=weights_to_shared + mask_blocks * problem.multiply_adds,
         masks=masks,
     )
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work of one mask."""
-    return bank_work(problem, block, 1)
 
 
 def bank_unsupported(problem: Problem, masks: int, block: Block, limits: Limits) -> Refusal | None:
@@ -120,11 +112,6 @@ def bank_unsupported(problem: Problem, masks: int, block: Block, limits: Limits)
         least=least,
         too_small=too_small,
     )
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the block, its tiles or the grid is illegal for one mask, or None."""
-    return bank_unsupported(problem, 1, block, limits)
 
 
 # A tile's shape must be known when the kernel is compiled; how many masks there are need not be.
@@ -210,11 +197,6 @@ def bank_passes(problem: Problem, bank: Bank, block: Block) -> tuple[Pass, ...]:
     return (Pass("correlate_implicit_gemm", function, signature, launch, arguments),)
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass for one mask: a bank of one."""
-    return bank_passes(problem, Bank((mask,)), block)
-
-
 def bank_block(masks: int) -> Block:
     """Return the default block for a bank: up to 8 masks at once, spread evenly, and 512 threads.
 
@@ -224,42 +206,40 @@ def bank_block(masks: int) -> Block:
     return Block(min(256, 512 // at_once // 32 * 32), at_once)
 
 
-def for_bank(bank: Bank) -> Variant:
-    """Return the variant that applies a whole bank in one launch.
+def _variant(masks: int, bank_of: Callable[[Mask], Bank], **traits: Any) -> Variant:
+    """Return the variant that applies a bank of so many masks; the bank may depend on its mask."""
 
-    Its functions do not look at the mask that they are given, and its `Prepared` writes the masks' results
-    one below the other: `out` has as many rows as all results together.
-    """
+    def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+        return bank_passes(problem, bank_of(mask), block)
 
-    def passes_of_bank(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        return bank_passes(problem, bank, block)
-
-    masks = len(bank)
-    return Variant(
-        key=VARIANT.key,
-        title=f"{VARIANT.title}, {bank.name}",
-        device=VARIANT.device,
-        idea=VARIANT.idea,
-        default_block=bank_block(masks),
+    return teaching_variant(
+        passes,
+        key="implicit-gemm",
+        idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by "
+        "the mask; the masks of a bank share them.",
         plan=lambda problem, block: bank_plan(problem, block, masks),
         work=lambda problem, block: bank_work(problem, block, masks),
-        prepare=prepare_passes(passes_of_bank),
         unsupported=lambda problem, mask, block, limits: bank_unsupported(problem, masks, block, limits),
-        passes=passes_of_bank,
-        made_by=partial(for_bank, bank),
+        **traits,
     )
 
 
-VARIANT = teaching_variant(
-    passes,
-    key="implicit-gemm",
+VARIANT = _variant(
+    1,
+    lambda mask: Bank((mask,)),
     title="Implicit matrix product",
-    idea="The block builds tiles of the unrolled input matrix in shared memory and multiplies them by the "
-    "mask; the masks of a bank share them.",
     default_block=Block(256, 1),
-    plan=plan,
-    work=work,
-    unsupported=unsupported,
     remark="A block is x pixels by y masks: with one mask only the first row of its threads computes. "
     "A bank of masks (engine.apply_bank) is what makes it worth while.",
 )
+
+
+def for_bank(bank: Bank) -> Variant:
+    """Return the variant that applies a whole bank in one launch.
+
+    Its functions do not use the mask that they are given, and its `Prepared` writes the masks' results one
+    below the other: `out` has as many rows as all results together.
+    """
+    masks, title = len(bank), f"{VARIANT.title}, {bank.name}"
+    more = {"default_block": bank_block(masks), "made_by": partial(for_bank, bank)}
+    return _variant(masks, lambda mask: bank, title=title, **more)

@@ -18,15 +18,10 @@ from functools import lru_cache
 from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Pass
 from engine.device.numba_cuda import cuda
 from engine.device.result_rules import cuda_result
-from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.variants.ladder.geometry import one_launch
-from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
+from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
 
 
 @lru_cache
@@ -58,13 +53,8 @@ def kernel(border: Border, result_dtype: str):
     return correlate_naive
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return one_pass(problem, mask, one_launch(problem, block), kernel(problem.border, problem.result_dtype))
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = one_pass_variant(
+    lambda problem, block: kernel(problem.border, problem.result_dtype),
     key="naive",
     title="Naive",
     idea="One thread per result; every thread reads all its cells and weights from global memory.",

@@ -22,32 +22,10 @@ from functools import lru_cache
 from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import MaskClass
-from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.teaching import refuse_several_rows, row_pass, teaching_variant, work_of_own_cells
-
-
-def shared_bytes(block: Block) -> int:
-    """Return the bytes of the block's own cells, float32 whatever the picture's type."""
-    return block.threads * 4
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch, one thread per result, with the block's own cells in shared memory."""
-    return one_launch(problem, block, shared_bytes(block))
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask, the block, its tile or the grid is illegal, or None."""
-    refusal = refuse_several_rows(mask, "cached")
-    return refusal or refuse_launch(problem, mask, block, limits, shared_bytes)
+from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, work_of_own_cells
 
 
 @lru_cache(maxsize=64)
@@ -91,20 +69,13 @@ def kernel(border: Border, block: Block):
     return correlate_row_cached
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return row_pass(problem, mask, plan(problem, block), kernel(problem.border, block))
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = row_variant(
+    lambda problem, block: kernel(problem.border, block),
+    bytes_of_own_cells,
+    wider="cached",
     key="row-cached",
     title="1-D, cached halo",
     idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
     "from global memory through caches.",
-    default_block=Block(256, 1),
-    plan=plan,
     work=work_of_own_cells,
-    unsupported=unsupported,
-    masks=MaskClass.ONE_ROW,
 )

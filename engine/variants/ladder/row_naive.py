@@ -21,21 +21,9 @@ from functools import lru_cache
 from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import MaskClass
-from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.teaching import refuse_several_rows, row_pass, teaching_variant, work_by_taps
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask, the block or the grid is illegal, or None."""
-    return refuse_several_rows(mask, "naive") or refuse_launch(problem, mask, block, limits)
+from engine.variants.ladder.teaching import row_variant, work_by_taps
 
 
 @lru_cache
@@ -63,18 +51,11 @@ def kernel(border: Border):
     return correlate_row_naive
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return row_pass(problem, mask, one_launch(problem, block), kernel(problem.border))
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = row_variant(
+    lambda problem, block: kernel(problem.border),
+    wider="naive",
     key="row-naive",
     title="1-D, naive",
     idea="Along the rows, for masks of one row: one thread per result, all its cells from global memory.",
-    default_block=Block(256, 1),
     work=work_by_taps,
-    unsupported=unsupported,
-    masks=MaskClass.ONE_ROW,
 )

@@ -25,49 +25,30 @@ from functools import lru_cache, partial
 from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.variants.contract import MaskClass
-from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.teaching import refuse_several_rows, row_pass, teaching_variant, work_of_tiles
+from engine.variants.ladder.geometry import refuse_launch
+from engine.variants.ladder.teaching import row_variant, work_of_tiles
 
 
-def tile_shape(mask_width: int, block: Block) -> tuple[int, int]:
-    """Return (rows, columns) of the block's input tile."""
-    return block.y, block.x + mask_width - 1
-
-
-def shared_bytes(mask_width: int, block: Block) -> int:
-    """Return the bytes of the input tile, float32 whatever the picture's type."""
-    rows, columns = tile_shape(mask_width, block)
-    return rows * columns * 4
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch with the input tile in shared memory."""
-    return one_launch(problem, block, shared_bytes(problem.mask_shape[1], block))
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each row of threads loads its tile once, each tap reads shared memory and a weight."""
-    return work_of_tiles(problem, Block(block.x, 1))
+def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
+    """Return the bytes of a block's input tile, a row with both halos per row of threads; float32 always."""
+    return block.y * (block.x + mask_shape[1] - 1) * 4
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask, the block, its tile or the grid is illegal, or None."""
+    """Return why the block, its tile or the grid is illegal, or None."""
     wider = max(mask.anchor[1], mask.columns - 1 - mask.anchor[1])
-    return refuse_several_rows(mask, "tiled") or refuse_launch(
+    return refuse_launch(
         problem,
         mask,
         block,
         limits,
-        partial(shared_bytes, mask.columns),
+        partial(shared_bytes, mask.shape),
         least_x=wider,
         too_small=lambda: (
             f"The halo of this mask is {wider} cells wide and a block of {block} has {block.x} threads "
@@ -83,7 +64,7 @@ def kernel(border: Border, mask_width: int, block: Block):
     """Return the kernel for a border, a mask width and a block."""
     rule = cuda_rule(border)
     MASK_WIDTH, TILE_SIZE = mask_width, block.x
-    TILE_ROWS, TILE_COLUMNS = tile_shape(mask_width, block)
+    TILE_ROWS, TILE_COLUMNS = block.y, block.x + mask_width - 1
 
     @jit_for(block.threads)
     def correlate_row_tiled(image, weights, width, anchor, ghost_value, offset, out):
@@ -133,20 +114,15 @@ def kernel(border: Border, mask_width: int, block: Block):
     return correlate_row_tiled
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return row_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape[1], block))
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = row_variant(
+    lambda problem, block: kernel(problem.border, problem.mask_shape[1], block),
+    shared_bytes,
+    wider="tiled",
     key="row-tiled",
     title="1-D, tiled",
     idea="Along the rows, for masks of one row: the last threads load the left halo, all the centre, the "
     "first the right halo; every tap is read from shared memory.",
-    default_block=Block(256, 1),
-    plan=plan,
-    work=work,
+    # Each row of threads has a tile of its own.
+    work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1)),
     unsupported=unsupported,
-    masks=MaskClass.ONE_ROW,
 )

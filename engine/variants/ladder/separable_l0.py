@@ -20,33 +20,9 @@ from functools import lru_cache
 from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.variants.ladder.teaching import teaching_variant
-from engine.variants.ladder.two_passes import (
-    RANK_1,
-    line_of_taps,
-    loads_along,
-    refuse_two_passes,
-    two_launches,
-    two_pass_work,
-    two_passes,
-)
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return two launches, one thread per result, no shared memory."""
-    return two_launches(problem, block)
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: for each tap of each pass a cell (no ghost cell) and a weight from global memory."""
-    return two_pass_work(problem, *loads_along(problem, block, line_of_taps))
+from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
 
 
 @lru_cache
@@ -98,20 +74,11 @@ def vertical_kernel(border: Border):
     return separable_l0_vertical
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the horizontal and the vertical pass."""
-    kernels = horizontal_kernel(problem.border), vertical_kernel(problem.border)
-    return two_passes(problem, mask, plan(problem, block), *kernels)
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = two_pass_variant(
+    lambda problem, block: (horizontal_kernel(problem.border), vertical_kernel(problem.border)),
     key="separable-l0",
     title="Separable, global memory (L0)",
     idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "
     "rows + columns multiply-adds per result, everything in global memory.",
-    plan=plan,
-    work=work,
-    unsupported=refuse_two_passes,
-    **RANK_1,
+    work=lambda problem, block: two_pass_work(problem, *loads_along(problem, block, line_of_taps)),
 )

@@ -23,36 +23,20 @@ from functools import lru_cache
 from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import tile_cells_inside
 from engine.tasks.work import Work
 from engine.variants.ladder.geometry import blocks_along
-from engine.variants.ladder.teaching import teaching_variant
-from engine.variants.ladder.two_passes import (
-    RANK_1,
-    loads_along,
-    refuse_two_passes,
-    two_launches,
-    two_pass_work,
-    two_passes,
-)
+from engine.variants.ladder.two_passes import loads_along, two_pass_variant, two_pass_work
 
 
 def shared_bytes(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
     """Return the bytes of the horizontal and of the vertical tile, float32 whatever the picture's type."""
     rows, columns = mask_shape
     return block.y * (block.x + columns - 1) * 4, (block.y + rows - 1) * block.x * 4
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return two launches, each with its tile and aprons in shared memory."""
-    return two_launches(problem, block, *shared_bytes(problem.mask_shape, block))
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -70,13 +54,6 @@ def work(problem: Problem, block: Block) -> Work:
         *loads_along(problem, block, loaded),
         shared_loads=problem.samples * sum(problem.mask_shape),
         shared_stores=sum(loads_along(problem, block, in_tiles)),
-    )
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask, the block, its larger tile or the grid is illegal, or None."""
-    return refuse_two_passes(
-        problem, mask, block, limits, lambda candidate: max(shared_bytes(problem.mask_shape, candidate))
     )
 
 
@@ -163,24 +140,18 @@ def vertical_kernel(border: Border, rows: int, block: Block):
     return separable_l1_vertical
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the horizontal and the vertical pass."""
+def kernels(problem: Problem, block: Block):
+    """Return the kernels of the horizontal and of the vertical pass."""
     rows, columns = problem.mask_shape
-    kernels = (
-        horizontal_kernel(problem.border, columns, block),
-        vertical_kernel(problem.border, rows, block),
-    )
-    return two_passes(problem, mask, plan(problem, block), *kernels)
+    return horizontal_kernel(problem.border, columns, block), vertical_kernel(problem.border, rows, block)
 
 
-VARIANT = teaching_variant(
-    passes,
+VARIANT = two_pass_variant(
+    kernels,
+    shared_bytes,
     key="separable-l1",
     title="Separable, aprons shared (L1)",
     idea="Two passes for masks that are one column times one row; in each the block loads its cells and the "
     "aprons along that axis into shared memory together.",
-    plan=plan,
     work=work,
-    unsupported=unsupported,
-    **RANK_1,
 )

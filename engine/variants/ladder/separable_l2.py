@@ -23,35 +23,14 @@ from functools import lru_cache
 from engine.device.cuda_kernels import float32
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import taps_in_own_tile
 from engine.tasks.work import Work
-from engine.variants.ladder.teaching import teaching_variant
-from engine.variants.ladder.two_passes import (
-    RANK_1,
-    line_of_taps,
-    loads_along,
-    refuse_two_passes,
-    two_launches,
-    two_pass_work,
-    two_passes,
-)
-
-
-def shared_bytes(block: Block) -> int:
-    """Return the bytes of the block's own cells, in either pass."""
-    return block.threads * 4
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return two launches, each with the block's own cells in shared memory."""
-    return two_launches(problem, block, shared_bytes(block), shared_bytes(block))
+from engine.variants.ladder.teaching import bytes_of_own_cells
+from engine.variants.ladder.two_passes import line_of_taps, loads_along, two_pass_variant, two_pass_work
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -69,11 +48,6 @@ def work(problem: Problem, block: Block) -> Work:
         shared_loads=own_x + own_y,
         shared_stores=2 * problem.samples,
     )
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask, the block, its tile or the grid is illegal, or None."""
-    return refuse_two_passes(problem, mask, block, limits, shared_bytes)
 
 
 @lru_cache(maxsize=64)
@@ -157,20 +131,12 @@ def vertical_kernel(border: Border, block: Block):
     return separable_l2_vertical
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the horizontal and the vertical pass."""
-    kernels = horizontal_kernel(problem.border, block), vertical_kernel(problem.border, block)
-    return two_passes(problem, mask, plan(problem, block), *kernels)
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = two_pass_variant(
+    lambda problem, block: (horizontal_kernel(problem.border, block), vertical_kernel(problem.border, block)),
+    lambda mask_shape, block: (bytes_of_own_cells(mask_shape, block),) * 2,
     key="separable-l2",
     title="Separable, aprons cached (L2)",
     idea="Two passes for masks that are one column times one row; shared memory holds only the block's own "
     "cells, the aprons come from global memory through the caches.",
-    plan=plan,
     work=work,
-    unsupported=unsupported,
-    **RANK_1,
 )

@@ -1,6 +1,7 @@
 """What the teaching kernels share: declarations, arguments of a pass, models of work, refusals of masks."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,13 @@ from engine.device.cuda_kernels import (
     result_type,
 )
 from engine.device.launches import DeviceKind, Launch, Operand, Pass
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
+from engine.variants.contract import MaskClass, Variant
 from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_launch
 
 DEFAULT_BLOCK = Block(32, 8)
@@ -46,6 +47,70 @@ def teaching_variant(
     )
 
 
+def one_pass_variant(
+    kernel_of: Callable[[Problem, Block], Any],
+    shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
+    *,
+    tile: Callable[[tuple[int, int], Block], Block] = lambda mask_shape, block: block,
+    unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None] | None = None,
+    pass_of: Callable[..., tuple[Pass, ...]] | None = None,
+    **traits: Any,
+) -> Variant:
+    """Return the variant of one kernel in one launch.
+
+    Parameters
+    ----------
+    kernel_of : callable of (Problem, Block) -> Numba dispatcher
+    shared_bytes : callable of (mask shape, Block) -> int
+        Static shared memory of a block, bytes.
+    tile : callable of (mask shape, Block) -> Block
+        The results of a block: by default one per thread.
+    unsupported : callable, optional
+        By default `refuse_launch`.
+    pass_of : callable, optional
+        Makes the pass; by default `one_pass`.
+    **traits
+        All else that `Variant` takes.
+    """
+
+    def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+        used, results = shared_bytes(problem.mask_shape, block), tile(problem.mask_shape, block)
+        return one_launch(problem, block, used, results)
+
+    def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+        return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
+
+    def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+        make = pass_of or one_pass
+        return make(problem, mask, plan(problem, block), kernel_of(problem, block))
+
+    return teaching_variant(passes, plan=plan, unsupported=unsupported or refuse, **traits)
+
+
+def row_variant(
+    kernel_of: Callable[[Problem, Block], Any],
+    shared_bytes: Callable[[tuple[int, int], Block], int] = lambda mask_shape, block: 0,
+    *,
+    wider: str,
+    unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None] | None = None,
+    **traits: Any,
+) -> Variant:
+    """Return the variant of a 1-D kernel; `wider` is the 2-D variant that does the same with all masks."""
+
+    def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+        if mask.rows > 1:
+            return Refusal(
+                f"A 1-D kernel takes a mask of one row, and this one has {mask.rows}. Take a mask of one "
+                f"row, or {wider}, which does the same with a mask of several rows."
+            )
+        if unsupported is not None:
+            return unsupported(problem, mask, block, limits)
+        return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
+
+    traits |= {"default_block": Block(256, 1), "masks": MaskClass.ONE_ROW}
+    return one_pass_variant(kernel_of, shared_bytes, unsupported=refuse, pass_of=row_pass, **traits)
+
+
 def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
     """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
     signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
@@ -64,14 +129,9 @@ def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel:
     return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
 
 
-def refuse_several_rows(mask: Mask, wider_key: str) -> Refusal | None:
-    """Return why a 1-D variant refuses a mask, naming the 2-D variant to use; None for a mask of one row."""
-    if mask.rows == 1:
-        return None
-    return Refusal(
-        f"A 1-D kernel takes a mask of one row, and this one has {mask.rows}. Take a mask of one row, or "
-        f"{wider_key}, which does the same with a mask of several rows."
-    )
+def bytes_of_own_cells(mask_shape: tuple[int, int], block: Block) -> int:
+    """Return the bytes of one float32 cell per thread, whatever the mask and the picture's type."""
+    return block.threads * 4
 
 
 def work_by_taps(problem: Problem, block: Block) -> Work:

@@ -18,20 +18,15 @@ Source: CENG443, "Tiled 1D Convolution" (halo loaded by the output block) carrie
 lecture's 2-D tile, where the block covers the input tile, is another design.
 """
 
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal
+from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.mask import Mask
-from engine.tasks.filtering.problem import Problem
-from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.teaching import one_pass, teaching_variant, work_of_tiles
+from engine.variants.ladder.teaching import one_pass_variant, work_of_tiles
 
 
 def tile_shape(mask_shape: tuple[int, int], block: Block) -> tuple[int, int]:
@@ -43,16 +38,6 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     """Return the bytes of the input tile, float32 whatever the picture's type."""
     rows, columns = tile_shape(mask_shape, block)
     return rows * columns * 4
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch with the input tile in shared memory."""
-    return one_launch(problem, block, shared_bytes(problem.mask_shape, block))
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the block, its tile or the grid is illegal, or None."""
-    return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
@@ -99,17 +84,11 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     return correlate_tiled
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return one_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape, block))
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = one_pass_variant(
+    lambda problem, block: kernel(problem.border, problem.mask_shape, block),
+    shared_bytes,
     key="tiled",
     title="Tiled, shared memory",
     idea="The block loads its input tile and halo into shared memory once; every tap is read from there.",
-    plan=plan,
     work=work_of_tiles,
-    unsupported=unsupported,
 )

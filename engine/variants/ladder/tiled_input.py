@@ -19,41 +19,24 @@ Limit
 Source: CENG443, "Tiled 2D Convolution", "Data Load", "Calculate/Write Output".
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from engine.device.cuda_kernels import float32, jit_for
 from engine.device.index_rules import cuda_rule
 from engine.device.kernel_cache import kept_on_disk
-from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import Refusal
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.work import Work
-from engine.variants.ladder.geometry import one_launch, refuse_launch
-from engine.variants.ladder.teaching import one_pass, teaching_variant, work_of_tiles
+from engine.variants.ladder.geometry import refuse_launch
+from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
 
 
 def output_tile(mask_shape: tuple[int, int], block: Block) -> Block:
     """Return the results of a block; below 1 where the block is smaller than the mask."""
     return Block(block.x - mask_shape[1] + 1, block.y - mask_shape[0] + 1)
-
-
-def shared_bytes(block: Block) -> int:
-    """Return the bytes of the input tile, float32 whatever the picture's type."""
-    return block.threads * 4
-
-
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch: as many blocks as output tiles, each with its input tile in shared memory."""
-    return one_launch(problem, block, shared_bytes(block), output_tile(problem.mask_shape, block))
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work: each block loads its input tile once, each tap reads shared memory and a weight."""
-    return work_of_tiles(problem, output_tile(problem.mask_shape, block))
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -70,7 +53,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
         mask,
         block,
         limits,
-        shared_bytes,
+        partial(bytes_of_own_cells, problem.mask_shape),
         least_x=columns,
         idle_rows=rows - 1,
         too_small=lambda: (
@@ -123,19 +106,15 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
     return correlate_tiled_input
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass."""
-    return one_pass(problem, mask, plan(problem, block), kernel(problem.border, problem.mask_shape, block))
-
-
-VARIANT = teaching_variant(
-    passes,
+VARIANT = one_pass_variant(
+    lambda problem, block: kernel(problem.border, problem.mask_shape, block),
+    bytes_of_own_cells,
+    tile=output_tile,
     key="tiled-input",
     title="Tiled, block covers the input",
     idea="Each thread loads one cell of the input tile into shared memory; then only the inner ones compute.",
     default_block=Block(32, 32),
-    plan=plan,
-    work=work,
+    work=lambda problem, block: work_of_tiles(problem, output_tile(problem.mask_shape, block)),
     unsupported=unsupported,
     remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only "
     "load. Masks with more cells than a block may have threads are refused.",

@@ -37,37 +37,58 @@ from engine.device.cuda_kernels import SCRATCH, float32, image_type, result_type
 from engine.device.launches import Launch, Operand, Pass
 from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import Refusal, SharedBytes
+from engine.geometry.block_rules import Refusal
 from engine.mask.analysis import analyse, why_not_separable
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work, taps_inside
 from engine.tasks.work import Work
-from engine.variants.contract import Growth, MaskClass
+from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ladder.geometry import one_launch, refuse_launch
-
-RANK_1: dict[str, Any] = {
-    "remark": "Takes only masks of rank 1, such as box, Gaussian and Sobel.",
-    "masks": MaskClass.PRODUCTS,
-    "rank": 1,
-    "grows_with": Growth.SIDES,
-}
-"""The traits of variants that take masks that are one column times one row."""
+from engine.variants.ladder.teaching import teaching_variant
 
 
-def two_launches(
-    problem: Problem, block: Block, horizontal: int = 0, vertical: int = 0
-) -> tuple[Launch, ...]:
-    """Return one launch per pass, each with one thread per result and its bytes of shared memory."""
-    return one_launch(problem, block, horizontal) + one_launch(problem, block, vertical)
+def two_pass_variant(
+    kernels_of: Callable[[Problem, Block], tuple[Any, Any]],
+    shared_bytes: Callable[[tuple[int, int], Block], tuple[int, int]] = lambda mask_shape, block: (0, 0),
+    **traits: Any,
+) -> Variant:
+    """Return the variant of a horizontal and a vertical kernel, each with one thread per result.
 
+    Parameters
+    ----------
+    kernels_of : callable of (Problem, Block) -> two Numba dispatchers
+        As `two_passes` has them.
+    shared_bytes : callable of (mask shape, Block) -> two int
+        Static shared memory of a block in either pass, bytes.
+    **traits
+        All else that `Variant` takes.
+    """
 
-def refuse_two_passes(
-    problem: Problem, mask: Mask, block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0
-) -> Refusal | None:
-    """Return why the mask, the block, the larger of its two tiles or the grid is illegal, or None."""
-    return refuse_mask(mask) or refuse_launch(problem, mask, block, limits, shared_bytes)
+    def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+        horizontal, vertical = shared_bytes(problem.mask_shape, block)
+        return one_launch(problem, block, horizontal) + one_launch(problem, block, vertical)
+
+    def refuse(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+        def larger(candidate: Block) -> int:
+            return max(shared_bytes(problem.mask_shape, candidate))
+
+        return refuse_mask(mask) or refuse_launch(problem, mask, block, limits, larger)
+
+    def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+        return two_passes(problem, mask, plan(problem, block), *kernels_of(problem, block))
+
+    return teaching_variant(
+        passes,
+        plan=plan,
+        unsupported=refuse,
+        remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+        masks=MaskClass.PRODUCTS,
+        rank=1,
+        grows_with=Growth.SIDES,
+        **traits,
+    )
 
 
 def refuse_mask(mask: Mask, instead: str = "'tiled' and 'naive' take every mask") -> Refusal | None:

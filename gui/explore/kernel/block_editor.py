@@ -144,7 +144,7 @@ class BlockEditor(QWidget):
             self.offer.setToolTip(f"The nearest block that this kernel can use here: {threads}.")
 
     def _refused(self) -> Availability | Refusal | None:
-        """Return why the chosen kernel refuses the block; for auto, why the first kernel does that refuses."""
+        """Return why the chosen kernel refuses the block; for auto, the first refusal of any kernel."""
         settings = self._workspace.settings
         for key, entry in self._engine_state.availability.items():
             is_about_it = settings.variant in (AUTO, key)

@@ -158,7 +158,7 @@ class KernelList(QListView):
 
 
 class _Rows(QStyledItemDelegate):
-    """Paints one variant; the chosen one by the state, because a greyed row cannot be selected in Qt's sense."""
+    """Paints one variant; the chosen one by the state, because in Qt a greyed row cannot be selected."""
 
     def __init__(self, kernels: KernelList, workspace: Workspace) -> None:
         super().__init__(kernels)
@@ -179,20 +179,14 @@ class _Rows(QStyledItemDelegate):
         # A bar and a quiet background mark the choice; the accent would drown the variant's colour.
         if row.key == self._workspace.settings.variant:
             painter.fillRect(whole, QColor(theme.raised))
-            painter.fillRect(
-                QRect(whole.left(), whole.top(), _BAR_WIDTH, whole.height()), QColor(theme.accent)
-            )
+            bar = QRect(whole.left(), whole.top(), _BAR_WIDTH, whole.height())
+            painter.fillRect(bar, QColor(theme.accent))
         elif option.state & QStyle.StateFlag.State_MouseOver and not row.reason:
             painter.fillRect(whole, QColor(theme.window))
         painter.setPen(muted)
         painter.setFont(small_font())
-        under = QRect(
-            whole.left() + _SHAPE_WIDTH,
-            line.bottom() + 1 - _REASON_LIFT,
-            self._reason_width(),
-            whole.height(),
-        )
-        painter.drawText(under, _WRAPPED, row.under)
+        left, top = whole.left() + _SHAPE_WIDTH, line.bottom() + 1 - _REASON_LIFT
+        painter.drawText(QRect(left, top, self._reason_width(), whole.height()), _WRAPPED, row.under)
 
         painter.setFont(number_font())
         series = Series(theme.accent, "", _AUTO_SHAPE) if row.key == AUTO else series_for(row.key)

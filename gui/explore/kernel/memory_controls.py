@@ -22,8 +22,8 @@ _BITS = {"uint8": "8 bit", "uint16": "16 bit"}
 _LAYOUT_TEACHES = (
     f"Pitched: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's "
     "memory, with unused bytes after the row before it. Then 32 neighbouring float32 values lie in one line "
-    f"of {ROW_BYTES} bytes and a warp reads them at once. Off, the rows are packed: each begins where the one "
-    "before ends, and a warp may have to read two lines.\n\n"
+    f"of {ROW_BYTES} bytes and a warp reads them at once. Off, the rows are packed: each begins where the "
+    "one before ends, and a warp may have to read two lines.\n\n"
     "It changes times only, never the result. Widths such as 1001 show the difference; at 1024 there is none."
 )
 _CPU_IS_PACKED = (

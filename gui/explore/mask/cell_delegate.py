@@ -1,7 +1,6 @@
 """How a cell of the mask is painted and edited: as many digits as fit, the anchor framed."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from PySide6.QtCore import (
     QEvent,
@@ -75,8 +74,7 @@ class CellDelegate(QStyledItemDelegate):
             painter.drawLine(rect.topLeft(), rect.bottomLeft())
         if index.data(MaskRole.IS_ANCHOR):
             _paint_anchor(painter, rect, foreground)
-        state: QStyle.StateFlag = option.state
-        if state & QStyle.StateFlag.State_Selected:
+        if option.state & QStyle.StateFlag.State_Selected:
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
         painter.setFont(self._font)
@@ -94,18 +92,8 @@ class CellDelegate(QStyledItemDelegate):
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = QLineEdit(parent)
         editor.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        editor.setFrame(True)
         editor.setAccessibleName(f"Weight in row {index.row() + 1}, column {index.column() + 1}")
         return editor
-
-    def setEditorData(self, editor: QWidget, index: Index) -> None:
-        if isinstance(editor, QLineEdit):
-            editor.setText(index.data(Qt.ItemDataRole.EditRole))
-            editor.selectAll()
-
-    def setModelData(self, editor: QWidget, model: Any, index: Index) -> None:
-        if isinstance(editor, QLineEdit):
-            model.setData(index, editor.text(), Qt.ItemDataRole.EditRole)
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
         # A cell of a large mask is narrower than a number with its digits.

@@ -2,7 +2,7 @@
 
 import numpy as np
 from PySide6.QtCore import QEvent, QModelIndex, QSize, Qt
-from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView
 
 from engine.mask.mask import Mask
@@ -164,11 +164,10 @@ class MaskGrid(QTableView):
         """Return what can be done with a cell."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        anchor = QAction("Put the anchor here", menu)
+        anchor = menu.addAction("Put the anchor here")
         anchor.setToolTip("The anchor is the cell that lies on the pixel whose result is computed.")
         anchor.setEnabled(self._model.mask.anchor != (index.row(), index.column()))
         anchor.triggered.connect(lambda: self._model.put_anchor(index.row(), index.column()))
-        menu.addAction(anchor)
         menu.addSeparator()
         for text, keys, action in (
             ("Copy", "Ctrl+C", self.copy),
@@ -185,10 +184,9 @@ class MaskGrid(QTableView):
         self.setFocus()
 
     def _remember_current(self) -> None:
-        current = self.currentIndex()
-        place = (current.row(), current.column()) if current.isValid() else None
+        current = self.currentIndex().row(), self.currentIndex().column()
         # What is on the anchor follows it.
-        self._current = None if place == self._model.mask.anchor else place
+        self._current = None if current == self._model.mask.anchor else current
 
     def _return_to_current(self) -> None:
         self._fit_cells()
@@ -197,6 +195,5 @@ class MaskGrid(QTableView):
         self.scrollTo(self.currentIndex(), QAbstractItemView.ScrollHint.PositionAtCenter)
 
     def _put_current(self, row: int, column: int) -> None:
-        row = min(max(row, 0), self._model.rowCount() - 1)
-        column = min(max(column, 0), self._model.columnCount() - 1)
-        self.setCurrentIndex(self._model.index(row, column))
+        last_row, last_column = self._model.rowCount() - 1, self._model.columnCount() - 1
+        self.setCurrentIndex(self._model.index(min(max(row, 0), last_row), min(max(column, 0), last_column)))

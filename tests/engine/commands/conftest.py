@@ -76,13 +76,13 @@ def command(capsys):
 @pytest.fixture(scope="session")
 def program(tmp_path_factory):
     """Return a function that does a command as `python main.py` in a folder that is not ours."""
-    elsewhere, compiled = tmp_path_factory.mktemp("elsewhere"), tmp_path_factory.mktemp("compiled")
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
 
-    def do(*arguments, cache=compiled, stdout=subprocess.PIPE, before=None):
+    def do(*arguments, stdout=subprocess.PIPE, before=None, **environment):
         done = subprocess.run(
             [sys.executable, str(ROOT / "main.py"), *words(arguments)],
             cwd=elsewhere,
-            env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+            env=os.environ | environment,
             stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,

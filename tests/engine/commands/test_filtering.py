@@ -39,16 +39,22 @@ def assert_agrees(path, picture, mask, border, key):
 @pytest.mark.parametrize("sample", ["astronaut", "camera"])
 @pytest.mark.parametrize("variant", CPU_KEYS)
 def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sample, mask):
-    out = tmp_path / "out.tif"
+    photo, out = tmp_path / "photo.png", tmp_path / "out.tif"
+    engine.save_image(open_sample(sample).pixels[60:211, 170:343], photo)
     mask = EQUAL_WEIGHTS if find_variant(variant).masks is MaskClass.EQUAL_WEIGHTS else mask
     options = f"--variant {variant} --mask '{mask}' --border mirror --depth float32"
-    answer = command("filter", sample_path(sample), out, options)
-    # The astronaut has 300 dpi.
-    notes = "note: Resolution (DPI) of the opened file is not saved.\n" if sample == "astronaut" else ""
-    assert (answer.status, answer.err) == (0, notes)
+    answer = command("filter", photo, out, options)
+    assert (answer.status, answer.err) == (0, "")
     assert f"by {variant} on CPU" in answer.out
     assert "verified on every pixel" in answer.out
-    assert_agrees(out, open_sample(sample), resolve_mask(mask), Border.MIRROR, variant)
+    assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
+
+
+def test_that_a_whole_photograph_is_filtered_and_what_is_not_saved_is_noted(command, tmp_path):
+    answer = command("filter", sample_path("astronaut"), tmp_path / "out.tif", "--mask sobel-x --device cpu")
+    assert answer.status == 0
+    assert answer.err == "note: Resolution (DPI) of the opened file is not saved.\n"
+    assert engine.open_image(tmp_path / "out.tif").pixels.shape == open_sample("astronaut").pixels.shape
 
 
 def _small_mask(known) -> str:
@@ -270,9 +276,7 @@ def test_that_a_result_never_replaces_its_own_picture(command, grey, tmp_path, n
     assert source.read_bytes() == before
 
 
-def test_that_overwrite_replaces_the_picture_itself_and_another_file_is_replaced_without_it(
-    command, grey, filtered, tmp_path
-):
+def test_that_overwrite_is_for_the_picture_itself_alone(command, grey, filtered, tmp_path):
     source = grey()
     wanted, _ = filtered(source, "--mask box:3")
     for options in ("--mask box:3", "--mask box:3 --overwrite"):

@@ -107,7 +107,7 @@ def filtered(program, tmp_path):
             tmp_path / "out.png",
             "--mask '[[0,0,1]]' --variant cpu-serial",
         )
-        answer = program(*arguments, cache=cache, before=before)
+        answer = program(*arguments, NUMBA_CACHE_DIR=str(cache), before=before)
         assert answer.status == 0, answer
         assert np.array_equal(engine.open_image(tmp_path / "out.png").pixels, shifted)
         return answer.err

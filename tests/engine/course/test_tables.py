@@ -16,8 +16,9 @@ def report_times(run):
     return {"kernel_ms": side / (8 if run.variant == "naive" else 16), "overhead_ms": 10.0}
 
 
-def test_that_the_reports_times_are_seconds_and_its_speed_ups_quotients():
-    times, *_ = tables_from("report", report_times, (512,))
+def test_that_the_reports_times_changes_overhead_and_gflops_come_out():
+    times, naive, optimized, overhead, gflops = tables_from("report", report_times, (512,))
+    # Times are seconds, speed-ups their quotients.
     assert here(times) == [
         ["0.1", "0.001", "0.0005", "100", "200"],
         ["0.1", "0.002", "0.001", "50", "100"],
@@ -25,16 +26,11 @@ def test_that_the_reports_times_are_seconds_and_its_speed_ups_quotients():
     ]
     assert [row[2].printed for row in times.rows] == ["0.018511", "0.018466", "0.018533"]
 
-
-def test_that_a_change_is_divided_by_the_side_and_by_the_real_threads():
-    _, naive, optimized, *_ = tables_from("report", report_times, (512,))
     # 1 ms more for 8 more along each side, which are 192 threads; 2 ms for 16, which are 768.
     assert here(naive) == [["0.001", "0.000125", "0.000005208"], ["0.002", "0.000125", "0.000002604"]]
     assert here(optimized) == [["0.0005", "0.0000625", "0.000002604"], ["0.001", "0.0000625", "0.000001302"]]
 
-
-def test_that_overhead_is_a_fraction_of_the_kernel_with_blocks_of_8_and_gflops_of_16():
-    *_, overhead, gflops = tables_from("report", report_times, (512,))
+    # The overhead is a fraction of the kernel with blocks of 8; GFLOPS are those of 16.
     assert here(overhead) == [["0.01", "0.01", "10", "20"]]
     # 25 x 512 x 512 operations in 2 and in 1 ms; and twice as many.
     assert here(gflops) == [["6553600", "3.277", "6.554", "6.554", "13.11"]]
@@ -56,15 +52,12 @@ def lab_times(run):
     return {"kernel_ms": level_ms.get(run.variant, 40.0)}
 
 
-def test_that_the_labs_serial_time_is_both_passes_and_each_level_is_over_the_one_before():
+def test_that_the_labs_serial_time_is_both_passes_each_level_is_over_the_one_before_and_curves_follow():
     times, speed_ups = tables_from("lab", lab_times, (256, 4096))
     assert here(times) == [["80", "8", "4", "5"]] * 2
     assert here(speed_ups) == [["10", "2", "0.8"]] * 2
     assert [cell.printed for cell in speed_ups.rows[0]] == ["256", "24.32", "1.09", "1.04"]
 
-
-def test_that_the_labs_figures_hold_this_machines_curves_and_the_printed_ones():
-    times, speed_ups = tables_from("lab", lab_times, (256, 4096))
     assert [(curve.name, curve.variant, curve.y) for curve in times.figure.series] == [
         ("Serial", "cpu-serial", (80.0, 80.0)),
         ("L0", "separable-l0", (8.0, 8.0)),

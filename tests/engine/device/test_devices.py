@@ -12,9 +12,7 @@ from engine.device.core_count import cores
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.errors import DeviceUnavailable
 
-NO_LIBRARY = CudaSupportError(
-    "Error at driver init: \nCUDA driver library cannot be found.\nIf you are sure ..."
-)
+NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library cannot be found.\nIf ...")
 
 
 class Cuda:

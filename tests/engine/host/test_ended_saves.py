@@ -11,15 +11,14 @@ from engine.course import files as course_files
 from engine.course.files import write_paper
 from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
-from engine.errors import BadValue, Cancelled
+from engine.errors import Cancelled
 from engine.files.atomic_write import undivided
 from engine.host import client as client_module
 from engine.host.link import HostLink
 from engine.host.messages import Ready, Report, ToHost
-from engine.host.protocol import OpenPicture, SaveResult
 from engine.host.server import Worker
 from tests.engine.host import faulty_hosts
-from tests.engine.host.conftest import PATIENCE_S, Start, Watched
+from tests.engine.host.conftest import PATIENCE_S, Start
 from tests.engine.host.faulty_hosts import Write
 
 
@@ -133,16 +132,3 @@ def test_that_the_files_of_a_paper_are_all_there_or_none_when_the_process_is_end
     ending.join(PATIENCE_S)
     assert len(names) > 1
     assert found == [sorted(names)]
-
-
-def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm: Watched, tmp_path: Path) -> None:
-    path = tmp_path / "photo.png"
-    calm.ask(SaveResult(calm.open_sample(), None, str(path)))
-    opened = calm.ask(OpenPicture(path=str(path)))
-    before = path.read_bytes()
-    link = tmp_path / "other.png"
-    link.symlink_to(path)
-    for target in (path, link):
-        with pytest.raises(BadValue, match="is the picture itself: its result would replace it"):
-            calm.ask(SaveResult(opened, opened.pixels, str(target)))
-    assert path.read_bytes() == before

@@ -46,6 +46,7 @@ def test_that_a_script_without_a_main_guard_can_use_it_from_any_folder(tmp_path)
     assert (done.stdout, done.returncode) == ("1.0\n", 0), done.stderr
 
 
+@pytest.mark.slow
 def test_that_everything_of_the_request_arrives_and_threads_are_answered():
     image = np.random.default_rng(1).normal(size=(6, 5, 2)).astype(np.float32)
     mask = engine.Mask([[1.5, -2], [0.25, 3], [0.1, 7]], (2, 0), 12.5, "mine")
@@ -125,7 +126,7 @@ def test_that_a_cancelled_call_stops_and_a_killed_host_is_reported_and_the_next_
         executor.shutdown()
 
 
-def test_that_a_python_that_cannot_be_started_is_told_in_words(monkeypatch, tmp_path):
+def test_that_a_python_that_cannot_be_started_is_reported_in_words(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     executor = SimulatorExecutor()
     try:

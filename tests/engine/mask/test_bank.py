@@ -22,22 +22,15 @@ def test_that_a_flipped_bank_turns_every_mask_and_the_anchor():
     assert (bank.weight_matrix.tolist(), bank.anchor) == ([[2, 1], [4, 3]], (0, 1))
 
 
-def test_that_no_mask_is_no_bank():
-    with pytest.raises(MaskError, match=r"there is none\. Give at least one mask"):
-        Bank(())
+TALL, SHIFTED = Mask([[1], [2], [3]]), Mask([[1, 2, 3]], (0, 2))
+REFUSED = {
+    (): r"there is none\. Give at least one mask",
+    (*EDGES.masks[:2], TALL): "mask 1 has 1 x 3 cells and mask 3 has 3 x 1.* zeros around it",
+    (*EDGES.masks[:2], SHIFTED): r"anchor at \(0, 1\) and mask 3 at \(0, 2\).*one after another",
+}
 
 
-@pytest.mark.parametrize(
-    ("other", "says"),
-    [
-        (Mask([[1], [2], [3]]), "mask 1 has 1 x 3 cells and mask 3 has 3 x 1.* zeros around it"),
-        (
-            Mask([[1, 2, 3]], (0, 2)),
-            r"mask 1 has its anchor at \(0, 1\) and mask 3 at \(0, 2\).*one after another",
-        ),
-    ],
-    ids=["shape", "anchor"],
-)
-def test_that_masks_that_do_not_go_together_are_refused(other, says):
+@pytest.mark.parametrize(("masks", "says"), REFUSED.items(), ids=["none", "shape", "anchor"])
+def test_that_no_mask_and_masks_that_do_not_go_together_are_refused(masks, says):
     with pytest.raises(MaskError, match=says):
-        Bank((*EDGES.masks[:2], other))
+        Bank(masks)

@@ -6,6 +6,8 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask
 
+PATHS = "./my-mask.json", "../none", "/no/such/file", "none.csv"
+
 
 def test_that_a_preset_a_spelling_a_file_and_weights_are_tried_in_this_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -27,17 +29,20 @@ def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
     assert "masks" in refusal.value.remedy
 
 
-def test_that_a_text_that_begins_like_weights_is_refused_as_weights_only():
-    with pytest.raises(MaskError, match="row 1, column 3 says 'a'") as refusal:
-        resolve_mask("1 0 a")
-    assert "preset" not in str(refusal.value)
-
-
-def test_that_a_misspelt_preset_or_generator_is_answered_with_the_closest():
-    with pytest.raises(MaskError, match="the closest is sobel-x"):
-        resolve_mask("sobell-x")
-    with pytest.raises(MaskError, match="Did you mean 'gaussian:9'"):
-        resolve_mask("gauss:9")
+@pytest.mark.parametrize(
+    ("spec", "words", "not_words"),
+    [
+        ("sobell-x", "the closest is sobel-x", "Did you mean"),
+        ("gauss:9", "Did you mean 'gaussian:9'", "sobel-x is"),
+        # What begins like weights can only be meant as weights, and a path only as a file.
+        ("1 0 a", "row 1, column 3 says 'a'", "preset"),
+        *((path, "there is no such file", "not a number") for path in PATHS),
+    ],
+)
+def test_that_a_refusal_answers_what_was_probably_meant(spec, words, not_words):
+    with pytest.raises(MaskError, match=words) as refusal:
+        resolve_mask(spec)
+    assert not_words not in str(refusal.value)
 
 
 def test_that_a_file_that_is_no_mask_and_a_wrong_spelling_keep_their_own_error(tmp_path):
@@ -48,10 +53,3 @@ def test_that_a_file_that_is_no_mask_and_a_wrong_spelling_keep_their_own_error(t
         resolve_mask(str(tmp_path))
     with pytest.raises(BadValue, match="1 to 63"):
         resolve_mask("box:64")
-
-
-@pytest.mark.parametrize("spec", ["./my-mask.json", "../none", "/no/such/file", "none.csv"])
-def test_that_what_can_only_be_a_file_is_refused_as_a_missing_file(spec):
-    with pytest.raises(MaskError, match="there is no such file") as refusal:
-        resolve_mask(spec)
-    assert "not a number" not in str(refusal.value)

@@ -62,13 +62,23 @@ def test_that_what_cannot_be_loaded_is_reported_and_offered_to_nobody(course, ke
     assert kernel.name in course.message.what
 
 
+def test_that_papers_are_read_when_they_are_first_needed(qtbot):
+    read = []
+    model = CourseModel(read_papers=lambda: read.append("read") or PAPERS)
+    assert (read, model.paper) == ([], None)
+    assert model.papers == model.papers == PAPERS
+    assert read == ["read"]
+
+
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
     course.controller.count()
     assert len(course.fake.waiting(CountCourse)) == 1
     course.answer(CountCourse)
     assert (course.tables, course.model.known(PAPER.key).is_measured) == (COUNTED, False)
     course.controller.count()
+    course.model.choose("a paper that there is not")
     assert course.fake.waiting(CountCourse) == []
+    assert course.model.paper == PAPER
 
 
 def test_that_a_successor_is_asked_for_what_the_lost_host_took_along(course):
@@ -93,7 +103,9 @@ def test_that_measuring_reports_its_progress_and_ends_with_tables(course):
     course.bench.settle()
     assert (course.state.stage, course.state.fraction) == ("Tables of report: 512 x 512, naive", 0.25)
     course.answer(MeasureCourse)
-    assert course.tables == MEASURED
+    # The count, which was slower, does not take their place.
+    course.answer(CountCourse)
+    assert (course.tables, course.model.known(PAPER.key).is_measured) == (MEASURED, True)
     assert not course.state.running
 
 

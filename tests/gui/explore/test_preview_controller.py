@@ -17,33 +17,18 @@ def borders(bench):
     return [asked.request.job.border for asked in previews(bench)]
 
 
-def change(bench, **fields):
-    bench.workspace.change(**fields)
-    bench.settle()
-
-
 def wrap_then_mirror(bench):
     """Ask for a preview, then for another one while the first is being made; return the first."""
-    change(bench, border=Border.WRAP)
+    bench.change(border=Border.WRAP)
     (old,) = previews(bench)
-    change(bench, border=Border.MIRROR)
+    bench.change(border=Border.MIRROR)
     return old
-
-
-def answer(bench, asked=None):
-    bench.fake.answer(asked or previews(bench)[0])
-    bench.settle()
-
-
-def fail(bench, error=REFUSAL):
-    bench.fake.fail(error, previews(bench)[0])
-    bench.settle()
 
 
 def refuse(bench):
     """Choose another border and have its preview refused."""
-    change(bench, border=Border.WRAP)
-    fail(bench)
+    bench.change(border=Border.WRAP)
+    bench.fail(Preview, REFUSAL)
 
 
 @pytest.fixture
@@ -67,17 +52,17 @@ def test_that_edits_in_one_turn_make_one_preview_and_the_newest_follows_it(slow_
         slow_bench.workspace.change(border=border)
     slow_bench.settle()
     for border in (Border.MIRROR, Border.REFLECT):
-        change(slow_bench, border=border)
+        slow_bench.change(border=border)
     assert borders(slow_bench) == [Border.WRAP]
-    answer(slow_bench)
+    slow_bench.answer(Preview)
     assert borders(slow_bench) == [Border.REFLECT]
 
 
 def test_that_a_stale_preview_is_dropped_and_its_memory_released(slow_bench):
     shown = slow_bench.state.last_result
-    old = wrap_then_mirror(slow_bench)
+    wrap_then_mirror(slow_bench)
     before = set(slow_bench.fake.created)
-    answer(slow_bench, old)
+    slow_bench.answer(Preview)
     assert slow_bench.state.last_result is shown
     (stale,) = slow_bench.fake.created - before
     assert stale in slow_bench.fake.released
@@ -87,7 +72,7 @@ def test_that_the_replaced_result_is_released_after_the_views_have_the_new_one(b
     old = bench.state.last_result.values.name
     released_in_signal = []
     bench.state.filtered.connect(lambda _: released_in_signal.append(old in bench.fake.released))
-    change(bench, border=Border.WRAP)
+    bench.change(border=Border.WRAP)
     assert released_in_signal == [False]
     assert old in bench.fake.released
 
@@ -95,7 +80,7 @@ def test_that_the_replaced_result_is_released_after_the_views_have_the_new_one(b
 def test_that_a_preview_waits_for_the_end_of_a_run_and_availability_does_not(slow_bench):
     slow_bench.fake.answer_all(CheckVariants)
     slow_bench.state.set_running(True)
-    change(slow_bench, border=Border.WRAP, device="simulator")
+    slow_bench.change(border=Border.WRAP, device="simulator")
     assert not previews(slow_bench)
     assert [asked.request.job.device for asked in slow_bench.fake.waiting(CheckVariants)] == ["simulator"]
     slow_bench.state.set_running(False)
@@ -106,43 +91,40 @@ def test_that_a_preview_waits_for_the_end_of_a_run_and_availability_does_not(slo
 def test_that_a_failed_preview_is_reported_until_one_succeeds(slow_bench):
     refuse(slow_bench)
     assert slow_bench.messages.newest.remedy == REFUSAL.remedy
-    change(slow_bench, border=Border.ZERO)
-    answer(slow_bench)
+    slow_bench.change(border=Border.ZERO)
+    slow_bench.answer(Preview)
     assert slow_bench.messages.newest is None
 
 
 def test_that_an_old_failure_is_not_reported_when_something_newer_is_wanted(slow_bench):
     wrap_then_mirror(slow_bench)
-    fail(slow_bench)
+    slow_bench.fail(Preview, REFUSAL)
     assert slow_bench.messages.newest is None
     assert borders(slow_bench) == [Border.MIRROR]
 
 
-@pytest.mark.parametrize("fraction", [0.0, 0.4])
-def test_that_a_slow_preview_says_what_it_is_doing(slow_bench, fraction):
-    change(slow_bench, border=Border.WRAP)
-    slow_bench.fake.tell("compiling", fraction, previews(slow_bench)[0])
-    slow_bench.settle()
-    assert (slow_bench.state.stage, slow_bench.state.fraction) == ("compiling", fraction)
-    answer(slow_bench)
+def test_that_a_slow_preview_says_what_it_is_doing(slow_bench):
+    slow_bench.change(border=Border.WRAP)
+    for fraction in (0.0, 0.4):
+        slow_bench.tell(Preview, "compiling", fraction)
+        assert (slow_bench.state.stage, slow_bench.state.fraction) == ("compiling", fraction)
+    slow_bench.answer(Preview)
     assert not slow_bench.state.busy
 
 
 def test_that_a_new_host_is_asked_for_the_preview_that_the_old_one_lost(slow_bench):
-    change(slow_bench, border=Border.WRAP)
-    slow_bench.fake.lose()
-    slow_bench.settle()
+    slow_bench.change(border=Border.WRAP)
+    slow_bench.lose()
     assert not previews(slow_bench)
-    slow_bench.fake.become_ready()
-    slow_bench.settle()
+    slow_bench.become_ready()
     assert borders(slow_bench) == [Border.WRAP]
 
 
 def test_that_a_preview_of_the_simulator_stops_when_a_newer_one_is_wanted(slow_bench):
-    change(slow_bench, device="simulator")
+    slow_bench.change(device="simulator")
     (old,) = previews(slow_bench)
     assert "simulator" in slow_bench.state.stage
-    change(slow_bench, border=Border.WRAP)
+    slow_bench.change(border=Border.WRAP)
     assert old.request in slow_bench.fake.cancelled
     assert borders(slow_bench) == [Border.WRAP]
 
@@ -150,23 +132,23 @@ def test_that_a_preview_of_the_simulator_stops_when_a_newer_one_is_wanted(slow_b
 def test_that_another_device_does_not_wait_for_the_simulator(slow_bench, monkeypatch):
     # A simulated kernel does not stop when it is asked to.
     monkeypatch.setattr(slow_bench.fake, "cancel", lambda future: None)
-    change(slow_bench, device="simulator")
-    change(slow_bench, border=Border.WRAP)
-    change(slow_bench, device="cpu")
-    simulated, on_cpu = previews(slow_bench)
+    slow_bench.change(device="simulator")
+    slow_bench.change(border=Border.WRAP)
+    slow_bench.change(device="cpu")
+    _, on_cpu = previews(slow_bench)
     assert on_cpu.request.job.device == "cpu"
-    answer(slow_bench, on_cpu)
+    slow_bench.fake.answer(on_cpu)
+    slow_bench.settle()
     shown, before = slow_bench.state.last_result, set(slow_bench.fake.released)
-    answer(slow_bench, simulated)
+    slow_bench.answer(Preview)
     assert slow_bench.state.last_result is shown
     assert set(slow_bench.fake.released) - before
     assert not slow_bench.state.busy
 
 
 def test_that_a_lost_simulator_is_reported_by_the_preview_that_it_held(slow_bench):
-    change(slow_bench, device="simulator")
-    slow_bench.fake.lose_simulator()
-    slow_bench.settle()
+    slow_bench.change(device="simulator")
+    slow_bench.lose(simulator=True)
     assert "SIGKILL" in slow_bench.messages.newest.why
     assert slow_bench.state.is_ready
     assert not slow_bench.state.busy
@@ -177,17 +159,17 @@ def test_that_a_slow_preview_that_is_not_wanted_any_more_is_stopped_and_the_newe
     qtbot.waitUntil(lambda: old.request in impatient.fake.cancelled)
     impatient.settle()
     assert borders(impatient) == [Border.MIRROR]
-    answer(impatient)
+    impatient.answer(Preview)
     assert impatient.messages.newest is None
     assert not impatient.state.busy
 
 
 def test_that_a_preview_that_has_long_been_slow_is_stopped_by_the_first_edit(impatient, qtbot):
-    change(impatient, border=Border.WRAP)
+    impatient.change(border=Border.WRAP)
     (old,) = previews(impatient)
     qtbot.wait(5)
     assert not impatient.fake.cancelled
-    change(impatient, border=Border.MIRROR)
+    impatient.change(border=Border.MIRROR)
     assert impatient.fake.cancelled == [old.request]
 
 
@@ -197,7 +179,7 @@ def test_that_a_preview_is_stopped_once_however_long_that_takes(impatient, qtbot
     wrap_then_mirror(impatient)
     qtbot.waitUntil(lambda: bool(stopped))
     for border in (Border.REFLECT, Border.ZERO, Border.REPLICATE):
-        change(impatient, border=border)
+        impatient.change(border=border)
     impatient.previews.cancel()
     assert len(stopped) == 1
 
@@ -211,8 +193,8 @@ def test_that_after_a_stopped_preview_the_next_has_more_time_until_one_is_shown(
         qtbot.wait(5)
         impatient.settle()
     assert len(impatient.fake.cancelled) == 1
-    answer(impatient)
-    answer(impatient)
+    impatient.answer(Preview)
+    impatient.answer(Preview)
     assert not previews(impatient)
     wrap_then_mirror(impatient)
     qtbot.waitUntil(lambda: len(impatient.fake.cancelled) == 2)
@@ -220,20 +202,19 @@ def test_that_after_a_stopped_preview_the_next_has_more_time_until_one_is_shown(
 
 def test_that_a_preview_is_not_made_twice_when_an_edit_is_undone(slow_bench):
     wrap_then_mirror(slow_bench)
-    change(slow_bench, border=Border.WRAP)
-    answer(slow_bench)
+    slow_bench.change(border=Border.WRAP)
+    slow_bench.answer(Preview)
     assert not previews(slow_bench)
     assert not slow_bench.state.busy
 
 
 def test_that_a_preview_that_the_person_stopped_is_not_begun_again_by_a_new_host(slow_bench):
-    change(slow_bench, border=Border.WRAP)
+    slow_bench.change(border=Border.WRAP)
     slow_bench.previews.cancel()
-    slow_bench.fake.become_ready()
-    slow_bench.settle()
+    slow_bench.become_ready()
     assert not previews(slow_bench)
     assert not slow_bench.state.busy
-    change(slow_bench, border=Border.MIRROR)
+    slow_bench.change(border=Border.MIRROR)
     assert borders(slow_bench) == [Border.MIRROR]
 
 
@@ -244,9 +225,9 @@ def test_that_what_stays_after_a_refused_preview_is_an_earlier_result_unless_its
     assert not slow_bench.state.result_is_earlier
     refuse(slow_bench)
     assert slow_bench.state.result_is_earlier
-    change(slow_bench, border=border)
+    slow_bench.change(border=border)
     assert slow_bench.state.result_is_earlier == (border is Border.MIRROR)
-    answer(slow_bench)
+    slow_bench.answer(Preview)
     assert not slow_bench.state.result_is_earlier
 
 
@@ -254,14 +235,14 @@ def test_that_a_quick_preview_never_labels_the_result_as_earlier(bench):
     aged = []
     bench.state.result_aged.connect(lambda: aged.append(bench.state.result_is_earlier))
     for border in (Border.WRAP, Border.MIRROR):
-        change(bench, border=border)
+        bench.change(border=border)
     assert aged == []
 
 
 @pytest.mark.parametrize("why", ["slow", "run", "stopped", "lost"])
 def test_that_a_result_is_an_earlier_one_while_no_preview_comes(slow_bench, qtbot, why):
     slow_bench.state.set_running(why == "run")
-    change(slow_bench, border=Border.WRAP)
+    slow_bench.change(border=Border.WRAP)
     if why == "stopped":
         slow_bench.previews.cancel()
     if why == "lost":
@@ -272,19 +253,18 @@ def test_that_a_result_is_an_earlier_one_while_no_preview_comes(slow_bench, qtbo
 def test_that_another_picture_has_no_earlier_result(slow_bench):
     refuse(slow_bench)
     slow_bench.pictures.open_sample("other.png")
-    slow_bench.fake.answer(slow_bench.fake.waiting(OpenPicture)[0])
-    slow_bench.settle()
+    slow_bench.answer(OpenPicture)
     assert slow_bench.state.last_result is None
     assert not slow_bench.state.result_is_earlier
 
 
 def test_that_a_kernel_that_needs_a_gpu_that_is_not_there_offers_the_simulator(slow_bench, qtbot):
-    change(slow_bench, variant="naive")
-    fail(slow_bench, DeviceUnavailable("naive", "there is no GPU"))
+    slow_bench.change(variant="naive")
+    slow_bench.fail(Preview, DeviceUnavailable("naive", "there is no GPU"))
     message = slow_bench.messages.newest
     assert message.action == "Use the simulator with a small picture"
     with qtbot.waitSignal(slow_bench.previews.simulator_wanted):
         message.act()
-    change(slow_bench, variant="cpu-serial")
-    fail(slow_bench, BadValue("cpu-serial", "the mask is too large"))
+    slow_bench.change(variant="cpu-serial")
+    slow_bench.fail(Preview, BadValue("cpu-serial", "the mask is too large"))
     assert slow_bench.messages.newest.action == ""

@@ -17,11 +17,6 @@ def runs(bench):
     return bench.fake.waiting(Run)
 
 
-def answer(bench):
-    bench.fake.answer(runs(bench)[0])
-    bench.settle()
-
-
 def run_every_variant(bench):
     bench.runs.run_every_variant()
     bench.fake.answer_all(CheckVariants)
@@ -55,12 +50,11 @@ def test_that_nothing_is_run_without_a_picture_or_while_a_run_goes_on(make_bench
 
 def test_that_every_available_variant_is_run_in_order_with_the_job_of_the_beginning(slow_bench):
     run_every_variant(slow_bench)
-    answer(slow_bench)
-    slow_bench.workspace.change(border=Border.WRAP)
-    slow_bench.settle()
+    slow_bench.answer(Run)
+    slow_bench.change(border=Border.WRAP)
     assert runs(slow_bench)[0].request.job.border is Border.ZERO
-    answer(slow_bench)
-    answer(slow_bench)
+    slow_bench.answer(Run)
+    slow_bench.answer(Run)
     assert statuses(slow_bench) == [("cpu-serial", False), ("cpu-parallel", False), ("naive", False)]
 
 
@@ -68,7 +62,7 @@ def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
     shown = slow_bench.state.last_result
     slow_bench.runs.run()
     slow_bench.workspace.change(border=Border.WRAP)
-    answer(slow_bench)
+    slow_bench.answer(Run)
     assert len(slow_bench.results.results()) == 1
     assert slow_bench.state.last_result is shown
     assert slow_bench.fake.waiting(Preview)
@@ -76,9 +70,8 @@ def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
 
 def test_that_progress_names_the_variant_and_cancel_stops_it_and_those_that_wait(slow_bench):
     run_every_variant(slow_bench)
-    answer(slow_bench)
-    slow_bench.fake.tell("verifying", 0.5, runs(slow_bench)[0])
-    slow_bench.settle()
+    slow_bench.answer(Run)
+    slow_bench.tell(Run, "verifying", 0.5)
     state = slow_bench.state
     assert (state.stage, state.fraction) == ("CPU, all cores (2 of 3): verifying", 0.5)
     slow_bench.jobs.cancel()
@@ -101,10 +94,9 @@ def test_that_cancel_before_the_first_run_of_every_variant_stops_it(slow_bench):
 def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_with_the_next_edit(slow_bench):
     run_every_variant(slow_bench)
     error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
-    slow_bench.fake.fail(error, runs(slow_bench)[0])
-    slow_bench.settle()
-    answer(slow_bench)
-    answer(slow_bench)
+    slow_bench.fail(Run, error)
+    slow_bench.answer(Run)
+    slow_bench.answer(Run)
     assert statuses(slow_bench) == [("cpu-serial", True), ("cpu-parallel", False), ("naive", False)]
     assert "9 GB" in slow_bench.results.results()[0].failure
     assert slow_bench.messages.of("run").severity is Severity.ERROR
@@ -114,14 +106,12 @@ def test_that_a_failed_run_becomes_a_row_the_others_go_on_and_its_message_goes_w
 
 def test_that_a_lost_host_fails_its_run_in_words_and_the_next_run_goes_through(slow_bench):
     slow_bench.runs.run()
-    slow_bench.fake.lose()
-    slow_bench.settle()
+    slow_bench.lose()
     assert statuses(slow_bench) == [("auto", True)]
     assert "SIGKILL" in slow_bench.results.results()[0].failure
     assert "The engine's process ended" in slow_bench.messages.newest.what
     assert not slow_bench.state.running
-    slow_bench.fake.become_ready()
-    slow_bench.settle()
+    slow_bench.become_ready()
     assert "A new one is running" in slow_bench.messages.newest.remedy
     slow_bench.fake.automatic = True
     slow_bench.fake.answer_all(Preview)
@@ -133,8 +123,7 @@ def test_that_a_lost_host_fails_its_run_in_words_and_the_next_run_goes_through(s
 def test_that_a_lost_simulator_fails_its_run_in_words_and_the_next_run_may_begin(slow_bench):
     slow_bench.workspace.change(device="simulator")
     slow_bench.runs.run()
-    slow_bench.fake.lose_simulator()
-    slow_bench.settle()
+    slow_bench.lose(simulator=True)
     assert statuses(slow_bench) == [("auto", True)]
     assert "SIGKILL" in slow_bench.messages.of("run").why
     assert slow_bench.state.is_ready
@@ -143,8 +132,7 @@ def test_that_a_lost_simulator_fails_its_run_in_words_and_the_next_run_may_begin
 
 def test_that_after_repeated_faults_the_gpu_can_be_tried_again(slow_bench):
     slow_bench.fake.use_cuda = False
-    slow_bench.fake.lose()
-    slow_bench.settle()
+    slow_bench.lose()
     assert slow_bench.messages.newest.action == "Try the GPU again"
     slow_bench.messages.newest.act()
     slow_bench.settle()

@@ -20,7 +20,7 @@ BLOCK = Block(8, 4)
 
 def kernel_for(mask: Mask, border: Border = Border.ZERO):
     problem = Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor, border=border)
-    return constant.passes(problem, mask, BLOCK)[0].kernel
+    return constant.VARIANT.passes(problem, mask, BLOCK)[0].kernel
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def kernel_for(mask: Mask, border: Border = Border.ZERO):
     [((1, 1), 0), ((3, 3), 0), ((1, 3), 0), ((1, 4), 16), ((4, 1), 16), ((5, 5), 100), ((63, 63), 15_876)],
 )
 def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape: tuple[int, int], wanted: int) -> None:
-    (launch,) = constant.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
+    (launch,) = constant.VARIANT.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
     assert launch.constant_bytes == wanted
     assert launch.shared_bytes == 0
 
@@ -61,7 +61,7 @@ def test_that_small_masks_load_what_the_model_says(shape: tuple[int, int], borde
     mask = Mask(random.standard_normal(shape), anchor=(shape[0] - 1, 0))
     problem = describe_problem(image, mask, border, 1.5)
     counts = count(variant("constant"), problem, mask, Block(4, 2), image)
-    model = constant.work(problem, Block(4, 2))
+    model = constant.VARIANT.work(problem, Block(4, 2))
     assert (counts.picture_loads, counts.weight_loads) == (model.picture_loads, 0)
     assert counts.constant_loads == model.constant_loads == problem.multiply_adds
     assert counts.multiplications == problem.multiply_adds

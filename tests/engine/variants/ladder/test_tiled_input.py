@@ -28,7 +28,7 @@ def ones(rows: int, columns: int) -> Mask:
 def test_that_the_output_tiles_cover_the_picture_without_an_idle_block(
     height: int, width: int, block: Block
 ) -> None:
-    (launch,) = tiled_input.plan(problem_for(ones(3, 5), height, width), block)
+    (launch,) = tiled_input.VARIANT.plan(problem_for(ones(3, 5), height, width), block)
     across, down, _ = launch.grid
     o_tile_x, o_tile_y = block.x - 4, block.y - 2
     assert (across - 1) * o_tile_x < width <= across * o_tile_x
@@ -38,7 +38,7 @@ def test_that_the_output_tiles_cover_the_picture_without_an_idle_block(
 
 
 def refusal_of(mask: Mask, block: Block, height: int = 100) -> Refusal:
-    refusal = tiled_input.unsupported(problem_for(mask, height, 8), mask, block, LIMITS)
+    refusal = tiled_input.VARIANT.unsupported(problem_for(mask, height, 8), mask, block, LIMITS)
     assert refusal is not None
     return refusal
 
@@ -53,7 +53,7 @@ def test_that_as_many_threads_idle_as_the_docstring_says(side: int, percent: int
 @pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
 def test_that_it_loads_and_computes_what_tiled_does_with_the_output_tile_as_block(border: Border) -> None:
     problem = problem_for(Mask(np.ones((5, 4)), anchor=(0, 3)), 61, 47, border)
-    ours, theirs = tiled_input.work(problem, Block(32, 32)), TILED.work(problem, Block(29, 28))
+    ours, theirs = tiled_input.VARIANT.work(problem, Block(32, 32)), TILED.work(problem, Block(29, 28))
     assert ours == theirs
     assert ours.picture_loads < TILED.work(problem, Block(8, 8)).picture_loads
 
@@ -75,7 +75,7 @@ def test_that_a_block_smaller_than_the_mask_is_refused_with_the_nearest_that_hol
     assert f"for its {mask.rows} x {mask.columns} cells the block" in refusal.reason
     assert f"at least {mask.columns} wide and {mask.rows} high" in refusal.reason
     assert refusal.nearest_block == nearest
-    assert tiled_input.unsupported(problem_for(mask), mask, nearest, LIMITS) is None
+    assert tiled_input.VARIANT.unsupported(problem_for(mask), mask, nearest, LIMITS) is None
 
 
 @pytest.mark.parametrize("mask", [ones(63, 63), ones(32, 33)], ids=["63x63", "32x33"])
@@ -89,7 +89,7 @@ def test_that_a_mask_of_more_cells_than_threads_is_refused_and_tiled_named_which
 def test_that_the_highest_grid_is_allowed_and_one_row_more_needs_a_higher_block() -> None:
     mask, block = ones(3, 3), Block(8, 6)
     highest = MAX_GRID_Y * 4
-    assert tiled_input.unsupported(problem_for(mask, highest, 3), mask, block, LIMITS) is None
+    assert tiled_input.VARIANT.unsupported(problem_for(mask, highest, 3), mask, block, LIMITS) is None
     refusal = refusal_of(mask, block, highest + 1)
     assert "need 65,536 blocks of 8 x 6 down; CUDA allows 65,535" in refusal.reason
     assert refusal.nearest_block == Block(8, 7)

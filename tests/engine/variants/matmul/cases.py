@@ -1,7 +1,6 @@
 """The cases that every way to multiply must get right, and the one check of a way on a case.
 
-The same check serves NumPy in the test's own process, the CUDA variants in the simulator and on a real
-device.
+The same comparison serves NumPy, the CUDA variants in the simulator, and those on a real device.
 """
 
 from dataclasses import dataclass

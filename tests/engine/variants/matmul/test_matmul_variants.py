@@ -1,17 +1,13 @@
 """Every way to multiply on every case against the oracle; its model of work against counts; its plan."""
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+import engine
 from engine.device.launches import DeviceKind, Operand
 from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
+from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.variants.matmul.contract import MatmulVariant
@@ -19,7 +15,6 @@ from engine.variants.registry import MATMUL_VARIANTS, matmul_variant
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.matmul.cases import CASES, Case, check, compare
 
-ROOT = Path(__file__).parents[4]
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
 every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
@@ -43,18 +38,12 @@ def test_that_numpy_agrees_with_the_oracle() -> None:
 
 
 @pytest.mark.slow
-def test_that_every_cuda_variant_agrees_with_the_oracle_in_the_simulator() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.variants.matmul.in_simulator"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr
-    faults = json.loads(done.stdout)
-    assert faults == {f"{variant.key} {case}": "" for variant in CUDA for case in CASES}
+@every_cuda_variant
+def test_that_every_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant: MatmulVariant) -> None:
+    for case in CASES:
+        a, b = case.matrices()
+        result = engine.matmul(a, b, variant=variant.key, tile=case.tile, device="simulator")
+        compare(variant, case, result, as_matrix("A", a), as_matrix("B", b))
 
 
 @pytest.mark.parametrize(

@@ -7,25 +7,14 @@ from engine.geometry.block import Block, Limits
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from gui.explore.kernel.block_editor import BlockEditor
-from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_workspace
+from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state
 
 TOO_MANY = "A block of 64 x 64 has 4,096 threads; the limit is 1,024 threads per block."
 
 
 @pytest.fixture
-def workspace():
-    workspace = make_workspace()
-    workspace.change(variant="tiled")
-    return workspace
-
-
-@pytest.fixture
-def state():
-    return make_engine_state()
-
-
-@pytest.fixture
 def editor(qtbot, workspace, state):
+    workspace.change(variant="tiled")
     editor = BlockEditor(workspace, state)
     qtbot.addWidget(editor)
     editor.show()

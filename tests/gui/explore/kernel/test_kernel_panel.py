@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QFontMetrics
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
 from engine.geometry.block import Block
@@ -48,6 +49,10 @@ class Shown:
         self.state.set_availability(tuple(Availability(key, reason) for key, reason in reasons.items()))
         QApplication.processEvents()
 
+    def click(self, key):
+        place = self.rect(key).center()
+        QTest.mouseClick(self.kernels.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
     def index(self, key):
         return self.panel.variants.index(self.panel.variants.position(key))
 
@@ -83,9 +88,9 @@ def ladder_of_fourteen():
     return state
 
 
-def test_that_a_kernel_is_chosen_by_a_click_and_the_list_follows_the_state(qtbot, show):
+def test_that_a_kernel_is_chosen_by_a_click_and_the_list_follows_the_state(show):
     shown = show()
-    qtbot.mouseClick(shown.kernels.viewport(), Qt.MouseButton.LeftButton, pos=shown.rect("tiled").center())
+    shown.click("tiled")
     assert shown.workspace.settings.variant == "tiled"
     shown.workspace.change(variant="cached")
     assert shown.kernels.currentIndex() == shown.index("cached")
@@ -93,7 +98,7 @@ def test_that_a_kernel_is_chosen_by_a_click_and_the_list_follows_the_state(qtbot
 
 def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_tooltip(qtbot, show):
     shown = show(make_engine_state(cuda=False))
-    qtbot.mouseClick(shown.kernels.viewport(), Qt.MouseButton.LeftButton, pos=shown.rect("tiled").center())
+    shown.click("tiled")
     assert shown.workspace.settings.variant == "auto"
     assert shown.under("naive") == "There is no NVIDIA driver here (3 kernels)"
     assert NO_CUDA in shown.index("tiled").data(TOOLTIP)
@@ -104,6 +109,9 @@ def test_that_greyed_kernels_cannot_be_chosen_and_say_why_in_list_note_and_toolt
     for _ in range(5):
         qtbot.keyClick(shown.kernels, Qt.Key.Key_Down)
     assert shown.workspace.settings.variant == "cpu-parallel"
+    # One that only refuses its block can be chosen, and says so beside the block.
+    shown.state.set_availability((Availability("tiled", "40 x 40 has too many threads.", Block(32, 32)),))
+    assert shown.under("tiled") == ""
 
 
 def test_that_the_baseline_is_chosen_among_the_variants(show):
@@ -111,27 +119,6 @@ def test_that_the_baseline_is_chosen_among_the_variants(show):
     assert shown.panel.baseline.currentText() == "cpu-serial"
     shown.panel.baseline.textActivated.emit("naive")
     assert shown.workspace.settings.baseline == "naive"
-
-
-def test_that_a_greyed_kernel_says_under_its_title_why_and_its_tooltip_the_rest(show):
-    shown = show()
-    shown.refuse(tiled="Running sums need equal weights; that in row 1 is 0.3. Choose a CPU variant.")
-    assert shown.under("tiled") == "Running sums need equal weights"
-    assert "Choose a CPU variant" in shown.index("tiled").data(TOOLTIP)
-    shown.refuse()
-    assert shown.under("tiled") == ""
-    # One that only refuses its block can be chosen, and says so beside the block.
-    shown.state.set_availability((Availability("tiled", "40 x 40 has too many threads.", Block(32, 32)),))
-    assert shown.under("tiled") == ""
-
-
-def test_that_neighbours_that_differ_only_in_the_remedy_say_the_reason_once(show):
-    shown = show()
-    reasons = {key: f"A mask of one row is needed. Or take {key}." for key in ("naive", "tiled")}
-    shown.refuse(**reasons | {"cpu-serial": "A mask of one row is needed. Or wait."})
-    assert shown.under("cpu-serial") == "A mask of one row is needed"
-    assert shown.under("naive") == "A mask of one row is needed (2 kernels)"
-    assert shown.under("tiled") == ""
 
 
 @pytest.mark.parametrize("width", [288, 400])
@@ -267,28 +254,21 @@ def test_that_the_model_of_work_of_the_last_run_is_shown_also_of_the_simulator(s
     assert work.isHidden()
 
 
-def test_that_the_breakdown_names_its_run_with_its_times_or_why_it_has_none(show):
+def test_that_the_breakdown_names_the_selected_run_with_its_times_or_why_it_has_none(show):
     shown = show()
     breakdown, results = shown.panel.breakdown, shown.results
     assert not breakdown.isVisible()
-    results.add(make_simulated())
-    assert breakdown.accessibleDescription().endswith("Simulated: no times")
-    results.add(make_result("tiled", 0.04))
+    for result in (make_result("cpu-serial", 18.0), make_simulated(), make_result("tiled", 0.04, work=WORK)):
+        results.add(result)
+    assert breakdown.title == "Run 3: tiled, 16 x 16"
     for part in ("compile 412 ms", "allocate 1.20 ms", "H2D 0.220 ms", "kernel 0.0400 ms", "D2H 0.220 ms"):
         assert part in breakdown.accessibleDescription()
-    results.add(make_failure("cpu-parallel"))
-    assert breakdown.title == "Run 3: cpu-parallel"
-
-
-def test_that_breakdown_and_work_model_follow_the_selected_run_and_name_it(show):
-    shown = show()
-    shown.results.add(make_result("cpu-serial", 18.0))
-    shown.results.add(make_result("tiled", 0.04, work=WORK))
-    assert shown.panel.breakdown.title == "Run 2: tiled, 16 x 16"
-    assert shown.panel.work.isVisible()
-    shown.selected.select(shown.results.results()[0])
-    assert shown.panel.breakdown.title == "Run 1: cpu-serial"
-    described = shown.panel.breakdown.accessibleDescription()
-    assert "kernel 18.0 ms" in described
-    assert "H2D" not in described, "the CPU copies nothing"
+    shown.selected.select(results.results()[1])
+    assert breakdown.accessibleDescription().endswith("Simulated: no times")
+    shown.selected.select(results.results()[0])
+    assert breakdown.title == "Run 1: cpu-serial"
+    assert "kernel 18.0 ms" in breakdown.accessibleDescription()
+    assert "H2D" not in breakdown.accessibleDescription(), "the CPU copies nothing"
     assert not shown.panel.work.isVisible()
+    results.add(make_failure("cpu-parallel"))
+    assert breakdown.title == "Run 4: cpu-parallel"

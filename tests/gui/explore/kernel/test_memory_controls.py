@@ -4,17 +4,12 @@ import pytest
 
 from engine.geometry.layout import Layout
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
-from tests.gui.made_results import make_engine_state, make_picture, make_workspace
+from tests.gui.made_results import make_engine_state, make_picture
 
 
 def of_type(dtype):
     picture = make_picture()
     return replace(picture, pixels=replace(picture.pixels, dtype=dtype))
-
-
-@pytest.fixture
-def workspace():
-    return make_workspace()
 
 
 @pytest.fixture

@@ -8,26 +8,8 @@ from engine.geometry.layout import Layout
 from engine.host.protocol import Availability, Filtered
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.variants_model import VariantsModel
-from gui.explore.results.results_model import ResultsModel
-from tests.gui.made_results import make_engine_state, make_workspace
+from tests.gui.made_results import make_engine_state
 from tests.made_runs import make_result, make_simulated
-
-pytestmark = pytest.mark.usefixtures("qapp")
-
-
-@pytest.fixture
-def workspace():
-    return make_workspace()
-
-
-@pytest.fixture
-def results():
-    return ResultsModel()
-
-
-@pytest.fixture
-def state():
-    return make_engine_state()
 
 
 @pytest.fixture

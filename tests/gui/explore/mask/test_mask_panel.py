@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt, QThreadPool
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -253,14 +253,6 @@ def test_that_the_menu_copies_the_mask_in_a_style_and_asks_for_files(qtbot, pane
     for text, signal in (("Load mask…", panel.load_requested), ("Save mask…", panel.save_requested)):
         with qtbot.waitSignal(signal):
             actions[text].trigger()
-
-
-def test_that_nothing_is_cut_at_320_by_600(panel):
-    for widget in panel.findChildren(QWidget):
-        if widget.isVisible() and widget.parentWidget() is panel.grid.parentWidget():
-            assert widget.geometry().right() <= panel.width() - 8
-            assert widget.geometry().bottom() <= panel.height() - 8
-            assert widget.width() >= widget.minimumSizeHint().width()
 
 
 def test_that_every_control_has_a_name_a_tooltip_and_the_focus_by_tab(panel):

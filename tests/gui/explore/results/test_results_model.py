@@ -4,7 +4,6 @@ from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.quantities import MISSING
-from gui.explore.results.results_model import ResultsModel
 from gui.widgets.runs_model import RunsOrder
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
@@ -12,8 +11,8 @@ TOOLTIP = Qt.ItemDataRole.ToolTipRole
 
 
 @pytest.fixture
-def model(qapp):
-    return ResultsModel()
+def model(results):
+    return results
 
 
 @pytest.fixture

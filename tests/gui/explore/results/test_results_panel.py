@@ -4,20 +4,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QToolButton
 
 from engine.results.columns import KERNEL, SPEED_UP
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from tests.gui.made_results import make_workspace
 from tests.made_runs import make_failure, make_result
-
-
-@pytest.fixture
-def workspace():
-    return make_workspace()
-
-
-@pytest.fixture
-def results(qapp):
-    return ResultsModel()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Why kernels are greyed, short enough for the list that they stand in."""
+"""Why kernels are greyed, short enough for a list of them."""
 
 from collections.abc import Sequence
 from itertools import groupby

@@ -1,0 +1,24 @@
+"""Fixtures of the panels of the page Explore: the state that they show."""
+
+import pytest
+
+from gui.explore.results.results_model import ResultsModel
+from tests.gui.made_results import make_engine_state, make_workspace
+
+
+@pytest.fixture
+def workspace(qapp):
+    """A workspace with a picture and the mask of `tests.made_runs`."""
+    return make_workspace()
+
+
+@pytest.fixture
+def state(qapp):
+    """The state of an engine that is up, with a GPU."""
+    return make_engine_state()
+
+
+@pytest.fixture
+def results(qapp):
+    """No results yet."""
+    return ResultsModel()
