@@ -111,21 +111,9 @@ def light(connection: Connection, options: HostOptions, gpu: bool | None = None)
     Worker(connection, LIGHT_HANDLERS).run(Ready((), devices))
 
 
-def exit_at_once(connection: Connection, options: HostOptions) -> None:
-    """End before anything was said, as a broken installation does."""
-    os._exit(3)
-
-
-def exit_unless_on_the_cpu(connection: Connection, options: HostOptions) -> None:
-    """End before anything was said wherever CUDA is looked for, as a broken driver does."""
-    if options.use_cuda:
-        os._exit(3)
-    light(connection, options)
-
-
-def exit_as_simulator(connection: Connection, options: HostOptions) -> None:
-    """End at once as the simulator's host only."""
-    if options.simulator:
+def exit_at_once(connection: Connection, options: HostOptions, of: str = "") -> None:
+    """End before anything was said: always, or as a host "with CUDA" or "simulator" only."""
+    if {"": True, "with CUDA": options.use_cuda, "simulator": options.simulator}[of]:
         os._exit(3)
     light(connection, options)
 

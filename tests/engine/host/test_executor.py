@@ -126,7 +126,7 @@ def test_that_a_cancelled_call_stops_and_a_killed_host_is_reported_and_the_next_
         executor.shutdown()
 
 
-def test_that_a_python_that_cannot_be_started_is_told_in_words(monkeypatch, tmp_path):
+def test_that_a_python_that_cannot_be_started_is_reported_in_words(monkeypatch, tmp_path):
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     executor = SimulatorExecutor()
     try:

@@ -203,7 +203,7 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start: Start) -
 
 @pytest.mark.slow
 def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start: Start) -> None:
-    watched = start(faulty_hosts.exit_unless_on_the_cpu)
+    watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
     assert watched.ask(Make())
     assert not watched.client.use_cuda
     assert len(watched.lost) == faults.FAULTS_ALLOWED
@@ -226,8 +226,8 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(
     assert watched.client.host_pid is None
 
 
-def test_that_the_end_of_the_simulator_is_told_to_its_requests_alone(start: Start) -> None:
-    watched = start(faulty_hosts.exit_as_simulator)
+def test_that_the_end_of_the_simulator_is_reported_to_its_requests_alone(start: Start) -> None:
+    watched = start(partial(faulty_hosts.exit_at_once, of="simulator"))
     words = "The simulator's process ended: it ended with exit code 3. The next request starts a new one."
     with pytest.raises(HostLost) as caught:
         watched.ask(Show("simulator"))
@@ -258,6 +258,19 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(
     assert watched.wait_until_up() != first
     assert watched.lost == []
     assert watched.client.use_cuda
+
+
+def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_others(start: Start) -> None:
+    watched = start()
+    begun, waiting, last = watched.begin(Work()), *[watched.client.submit(Make()) for _ in range(2)]
+    watched.client.cancel(waiting)
+    with pytest.raises(Cancelled):
+        waiting.result(0)
+    watched.client.cancel(begun)
+    with pytest.raises(Cancelled):
+        begun.result(PATIENCE_S)
+    assert last.result(PATIENCE_S)
+    assert len(watched.hosts) == 1
 
 
 def test_that_shutting_down_answers_everything_and_leaves_nothing(start: Start) -> None:

@@ -22,7 +22,7 @@ def fail(*_: object) -> None:
     raise ValueError("a callback that fails")
 
 
-def test_that_a_process_that_cannot_be_started_is_told(
+def test_that_a_process_that_cannot_be_started_is_reported(
     start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def no_memory(*_: object, **__: object) -> None:

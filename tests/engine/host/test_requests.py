@@ -156,7 +156,7 @@ def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: P
         run.result(PATIENCE_S)
 
 
-def test_that_what_a_variant_cannot_do_is_told_before_it_runs(
+def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(
     calm: Watched, picture: PictureHandle, tiny: PictureHandle, tmp_path: Path
 ) -> None:
     found = reasons(calm, job_of(picture, device="simulator"))
@@ -202,20 +202,6 @@ def test_that_a_result_nobody_wants_is_freed_or_used_again(calm: Watched, pictur
     assert ask_and_forget(10) <= after_few + 1
 
 
-@pytest.mark.slow
-def test_that_a_waiting_request_can_be_cancelled_without_harm_to_the_one_before(
-    calm: Watched, picture: PictureHandle
-) -> None:
-    first = calm.begin(Run(job_of(picture, LONG, variant="cpu-serial"), 0.3))
-    second = calm.client.submit(Run(job_of(picture), 60.0))
-    calm.client.cancel(second)
-    with pytest.raises(Cancelled):
-        second.result(0)
-    reply = first.result(PATIENCE_S)
-    assert reply.result.kernel_ms is not None
-    calm.client.release(*segments_of(reply))
-
-
 def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm: Watched, tmp_path: Path) -> None:
     path = tmp_path / "photo.png"
     calm.ask(SaveResult(calm.open_sample(), None, str(path)))
@@ -229,7 +215,7 @@ def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm: Watch
     assert path.read_bytes() == before
 
 
-def test_that_what_cannot_be_done_is_told_and_the_host_lives(
+def test_that_what_cannot_be_done_is_reported_and_the_host_lives(
     calm: Watched, picture: PictureHandle, tmp_path: Path
 ) -> None:
     refused: list[tuple[Request, type[EngineError], str]] = [
@@ -328,7 +314,7 @@ def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm: Wat
 
 
 @pytest.mark.slow
-def test_that_a_preview_comes_where_code_cannot_be_kept_and_that_is_told_once(
+def test_that_a_preview_comes_where_code_cannot_be_kept_and_that_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").write_text("in the way", encoding="utf-8")
