@@ -65,7 +65,7 @@ def ask(number: int, sample: str) -> ToHost:
     return ToHost(number, OpenPicture(sample=sample))
 
 
-def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served: Served) -> None:
+def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
     served.thread.start()
     assert served.hear() == READY
     served.tell(ask(1, "held"))
@@ -84,8 +84,8 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served: 
 
 
 def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin_nothing(
-    served: Served,
-) -> None:
+    served,
+):
     # What lies between gives it time to begin; all of it fits in the pipe.
     served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
     served.thread.start()
@@ -96,7 +96,7 @@ def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin
     assert served.done == []
 
 
-def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served: Served) -> None:
+def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served):
     served.thread.start()
     assert served.hear() == READY
     for _ in range(2):
