@@ -4,6 +4,8 @@ Text and muted text have at least 4.5 : 1 contrast on every surface they stand o
 """
 
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -115,13 +117,26 @@ def apply_theme(app: QApplication, name: ThemeName) -> None:
     _choice = name
     hints = app.styleHints()
     _follow_system(app)
-    if name == "system":
-        hints.unsetColorScheme()
-        scheme = hints.colorScheme()
-    else:
-        scheme = Qt.ColorScheme.Dark if name == "dark" else Qt.ColorScheme.Light
-        hints.setColorScheme(scheme)
-    _show(app, _of_scheme(scheme))
+    with _no_collection():
+        if name == "system":
+            hints.unsetColorScheme()
+            scheme = hints.colorScheme()
+        else:
+            scheme = Qt.ColorScheme.Dark if name == "dark" else Qt.ColorScheme.Light
+            hints.setColorScheme(scheme)
+        _show(app, _of_scheme(scheme))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep unused widgets while Qt walks over all of them and calls Python: deleting one then is a crash."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def palette_of(theme: Theme) -> QPalette:
@@ -155,16 +170,6 @@ def _show(app: QApplication, theme: Theme) -> None:
     _current = theme
     if not changed:
         return
-    # Qt walks over all widgets, and calls Python for some: a collection in between would delete others of them.
-    gc.disable()
-    try:
-        _restyle(app, theme)
-    finally:
-        gc.enable()
-    theme_notifier().changed.emit(theme)
-
-
-def _restyle(app: QApplication, theme: Theme) -> None:
     # A style sheet replaces the style object's name, so Fusion is set once, before the sheet.
     if not app.styleSheet():
         app.setStyle(QStyleFactory.create("Fusion"))
@@ -176,6 +181,7 @@ def _restyle(app: QApplication, theme: Theme) -> None:
         # PySide6 6.11.3 takes a text here; its stubs and its error message say bytes.
         app.setPalette(palette, control)  # type: ignore[arg-type]
     app.setStyleSheet(STYLE_SHEET.format(**asdict(theme)))
+    theme_notifier().changed.emit(theme)
 
 
 def _follow_system(app: QApplication) -> None:
@@ -183,7 +189,8 @@ def _follow_system(app: QApplication) -> None:
 
     def show(scheme: Qt.ColorScheme) -> None:
         if _choice == "system":
-            _show(app, _of_scheme(scheme))
+            with _no_collection():
+                _show(app, _of_scheme(scheme))
 
     if not _follows_system:
         _follows_system = True

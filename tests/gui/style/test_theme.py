@@ -45,15 +45,17 @@ def test_that_the_system_theme_is_one_of_the_two_and_the_same_again_is_no_change
 
 
 def test_that_nothing_is_collected_while_qt_walks_over_all_widgets(qapp, qtbot):
-    class Watching(QWidget):
-        collected = set()
+    seen = []
 
-        def changeEvent(self, event):
-            self.collected.add(gc.isenabled())
+    class Watching(QWidget):
+        def changeEvent(self, event):  # noqa: N802
+            seen.append(gc.isenabled())
 
     widget = Watching()
     qtbot.addWidget(widget)
+    widget.show()
+    seen.clear()
     apply_theme(qapp, "dark")
     apply_theme(qapp, "light")
-    assert widget.collected == {False}
+    assert set(seen) == {False}
     assert gc.isenabled()
