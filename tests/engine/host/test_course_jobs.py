@@ -7,8 +7,8 @@ import pytest
 from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.course_jobs import measure_course, save_course
-from engine.host.messages import Progress
 from engine.host.protocol import MeasureCourse, SaveCourse
+from engine.results.progress import Progress
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")

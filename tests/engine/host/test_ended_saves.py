@@ -14,8 +14,9 @@ from engine.errors import Cancelled
 from engine.files.atomic_write import undivided
 from engine.host import client as client_module
 from engine.host.link import HostLink
-from engine.host.messages import Ready, Report, ToHost
+from engine.host.messages import Ready, ToHost
 from engine.host.server import Worker
+from engine.results.progress import Checkpoint
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Write
@@ -83,7 +84,7 @@ def test_that_a_host_that_is_not_up_yet_is_not_waited_for(start, kills, monkeypa
 def test_that_a_host_whose_window_was_killed_finishes_its_file():
     at_work, let_go, saved = threading.Event(), threading.Event(), threading.Event()
 
-    def save(request: Write, report: Report) -> None:
+    def save(request: Write, report: Checkpoint) -> None:
         at_work.set()
         assert let_go.wait(PATIENCE_S)
         saved.set()

@@ -10,9 +10,9 @@ import pytest
 from engine.errors import HostLost
 from engine.host.client import EngineClient
 from engine.host.link import HostLink
-from engine.host.messages import Progress
 from engine.host.process import HostOptions
 from engine.host.protocol import OpenPicture
+from engine.results.progress import Progress
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make

@@ -21,7 +21,6 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.messages import Progress
 from engine.host.protocol import (
     CheckVariants,
     CountCourse,
@@ -45,6 +44,7 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.measurement import ProductResult
 from engine.results.metrics import number_of
+from engine.results.progress import Progress
 from engine.tasks.filtering import oracle
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import VARIANTS

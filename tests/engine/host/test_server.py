@@ -8,9 +8,10 @@ from multiprocessing.connection import Connection
 import pytest
 
 from engine.errors import Cancelled
-from engine.host.messages import Answer, Cancel, Progress, Ready, Report, Stop, ToHost, Working
+from engine.host.messages import Answer, Cancel, Ready, Stop, ToHost, Working
 from engine.host.protocol import OpenPicture
 from engine.host.server import Worker
+from engine.results.progress import Checkpoint, Progress
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Question
 
@@ -28,7 +29,7 @@ class Served:
         handlers = {OpenPicture: self.open_picture, Question: lambda request, report: "at once"}
         self.thread = threading.Thread(target=Worker(theirs, handlers).run, args=(READY,))
 
-    def open_picture(self, request: OpenPicture, report: Report) -> str:
+    def open_picture(self, request: OpenPicture, report: Checkpoint) -> str:
         self.done.append(request.sample)
         report(Progress("opening", 0.0, 1.0))
         if request.sample == "held":

@@ -16,7 +16,7 @@ from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.run.sampling import Step
+from engine.results.progress import Progress
 from engine.streams.timeline import Queue
 from engine.variants.registry import VARIANTS, variant
 
@@ -256,9 +256,9 @@ def test_that_a_result_of_the_pictures_type_needs_an_array_and_a_variant_for_it(
 
 
 def test_that_a_stream_reports_its_progress_and_can_be_stopped():
-    steps: list[Step] = []
+    steps: list[Progress] = []
 
-    def checkpoint(step: Step) -> None:
+    def checkpoint(step: Progress) -> None:
         steps.append(step)
         if len(steps) == 5:
             raise Cancelled("Stopped")
