@@ -143,7 +143,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
 
 
 def _dpi(chunk: bytes) -> float:
-    """Pixels per inch in a pHYs chunk; 0 where it tells the shape of a pixel only."""
+    """Return pixels per inch in a pHYs chunk; 0 where it has only the shape of a pixel."""
     if len(chunk) != 9 or chunk[8] != 1:
         return 0.0
     return int.from_bytes(chunk[:4], "big") * 0.0254
