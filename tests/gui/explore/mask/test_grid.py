@@ -45,10 +45,11 @@ def editor_of(grid):
         ("-1/4", Qt.Key.Key_Return, -0.25, (0, 0)),
         ("3", Qt.Key.Key_Tab, 3, (0, 1)),
         ("4", Qt.Key.Key_Down, 4, (1, 0)),
+        ("6", Qt.Key.Key_Right, 6, (0, 1)),
         ("5", Qt.Key.Key_Escape, 77, (0, 0)),
         ("x", Qt.Key.Key_Return, 77, (0, 0)),
     ],
-    ids=["return", "tab", "arrow", "escape", "refused"],
+    ids=["return", "tab", "down", "right", "escape", "refused"],
 )
 def test_that_typing_overwrites_the_cell_and_a_key_says_where_to_go_on(
     qtbot, grid, workspace, text, key, weight, then_at

@@ -146,8 +146,9 @@ def test_that_flip_and_normalise_are_settings_and_a_sum_of_0_cannot_be_divided_b
 
 
 def test_that_dividing_divides_every_weight_once(enter, panel, workspace):
-    workspace.set_mask(Mask([[1, 2, 1]]))
+    workspace.set_mask(Mask([[1, 2, 1]], name="mine"))
     enter(panel.apply_controls.divide_field, "4")
+    assert panel.presets.text() == "mine, edited"
     assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
     assert panel.apply_controls.divide_field.text() == ""
 
