@@ -165,7 +165,7 @@ def test_that_an_empty_plot_says_how_to_fill_it(plot, results):
     assert marks(plot)
     assert plot.empty_text.isHidden()
     results.clear()
-    assert marks(plot) == []
+    assert marks(plot) == written(plot) == []
     assert not plot.empty_text.isHidden()
 
 
