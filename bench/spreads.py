@@ -7,13 +7,7 @@ from engine.results.measurement import RunResult, Spread
 
 def spread_summary(spread: Spread) -> dict[str, float]:
     """Return the median, p20, p80 and minimum in milliseconds, and the number of samples."""
-    return {
-        "median_ms": spread.median_ms,
-        "p20_ms": spread.p20_ms,
-        "p80_ms": spread.p80_ms,
-        "minimum_ms": spread.minimum_ms,
-        "samples": len(spread.samples_ms),
-    }
+    return spread.statistics | {"samples": len(spread.samples_ms)}
 
 
 def summarised(result: RunResult) -> dict[str, Any]:

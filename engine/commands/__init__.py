@@ -76,20 +76,24 @@ def main(argv: list[str]) -> int:
     """
     from engine.commands.output import log, log_notes
     from engine.device.code_store import report_code_not_kept
-    from engine.errors import DeviceFault, DeviceUnavailable, EngineError, VerificationFailed
+    from engine.errors import DeviceFault, DeviceUnavailable, EngineError, UnknownName, VerificationFailed
     from engine.files.standard_streams import PIPE_CLOSED, silence
 
     try:
         with report_code_not_kept(lambda warning: log_notes([str(warning)])):
-            return _command(argv)
+            name, arguments = (argv[0], argv[1:]) if argv else ("", [])
+            if name not in COMMANDS:
+                remedy = f"Choose one of {', '.join(COMMANDS)}."
+                raise UnknownName(f"command '{name}'", "there is no such command", remedy)
+            command = COMMANDS[name]
+            status: int = getattr(import_module(command.module), command.function)(arguments)
+            return status
     except SystemExit:  # after --help
         return DONE
     except EngineError as error:
         line, status = str(error), BAD_INPUT
-        if isinstance(error, DeviceUnavailable):
-            status = NO_DEVICE
-        elif isinstance(error, VerificationFailed):
-            status = NOT_VERIFIED
+        if isinstance(error, DeviceUnavailable | VerificationFailed):
+            status = NO_DEVICE if isinstance(error, DeviceUnavailable) else NOT_VERIFIED
         if isinstance(error, DeviceFault):
             log(line)
             leave_at_once(status)
@@ -108,18 +112,6 @@ def main(argv: list[str]) -> int:
         line = f"Unexpected error: {cause}. Please report it with this line and the command."
         status = UNEXPECTED
     log(line)
-    return status
-
-
-def _command(argv: list[str]) -> int:
-    name, arguments = (argv[0], argv[1:]) if argv else ("", [])
-    command = COMMANDS.get(name)
-    if command is None:
-        from engine.errors import UnknownName
-
-        known = f"Choose one of {', '.join(COMMANDS)}."
-        raise UnknownName(f"command '{name}'", "there is no such command", known)
-    status: int = getattr(import_module(command.module), command.function)(arguments)
     return status
 
 

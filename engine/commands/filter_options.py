@@ -113,22 +113,18 @@ def filter_arguments(options: argparse.Namespace) -> dict[str, Any]:
 def unused_options(options: argparse.Namespace, picture: Picture, request: Request) -> list[str]:
     """Return a sentence for each option that changed nothing."""
     key, is_on_cpu = request.choice.variant.key, request.device.kind == "cpu"
-    unused = {
-        f"--cval was not used: it is for --border {_TAKING_VALUE}, not {options.border}.": (
-            options.cval != 0.0 and not request.problem.border.takes_value
-        ),
-        "--alpha was not used: the picture has no alpha.": (
-            options.alpha == "filter" and picture.alpha is None
-        ),
-        f"--block was not used: {key} has no block.": (
-            options.block is not None and not request.choice.variant.uses_block
-        ),
-        f"--layout was not used: {key} runs on the CPU, where rows are always packed.": (
-            options.layout is Layout.PACKED and is_on_cpu
-        ),
-        f"--device was not used: {key} runs on the CPU.": options.device not in ("auto", "cpu") and is_on_cpu,
-    }
-    return [sentence for sentence, is_unused in unused.items() if is_unused]
+    notes = []
+    if options.cval != 0.0 and not request.problem.border.takes_value:
+        notes.append(f"--cval was not used: it is for --border {_TAKING_VALUE}, not {options.border}.")
+    if options.alpha == "filter" and picture.alpha is None:
+        notes.append("--alpha was not used: the picture has no alpha.")
+    if options.block is not None and not request.choice.variant.uses_block:
+        notes.append(f"--block was not used: {key} has no block.")
+    if options.layout is Layout.PACKED and is_on_cpu:
+        notes.append(f"--layout was not used: {key} runs on the CPU, where rows are always packed.")
+    if options.device not in ("auto", "cpu") and is_on_cpu:
+        notes.append(f"--device was not used: {key} runs on the CPU.")
+    return notes
 
 
 def unused_quality(options: argparse.Namespace, files: Iterable[str]) -> list[str]:

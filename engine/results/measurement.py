@@ -44,6 +44,11 @@ class Spread:
         """A fifth of the samples are above this, ms."""
         return self._quantile(0.8)
 
+    @property
+    def statistics(self) -> dict[str, float]:
+        """All of these by name."""
+        return {name: getattr(self, name) for name in ("median_ms", "p20_ms", "p80_ms", "minimum_ms")}
+
     def _quantile(self, fraction: float) -> float:
         ordered = sorted(self.samples_ms)
         position = fraction * (len(ordered) - 1)
@@ -83,17 +88,11 @@ class Timing:
     cache: str = "warm"
 
     def as_json(self) -> dict[str, Any]:
-        """Return the durations as plain data for JSON: raw samples, and their statistics."""
+        """Return the durations as plain data for JSON: raw samples and statistics."""
         data = dataclasses.asdict(self)
-        for name in ("kernel", "end_to_end", "host_to_device", "device_to_host"):
-            spread = getattr(self, name)
-            if spread is not None:
-                data[name] |= {
-                    "median_ms": spread.median_ms,
-                    "p20_ms": spread.p20_ms,
-                    "p80_ms": spread.p80_ms,
-                    "minimum_ms": spread.minimum_ms,
-                }
+        for name in data:
+            if isinstance(spread := getattr(self, name), Spread):
+                data[name] |= spread.statistics
         return data
 
 

@@ -114,34 +114,35 @@ def _timed(value: Callable[[Timing], Number]) -> Callable[[Compared], Number]:
     return of
 
 
-_STATISTICS: tuple[tuple[str, str, str, Callable[[Spread], float]], ...] = (
-    ("median", "", "Median of", lambda spread: spread.median_ms),
-    ("p20", " p20", "A fifth of the samples are below this of", lambda spread: spread.p20_ms),
-    ("p80", " p80", "A fifth of the samples are above this of", lambda spread: spread.p80_ms),
-    ("minimum", " minimum", "The fastest sample of", lambda spread: spread.minimum_ms),
-)
+_STATISTICS = {
+    "median": "Median of",
+    "p20": "A fifth of the samples are below this of",
+    "p80": "A fifth of the samples are above this of",
+    "minimum": "The fastest sample of",
+}
 
 
 def _durations(name: str, title: str, explanation: str, shown: Iterable[str] = ()) -> Iterable[Metric]:
     """Yield the metrics of one sampled duration."""
 
-    def value(read: Callable[[Spread], float]) -> Callable[[Compared], Number]:
+    def value(statistic: str) -> Callable[[Compared], Number]:
         def of(timing: Timing) -> Number:
             spread: Spread | None = getattr(timing, name)
-            return None if spread is None else read(spread)
+            found: Number = None if spread is None else getattr(spread, f"{statistic}_ms")
+            return found
 
         return _timed(of)
 
-    head = f"{name}_median_ms"
-    for statistic, word, of, read in _STATISTICS:
+    for statistic, meaning in _STATISTICS.items():
+        is_head = statistic == "median"
         yield Metric(
             f"{name}_{statistic}_ms",
-            f"{title}{word}",
+            title if is_head else f"{title} {statistic}",
             "ms",
-            f"{of} {explanation}",
-            value(read),
+            f"{meaning} {explanation}",
+            value(statistic),
             ms_cell,
-            of="" if statistic == "median" else head,
+            of="" if is_head else f"{name}_median_ms",
             shown=statistic in shown,
         )
 

@@ -59,20 +59,15 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     if "task" in data:
         return data
     # Results of before 0.2 tell neither layout nor work nor refusals.
-    absent: dict[str, Any] = {
-        "layout": "",
-        "work": None,
-        "refused": False,
-        "chosen_because": "",
-        "mask_name": "",
-    }
+    texts = dict.fromkeys(("layout", "chosen_because", "mask_name"), "")
+    absent: dict[str, Any] = texts | {"work": None, "refused": False, "weights_digest": None}
     if "product" not in data:
-        return absent | {"task": "filtering", "weights_digest": None} | data
+        return absent | {"task": "filtering"} | data
     tile = data["tile"]
     block = None if tile is None else {"x": tile, "y": tile}
     environment = data["environment"] | {"bandwidth_gb_s": data["bandwidth_gb_s"]}
     moved = {"task": "product", "problem": data["product"], "block": block, "environment": environment}
-    return absent | {"weights_digest": None} | data | moved
+    return absent | data | moved
 
 
 def _result(data: dict[str, Any]) -> Measurement[Any]:

@@ -1,6 +1,7 @@
 """Jobs of many cells: made, measured one after another where their devices are, or only counted."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -202,13 +203,7 @@ def counted(job: AnyJob, device: str) -> Result:
 def not_run(job: AnyJob, wanted: str, error: EngineError | None) -> Result:
     """Return the result of a job that did not run; where any device would do, it is of the first GPU."""
     known: DeviceInfo | None = None
-    if error is None or not isinstance(error, DeviceFault):
-        known = _device_or_none(job, wanted)
+    if not isinstance(error, DeviceFault):
+        with suppress(EngineError):
+            known = device_for(job.variant, wanted)
     return unrun(job, known, "cuda:0" if wanted == AUTO else wanted, error)
-
-
-def _device_or_none(job: AnyJob, wanted: str) -> DeviceInfo | None:
-    try:
-        return device_for(job.variant, wanted)
-    except EngineError:
-        return None

@@ -10,7 +10,6 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from engine.variants.ir.llvm import LlvmCode, not_unrolled
 from engine.variants.ir.value import F32, I32, I64, Value, bits_of, constant
@@ -87,12 +86,6 @@ class Vectors(LlvmCode):
     def flag(self, number: Value) -> Value:
         """Return the lowest bit of a number as a condition."""
         return number.trunc(ir.IntType(1))
-
-    def called(self, name: str, result: ir.Type, *arguments: Value) -> Value:
-        """Call one of LLVM's own functions."""
-        kind = ir.FunctionType(result, [argument.llvm.type for argument in arguments])
-        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}")
-        return self.value(self.builder.call(function, [argument.llvm for argument in arguments]))
 
     def shuffled(self, one: Value, other: Value, order: list[int]) -> Value:
         """Return some elements of two vectors that lie side by side."""

@@ -15,6 +15,9 @@ from numba.core import cgutils
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I8, I32, I64, Value, constant, narrow, wide
 
+Values = list[Value]
+_NOTHING = ir.VoidType()
+
 
 class ArrayArgument(NamedTuple):
     """An array that a kernel hands over: Numba's type of it, and its value."""
@@ -37,11 +40,6 @@ class LlvmCode:
 
     def __init__(self, context: Any, builder: ir.IRBuilder) -> None:
         self.context, self.builder = context, builder
-
-    @cached_property
-    def _fma(self) -> ir.Function:
-        kind = ir.FunctionType(F32, [F32] * 3)
-        return cgutils.get_or_insert_function(self.builder.module, kind, "llvm.fma.f32")
 
     def value(self, llvm: ir.Value) -> Value:
         """Return a value of llvmlite as one with operators."""
@@ -96,6 +94,20 @@ class LlvmCode:
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """Return a b + c, rounded once."""
         return self.value(self.builder.call(self._fma, [a.llvm, b.llvm, c.llvm]))
+
+    @cached_property
+    def _fma(self) -> ir.Function:
+        kind = ir.FunctionType(F32, [F32] * 3)
+        return cgutils.get_or_insert_function(self.builder.module, kind, "llvm.fma.f32")
+
+    def called(
+        self, name: str, result: ir.Type, *arguments: Value, attributes: tuple[str, ...] = ()
+    ) -> Value:
+        """Call one of LLVM's own functions."""
+        own = [argument.llvm for argument in arguments]
+        kind = ir.FunctionType(result, [argument.type for argument in own])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}")
+        return self.value(self.builder.call(function, own, attrs=attributes))
 
     def float32(self, value: Value) -> Value:
         """Return a sample of 8 or 16 bit as float32."""
@@ -306,23 +318,18 @@ class LlvmCode:
         """Return the lowest byte of a word."""
         return word.trunc(I8)
 
-    def assembly(self, text: str, constraints: str, arguments: list[Value], result: ir.Type) -> Value:
-        """Emit a line of assembly that computes a result and changes nothing else."""
-        return self._inline(text, constraints, arguments, result, side_effect=False)
-
-    def statement(
-        self, text: str, constraints: str, arguments: list[Value], result: ir.Type | None = None
+    def assembly(
+        self, text: str, constraints: str, arguments: Values, result: ir.Type, *, side_effect: bool = False
     ) -> Value:
-        """Emit a line of assembly that changes memory, or that must not be moved or merged."""
-        return self._inline(text, constraints, arguments, result or ir.VoidType(), side_effect=True)
-
-    def _inline(
-        self, text: str, constraints: str, arguments: list[Value], result: ir.Type, *, side_effect: bool
-    ) -> Value:
+        """Emit a line of assembly that computes a result and, by itself, changes nothing else."""
         own = [argument.llvm for argument in arguments]
         kind = ir.FunctionType(result, [argument.type for argument in own])
         emitted = ir.InlineAsm(kind, text, constraints, side_effect=side_effect)
         return self.value(self.builder.call(emitted, own))
+
+    def statement(self, text: str, constraints: str, arguments: Values, result: Any = _NOTHING) -> Value:
+        """Emit a line of assembly that changes memory, or that must not be moved or merged."""
+        return self.assembly(text, constraints, arguments, result, side_effect=True)
 
     def parts(self, whole: Value) -> list[Value]:
         """Return the parts of a result that has several."""

@@ -16,40 +16,21 @@ def whole_vectors(samples: int) -> int:
 class TileShape:
     """The shape of a block's work; everything is known when the kernel is compiled.
 
-    Parameters
-    ----------
-    mask_rows, mask_columns, channels : int
-    before : int
-        Samples of the input tile before the output tile: those left of the anchor, in whole vectors.
-    shift : int
-        Samples from the first one of a thread's window to the one under the mask's first column.
-    vectors : int
-        Neighbouring vectors of results in a row of one thread.
-    rows : int
-        Rows of results that a thread holds at once.
-    warps : int
-        Warps of a block, one above the other.
-    steps : int
-        Times that a block computes `rows` x `warps` rows, one step below the other, while the next step's
-        rows arrive.
-    unrolled_rows : int
-        Mask rows whose multiply-adds are written one after another; more of them go through a loop over as
-        many.
-    lanes : int
-        Threads side by side in a row: a warp's 32, or 16 or 8, when a warp has two or four rows at once.
+    A block computes `rows` x `warps` rows of results in each of `steps`, one step below the other, while the
+    next step's rows arrive.
     """
 
     mask_rows: int
     mask_columns: int
     channels: int
-    before: int
-    shift: int
-    vectors: int = 1
-    rows: int = 1
-    warps: int = 1
+    before: int  # Samples of the input tile before the output tile: those left of the anchor, whole vectors.
+    shift: int  # Samples from a thread's window's first one to the one under the mask's first column.
+    vectors: int = 1  # Neighbouring vectors of results in a row of one thread.
+    rows: int = 1  # Rows of results that a thread holds at once.
+    warps: int = 1  # Warps of a block, one above the other.
     steps: int = 1
-    unrolled_rows: int = 1
-    lanes: int = 32
+    unrolled_rows: int = 1  # Mask rows written one after another; more go through a loop over as many.
+    lanes: int = 32  # Threads side by side in a row; 16 or 8 where a warp has two or four rows at once.
 
     @property
     def threads(self) -> int:

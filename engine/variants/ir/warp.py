@@ -30,7 +30,15 @@ class Warp:
 
     def any(self, condition: Value) -> Value:
         """Return whether a condition holds for any lane."""
-        return self._called("llvm.nvvm.vote.any.sync", _BIT, [self._code.integer(_ALL), condition])
+        return self._together("vote.any.sync", _BIT, self._code.integer(_ALL), condition)
+
+    def passed_on(self, word: Value, lane: Value) -> Value:
+        """Return the word of another lane."""
+        all_lanes, most = self._code.integer(_ALL), self._code.integer(31)
+        return self._together("shfl.sync.idx.i32", I32, all_lanes, word, lane, most)
+
+    def _together(self, name: str, result: ir.Type, *arguments: Value) -> Value:
+        return self._code.called(f"nvvm.{name}", result, *arguments, attributes=("convergent",))
 
     def largest(self, number: Value) -> Value:
         """Return the largest of the lanes' numbers, unsigned (compute capability 8.0)."""
@@ -40,10 +48,12 @@ class Warp:
         """Return the smallest of the lanes' numbers, unsigned."""
         return self._reduced("min", number)
 
-    def passed_on(self, word: Value, lane: Value) -> Value:
-        """Return the word of another lane."""
-        all_lanes, most = self._code.integer(_ALL), self._code.integer(31)
-        return self._called("llvm.nvvm.shfl.sync.idx.i32", I32, [all_lanes, word, lane, most])
+    def _reduced(self, how: str, number: Value) -> Value:
+        function = ir.FunctionType(I32, [I32])
+        line = f"redux.sync.{how}.u32 $0, $1, 0xffffffff;"
+        emitted = ir.InlineAsm(function, line, "=r,r", side_effect=True)
+        call = self._code.builder.call(emitted, [number.llvm], attrs=("convergent",))
+        return self._code.value(call)
 
     def multiplied(self, samples: Values, weights: Values, sums: Values | None) -> Values:
         """Return 16 x 8 sums, a lane's 4, of samples times weights and what they are added to; None: nothing.
@@ -60,18 +70,3 @@ class Warp:
         )
         kinds = ",".join(["=f"] * 4 + ["r"] * (len(samples) + len(weights)) + ["f"] * 4)
         return code.parts(code.assembly(line + ";", kinds, [*samples, *weights, *sums], _FOUR))
-
-    def _reduced(self, how: str, number: Value) -> Value:
-        function = ir.FunctionType(I32, [I32])
-        line = f"redux.sync.{how}.u32 $0, $1, 0xffffffff;"
-        emitted = ir.InlineAsm(function, line, "=r,r", side_effect=True)
-        return self._call(emitted, [number])
-
-    def _called(self, name: str, result: ir.Type, arguments: Values) -> Value:
-        module = self._code.builder.module
-        kind = ir.FunctionType(result, [argument.llvm.type for argument in arguments])
-        return self._call(module.globals.get(name) or ir.Function(module, kind, name), arguments)
-
-    def _call(self, function: Any, arguments: Values) -> Value:
-        own = [argument.llvm for argument in arguments]
-        return self._code.value(self._code.builder.call(function, own, attrs=("convergent",)))

@@ -1,6 +1,15 @@
-"""The shape of a block's work where its tile of an 8-bit picture stays bytes. Pure integers."""
+"""The shape of a block's work where its tile of an 8-bit picture stays bytes. Pure integers.
+
+With a tile of float32, integers are converted on their way into it, so a thread has to wait for them, and
+reads four bytes of shared memory per sample. Here 16 samples at a time are copied without waiting, a thread
+reads four samples with each word and converts each for all its results. What is added up, and in which order,
+is the same.
+"""
 
 from dataclasses import dataclass
+
+from engine.tasks.filtering.problem import Problem
+from engine.variants.ir.register_tile import TileShape, whole_vectors
 
 WORD = 4
 """Samples of a word: what a thread reads of shared memory at least."""
@@ -8,76 +17,27 @@ WORD = 4
 PIECE = 16
 """Samples that are copied at once; a tile's rows are whole pieces, and begin on one in the picture."""
 
+WARPS = 4
+# By channels: for masks of up to so many rows and columns, the words of results in a row of a thread, and its
+# rows: the fastest of what was tried (H200). Each row shares the input rows of the others, but all code has
+# to stay in the instruction cache; larger masks, and pixels of two samples, take the kernel for all types.
+SHAPES = {
+    1: ((3, 2, 8), (5, 2, 6), (7, 2, 4)),
+    3: ((3, 4, 4), (5, 2, 8)),
+    4: ((5, 4, 4),),
+}
+
 
 @dataclass(frozen=True, slots=True)
-class ByteTileShape:
-    """The shape of a block's work; everything is known when the kernel is compiled.
+class ByteTileShape(TileShape):
+    """The shape of a block's work on bytes: `before` is whole pieces, `vectors` are words."""
 
-    Parameters
-    ----------
-    mask_rows, mask_columns, channels : int
-    left : int
-        Samples left of the anchor: its column x channels.
-    vectors : int
-        Neighbouring words of results in a row of one thread.
-    rows : int
-        Rows of results of a thread.
-    warps : int
-        Warps of a block, one above the other.
-    """
-
-    mask_rows: int
-    mask_columns: int
-    channels: int
-    left: int
-    vectors: int
-    rows: int
-    warps: int
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return 32 * self.warps
-
-    @property
-    def across(self) -> int:
-        """Samples of results in a row of one thread."""
-        return WORD * self.vectors
-
-    @property
-    def out_samples(self) -> int:
-        """Samples of results in a row of the block."""
-        return 32 * self.across
-
-    @property
-    def out_rows(self) -> int:
-        """Rows of results of the block."""
-        return self.rows * self.warps
-
-    @property
-    def before(self) -> int:
-        """Samples of the input tile before the output tile: those left of the anchor, in whole pieces."""
-        return -(-self.left // PIECE) * PIECE
+    left: int = 0  # Samples left of the anchor: its column x channels.
 
     @property
     def right(self) -> int:
         """Samples of the mask right of the anchor."""
         return (self.mask_columns - 1) * self.channels - self.left
-
-    @property
-    def shift(self) -> int:
-        """Samples from the first one of a thread's window to the one under the mask's first column."""
-        return -self.left % WORD
-
-    @property
-    def words(self) -> int:
-        """Words of a thread's window."""
-        return -(-(self.shift + self.left + self.across + self.right) // WORD)
-
-    @property
-    def window(self) -> int:
-        """Samples that a thread reads of an input row for its results in one row."""
-        return WORD * self.words
 
     @property
     def first_word(self) -> int:
@@ -87,11 +47,11 @@ class ByteTileShape:
     @property
     def loads(self) -> tuple[tuple[int, int], ...]:
         """The loads of a window, (first word, words): as wide as they are aligned for every thread."""
-        widest = self.vectors & -self.vectors
+        widest, words = self.vectors & -self.vectors, self.window // WORD
         loads, word = [], 0
-        while word < self.words:
+        while word < words:
             size = min(4, widest)
-            while (self.first_word + word) % size or word + size > self.words:
+            while (self.first_word + word) % size or word + size > words:
                 size //= 2
             loads.append((word, size))
             word += size
@@ -99,25 +59,38 @@ class ByteTileShape:
 
     @property
     def tile_samples(self) -> int:
-        """Samples, and bytes, in a row of the input tile."""
-        return -(-WORD * (self.first_word + 31 * self.vectors + self.words) // PIECE) * PIECE
-
-    @property
-    def tile_rows(self) -> int:
-        """Rows of the input tile."""
-        return self.out_rows + self.mask_rows - 1
+        """Samples, and bytes, in a row of the input tile, whole pieces."""
+        samples = WORD * self.first_word + self.out_samples - self.across + self.window
+        return -(-samples // PIECE) * PIECE
 
     @property
     def shared_bytes(self) -> int:
-        """The input tile."""
+        """Bytes of the input tile."""
         return self.tile_rows * self.tile_samples
 
     @property
     def weight_pitch(self) -> int:
         """Weights from one mask row to the next in constant memory: in whole vectors."""
-        return -(-self.mask_columns // WORD) * WORD
+        return whole_vectors(self.mask_columns)
 
-    @property
-    def weights(self) -> int:
-        """Weights in constant memory, with what fills their rows up."""
-        return self.mask_rows * self.weight_pitch
+
+def byte_shape(
+    mask_shape: tuple[int, int], channels: int, left: int, vectors: int, rows: int, warps: int
+) -> ByteTileShape:
+    """Return the shape for a mask that has `left` samples left of the anchor."""
+    before = -(-left // PIECE) * PIECE
+    return ByteTileShape(*mask_shape, channels, before, -left % WORD, vectors, rows, warps, left=left)
+
+
+def byte_tile_shape(problem: Problem) -> ByteTileShape | None:
+    """Return the shape of a block's work, or None where a tile of float32 is to be used."""
+    if (problem.dtype, problem.result_dtype) != ("uint8", "uint8"):
+        return None
+    ghost = problem.ghost_value
+    if not (0 <= ghost <= 255 and float(ghost).is_integer()):
+        return None
+    left = problem.anchor[1] * problem.channels
+    for most_cells, vectors, rows in SHAPES.get(problem.channels, ()):
+        if max(problem.mask_shape) <= most_cells:
+            return byte_shape(problem.mask_shape, problem.channels, left, vectors, rows, WARPS)
+    return None

@@ -9,7 +9,7 @@ Who loads what
     of any type); borders are decided there, never in the inner loop. The weights lie in constant memory that
     is written when a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform
     registers. Pictures and results of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile
-    (`byte_tiles.py`).
+    (`byte_tile_shape.py`).
 What it saves
     Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of
     one, a weight 16 and more of them.
@@ -25,9 +25,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
+from numba import types
 
 from engine.device.constant_memory import jit_with_constant
-from engine.device.cuda_kernels import filter_arguments, filter_signature, float32, prepare_passes
+from engine.device.cuda_kernels import filter_arguments, filter_signature, prepare_passes
 from engine.device.kernel_cache import kept_on_disk
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.device.numba_cuda import cuda
@@ -43,9 +44,10 @@ from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked import byte_tiles
 from engine.variants.register_blocked.accumulator import accumulator
-from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
+from engine.variants.register_blocked.byte_accumulator import byte_accumulator
+from engine.variants.register_blocked.byte_loader import byte_tile_loader
+from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
 
@@ -120,11 +122,9 @@ def _unrolled_rows(shape: TileShape) -> int:
     return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
 
 
-def _shape_of(problem: Problem) -> TileShape | ByteTileShape:
-    bytes_kept = byte_tiles.byte_tile_shape(problem)
-    if bytes_kept is not None:
-        return bytes_kept
-    return tile_shape(problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
+def _shape_of(problem: Problem) -> TileShape:
+    own = (problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
+    return byte_tile_shape(problem) or tile_shape(*own)
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -194,7 +194,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     def correlate_register_blocked(
         image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
     ):
-        tile = cuda.shared.array(TILE_CELLS, float32, SHARED_ALIGNMENT)
+        tile = cuda.shared.array(TILE_CELLS, types.float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS - anchor_row
@@ -220,12 +220,41 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     return correlate_register_blocked
 
 
+@lru_cache(maxsize=64)
+@kept_on_disk
+def byte_kernel(border: Border, shape: ByteTileShape):
+    """Return the kernel for a border and a tile of bytes, filled in one step."""
+    load, wait = byte_tile_loader(shape, border.rule), waiter(pending=0)
+    accumulate, store = byte_accumulator(shape), result_storer(shape.rows, shape.across, 1)
+    CHANNELS, BEFORE, TILE_BYTES = shape.channels, shape.before, shape.shared_bytes
+    ROWS, ACROSS, TILE_SAMPLES = shape.rows, shape.across, shape.tile_samples
+    OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
+
+    @jit_with_constant(WEIGHTS, shape.weights)
+    def correlate_byte_tiles(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
+        tile = cuda.shared.array(TILE_BYTES, types.uint8, SHARED_ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        top = cuda.blockIdx.y * OUT_ROWS - anchor_row
+        left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
+        load(tile, image, samples, top, lane, warp, left, ghost_value)
+        wait()
+        # Nobody may read a cell before whoever copies it has it there.
+        cuda.syncthreads()
+        row = warp * ROWS
+        results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
+        sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
+        store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, results)
+
+    return correlate_byte_tiles
+
+
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
     if isinstance(shape, ByteTileShape):
-        name, function = "correlate_byte_tiles", byte_tiles.kernel(problem.border, shape)
+        name, function = "correlate_byte_tiles", byte_kernel(problem.border, shape)
     else:
         name = "correlate_register_blocked"
         function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)

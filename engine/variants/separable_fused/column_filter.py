@@ -18,23 +18,12 @@ LEAST_ROUND_ROWS = 8
 
 @dataclass(frozen=True, slots=True)
 class ColumnShape:
-    """The shape of a thread's work down the columns; everything is known when the kernel is compiled.
-
-    Parameters
-    ----------
-    mask_rows : int
-    rows : int
-        Rows of results of a thread, one vector each.
-    pitch : int
-        Elements from one row of the tile to the next.
-    ring_rows : int
-        Rows of the tile, a multiple of `rows`, if the first one follows on the last one; else 0.
-    """
+    """The shape of a thread's work down the columns; everything is known when the kernel is compiled."""
 
     mask_rows: int
-    rows: int
-    pitch: int
-    ring_rows: int
+    rows: int  # Rows of results of a thread, one vector each.
+    pitch: int  # Elements from one row of the tile to the next.
+    ring_rows: int  # Rows of the tile, a multiple of `rows`, if the first one follows on the last; else 0.
 
     @property
     def round_rows(self) -> int:

@@ -54,23 +54,12 @@ BLOCKS_AT_ONCE = 512
 
 @dataclass(frozen=True, slots=True)
 class InPlaceShape:
-    """The shape of a block's work.
+    """The shape of a block's work."""
 
-    Parameters
-    ----------
-    along : TileShape
-        Of an input row: a mask of one row, `lanes` threads side by side.
-    mask_rows : int
-    rows : int
-        Rows of results of a thread in one step.
-    is_ring : bool
-        Whether the block goes on down, half of its tile at a time; else it takes one step.
-    """
-
-    along: TileShape
+    along: TileShape  # Of an input row: a mask of one row, `lanes` threads side by side.
     mask_rows: int
-    rows: int
-    is_ring: bool
+    rows: int  # Rows of results of a thread in one step.
+    is_ring: bool  # Whether the block goes on down, half of its tile at a time; else it takes one step.
 
     @property
     def step_rows(self) -> int:

@@ -26,17 +26,10 @@ and 6; 11 x 11 101, 92 and 97 with 3, 4 and 5; 13 x 13 106 and 111 with 3 and 4)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitShape(StripShape):
-    """The shape of a warp's work; everything is known when the kernel is compiled.
-
-    Parameters
-    ----------
-    mask_columns : int
-    shift : int
-        Cells of the strip before the one under the mask's first column, for its first result.
-    """
+    """The shape of a warp's work; everything is known when the kernel is compiled."""
 
     mask_columns: int
-    shift: int
+    shift: int  # Cells of the strip before the one under the mask's first column, for its first result.
 
     @property
     def eights(self) -> int:

@@ -54,22 +54,12 @@ STEP_ROUNDINGS = 6
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WeightHalves:
-    """A mask's weights as upper and lower parts.
+    """A mask's weights as upper and lower parts: (upper + lower / 4096) unit is the weight, up to `rest`."""
 
-    Parameters
-    ----------
-    upper, lower : ndarray of shape (rows, columns), float16
-        (upper + lower / 4096) unit is the weight, up to `rest`.
-    unit : float
-        A power of two.
-    rest : float
-        The largest share of a weight that is left out, in u.
-    """
-
-    upper: np.ndarray
+    upper: np.ndarray  # (rows, columns), float16.
     lower: np.ndarray
-    unit: float
-    rest: float
+    unit: float  # A power of two.
+    rest: float  # The largest share of a weight that is left out, in u.
 
 
 @lru_cache(maxsize=256)

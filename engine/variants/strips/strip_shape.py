@@ -11,27 +11,13 @@ STRIP_SAMPLES = LANES * VECTOR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripShape:
-    """The shape of a warp's work on a strip; everything is known when the kernel is compiled.
+    """The shape of a warp's work on a strip; everything is known when the kernel is compiled."""
 
-    Parameters
-    ----------
-    along : TileShape
-        Of an input row of a strip in shared memory: a mask of one row, one vector of results per thread, one
-        warp.
-    mask_rows : int
-    group_rows : int
-        Input rows that are copied as one group and filtered without a loop.
-    ahead : int
-        Groups that are under way while one is filtered.
-    warps : int
-        Most warps of a block.
-    """
-
-    along: TileShape
+    along: TileShape  # Of an input row in shared memory: a mask of one row, a vector of results per thread.
     mask_rows: int
-    group_rows: int
-    ahead: int
-    warps: int
+    group_rows: int  # Input rows that are copied as one group and filtered without a loop.
+    ahead: int  # Groups that are under way while one is filtered.
+    warps: int  # Most warps of a block.
 
     @property
     def group_cells(self) -> int:

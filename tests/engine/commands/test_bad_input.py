@@ -124,9 +124,7 @@ def test_that_a_bad_option_is_refused_and_the_old_file_stays(refused, tmp_path, 
         ("out\0.png", "not a possible path"),
     ],
 )
-def test_that_an_output_that_cannot_be_saved_is_refused_before_the_work(
-    refused, monkeypatch, folder, out, says
-):
+def test_that_a_bad_output_is_refused_before_the_work(refused, monkeypatch, folder, out, says):
     monkeypatch.setattr("engine.commands.filtering.request_for", None)  # any work would fail
     refused("filter", GOOD, f"{folder}/{out}", "--mask box-3", says=says)
 
@@ -141,9 +139,7 @@ def test_that_an_output_that_cannot_be_saved_is_refused_before_the_work(
         (OSError(30, "Read-only file system"), "the disk can only be read ... Choose another folder"),
     ],
 )
-def test_that_a_folder_that_cannot_be_written_is_refused_before_the_work(
-    refused, monkeypatch, tmp_path, error, says
-):
+def test_that_a_folder_without_write_access_is_refused_first(refused, monkeypatch, tmp_path, error, says):
     monkeypatch.setattr(tempfile, "TemporaryFile", raising(error))
     refused("filter", GOOD, tmp_path / "out.png", "--mask box-3", says=says)
 

@@ -276,9 +276,7 @@ def test_that_a_result_never_replaces_its_own_picture(command, grey, tmp_path, n
     assert source.read_bytes() == before
 
 
-def test_that_overwrite_replaces_the_picture_itself_and_another_file_is_replaced_without_it(
-    command, grey, filtered, tmp_path
-):
+def test_that_overwrite_is_for_the_picture_itself_alone(command, grey, filtered, tmp_path):
     source = grey()
     wanted, _ = filtered(source, "--mask box:3")
     for options in ("--mask box:3", "--mask box:3 --overwrite"):

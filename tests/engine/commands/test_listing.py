@@ -35,9 +35,8 @@ def test_that_json_has_every_variant_of_every_task_with_the_same_facts(command):
         names = ("key", "title", "idea", "device", "remark", "default_block")
         assert tuple(entry[name] for name in names) == facts
     multiplying = [(e["key"], e["idea"], e["default_tile"]) for e in entries if e["task"] == "product"]
-    assert multiplying == [
-        (v.key, v.idea, v.default_block.x if v.uses_block else None) for v in MATMUL_VARIANTS
-    ]
+    tiles = [v.default_block.x if v.uses_block else None for v in MATMUL_VARIANTS]
+    assert multiplying == [(v.key, v.idea, tile) for v, tile in zip(MATMUL_VARIANTS, tiles, strict=True)]
     assert all(entry.keys() >= COMMON for entry in entries)
 
 

@@ -8,9 +8,7 @@ from engine.results.read import result_from_json
 from tests.engine.commands.conftest import strict_json
 
 
-def test_that_without_a_gpu_the_counted_cells_are_there_and_the_measured_say_why_not(
-    command, no_gpu, tmp_path
-):
+def test_that_without_a_gpu_what_can_be_counted_is_there(command, no_gpu, tmp_path):
     out, table = tmp_path / "r.json", tmp_path / "r.csv"
     answer = command("matmul --size 32 --tiles 4,8,16,32 --budget 0.01 --out", out, "--csv", table)
     assert answer.status == 0

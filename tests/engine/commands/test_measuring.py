@@ -17,21 +17,21 @@ from tests.engine.commands.wrong_variant import make_every_variant_wrong
 
 BENCH = "bench --sizes 8 --masks 3 --budget 0 --variants"
 MATMUL = "matmul --size 8 --tiles 4 --budget 0 --variants"
-ONE_CELL = pytest.mark.parametrize("measuring_one", [f"{BENCH} cpu-serial", f"{MATMUL} numpy"])
+ONE_CELL = pytest.mark.parametrize("one_cell", [f"{BENCH} cpu-serial", f"{MATMUL} numpy"])
 
 
 @ONE_CELL
 @pytest.mark.parametrize(("lost", "other"), [("--out", "--csv"), ("--csv", "--out")])
 def test_that_a_full_disk_loses_one_file_and_no_measurement(
-    command, full_disk, tmp_path, measuring_one, lost, other
+    command, full_disk, tmp_path, one_cell, lost, other
 ):
     bad, good = full_disk / "a.txt", tmp_path / "b.txt"
-    answer = command(measuring_one, lost, bad, other, good)
+    answer = command(one_cell, lost, bad, other, good)
     assert answer.status == 2
     assert "verified" in answer.out
     assert answer.err.splitlines()[-1].startswith(f"{bad} cannot be written: the disk is full.")
     assert str(good) not in answer.err
-    assert measuring_one.split()[-1] in good.read_text()
+    assert one_cell.split()[-1] in good.read_text()
     assert not bad.exists()
 
 
@@ -52,9 +52,7 @@ def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, m
         log(line)
 
     monkeypatch.setattr(measuring, "log", log_once)
-    answer = command(
-        "bench --variants cpu-serial --sizes 9 --masks 1,2,3 --budget 0 --out", out, "--csv", csv
-    )
+    answer = command(BENCH, "cpu-serial --masks 1,2,3 --out", out, "--csv", csv)
     assert (answer.status, answer.out) == (130, "")
     stopped = f"Stopped: 2 of 3 cells done; {out} was not written; {csv} was not written."
     assert answer.err.splitlines()[1:] == [stopped]
@@ -62,9 +60,7 @@ def test_that_a_stopped_bench_says_what_was_done_and_leaves_old_files(command, m
     assert out.read_text() == "old"
 
 
-def test_that_a_bench_that_is_stopped_between_its_files_says_which_one_is_there(
-    command, monkeypatch, tmp_path
-):
+def test_that_a_bench_stopped_between_its_files_says_which_is_there(command, monkeypatch, tmp_path):
     out, csv = tmp_path / "r.json", tmp_path / "r.csv"
     monkeypatch.setattr(measuring, "results_csv", raising(KeyboardInterrupt()))
     answer = command(BENCH, "cpu-serial --out", out, "--csv", csv)
@@ -80,15 +76,13 @@ def test_that_a_stopped_matmul_without_files_says_what_was_done(command, monkeyp
 
 
 @ONE_CELL
-def test_that_a_wrong_result_has_status_4_and_is_written_without_speed(
-    command, monkeypatch, tmp_path, measuring_one
-):
+def test_that_a_wrong_result_has_status_4_and_no_speed(command, monkeypatch, tmp_path, one_cell):
     make_every_variant_wrong(monkeypatch)
     wrong = SimpleNamespace(launch=lambda image, out, stream=None: out.fill(1e9))
     numpy = replace(matmul_variant("numpy"), prepare=lambda *given: wrong)
     monkeypatch.setattr(engine.variants.registry, "MATMUL_VARIANTS", (numpy,))
     out = tmp_path / "r.json"
-    answer = command(measuring_one, "--json --out", out)
+    answer = command(one_cell, "--json --out", out)
     assert answer.status == 4
     assert answer.document == strict_json(out.read_text())
     (result,) = answer.document["results"]
@@ -97,13 +91,11 @@ def test_that_a_wrong_result_has_status_4_and_is_written_without_speed(
 
 
 @pytest.mark.parametrize(
-    "measuring_three", [f"{BENCH} naive,tiled,cpu-serial", f"{MATMUL} matmul-naive,matmul-tiled,numpy"]
+    "cells", [f"{BENCH} naive,tiled,cpu-serial", f"{MATMUL} matmul-naive,matmul-tiled,numpy"]
 )
-def test_that_after_a_lost_device_the_other_cells_say_so_and_all_is_written(
-    command, lost_device, tmp_path, measuring_three
-):
+def test_that_after_a_lost_device_all_cells_are_written(command, lost_device, tmp_path, cells):
     out = tmp_path / "r.json"
-    answer = command(measuring_three, "--device simulator --out", out)
+    answer = command(cells, "--device simulator --out", out)
     assert (answer.status, lost_device) == (3, [3])
     assert answer.err.splitlines()[-1] == "cuda:0: illegal address. Start again."
     naive, tiled, on_cpu = strict_json(out.read_text())["results"]
@@ -119,7 +111,7 @@ def test_that_after_a_lost_device_the_other_cells_say_so_and_all_is_written(
         (f"{MATMUL} matmul-tiled", 3, "There is no driver.", "needs a CUDA device: There is no driver."),
     ],
 )
-def test_that_a_measurement_in_which_nothing_could_run_writes_the_reasons_and_says_so(
+def test_that_a_measurement_without_any_run_writes_the_reasons(
     command, no_gpu, tmp_path, arguments, status, failure, line
 ):
     answer = command(arguments, "--out", tmp_path / "r.json")
@@ -142,11 +134,9 @@ def test_that_a_measurement_in_which_nothing_could_run_writes_the_reasons_and_sa
     ],
 )
 @ONE_CELL
-def test_that_bad_input_is_refused_before_the_work(
-    refused, monkeypatch, tmp_path, measuring_one, options, says
-):
+def test_that_bad_input_is_refused_before_the_work(refused, monkeypatch, tmp_path, one_cell, options, says):
     monkeypatch.setattr("engine.commands.matmul.sweep", None)  # any work would fail
     monkeypatch.setattr("engine.commands.benchmark.measured", None)
     status = 3 if "cuda:77" in options else 2
     options = options.replace("{folder}", str(tmp_path))
-    refused(measuring_one, "--out", tmp_path / "r.json", options, status=status, says=says)
+    refused(one_cell, "--out", tmp_path / "r.json", options, status=status, says=says)

@@ -116,9 +116,7 @@ def test_that_writers_of_one_entry_leave_it_whole(tmp_path):
 
 
 @pytest.mark.parametrize("is_chosen", [True, False])
-def test_that_compiled_code_is_in_the_folder_that_the_person_chose_or_in_the_persons_cache(
-    monkeypatch, tmp_path, is_chosen
-):
+def test_that_compiled_code_is_in_the_chosen_folder_or_the_persons_cache(monkeypatch, tmp_path, is_chosen):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path) if is_chosen else "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     parent = tmp_path if is_chosen else tmp_path / "haloscope" / "compiled"

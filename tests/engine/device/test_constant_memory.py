@@ -82,7 +82,11 @@ def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads):
     first, second = asked(kernel, 1), asked(kernel, 2)
     assert asked(kernel, 1) is first
     assert first is not second
-    assert loads.written == [values(1).tobytes(), values(2).tobytes()]
+    # As float32, in C order.
+    table = np.arange(6.0).reshape(2, 3)
+    with_constant(kernel, SIGNATURE, "weights", np.asfortranarray(table))
+    wanted = (values(1), values(2), table.astype(np.float32))
+    assert loads.written == [array.tobytes() for array in wanted]
 
 
 def test_that_what_was_asked_for_longest_ago_goes_first(loads):
@@ -91,21 +95,10 @@ def test_that_what_was_asked_for_longest_ago_goes_first(loads):
     for number in (*range(MOST_LOADED), 0, MOST_LOADED, 0):
         asked(kernel, number)
     assert len(loads.written) == MOST_LOADED + 1
-    asked(kernel, 1)
+    asked(Kernel(), 1)
     assert loads.written[-1] == values(1).tobytes()
     assert len(constant_memory._loaded) == MOST_LOADED
-
-
-def test_that_values_are_written_as_float32_in_c_order(loads):
-    table = np.arange(6.0).reshape(2, 3)
-    copy = with_constant(Kernel(), SIGNATURE, "weights", np.asfortranarray(table))
-    assert copy.contents.dtype == np.float32
-    assert loads.written == [table.astype(np.float32).tobytes()]
-
-
-def test_that_a_kernel_lives_as_long_as_its_copy_is_kept(loads):
-    # Another one could get its identity, and then its copies.
-    asked(Kernel(), 1)
+    # A kernel lives as long as its copy is kept: another one could get its identity, and then its copies.
     assert all(id(held[0]) == key[0] for key, held in constant_memory._loaded.items())
 
 
@@ -184,36 +177,20 @@ def test_that_free_copies_go_with_their_kernel(loads):
     assert len(constant_memory._free) == 0
 
 
-def test_that_a_copy_has_its_values_and_never_compiles(monkeypatch):
+def test_that_the_whole_array_of_a_copy_is_written(monkeypatch):
     from numba.cuda.cudadrv import driver
 
-    array = SimpleNamespace(bytes=16, written=b"")
-    module = SimpleNamespace(get_global_symbol=lambda name: (array, array.bytes))
-    library = SimpleNamespace(
-        get_cubin=lambda: SimpleNamespace(code=b"code"), get_cufunc=lambda: SimpleNamespace(module=module)
-    )
-    compiled = SimpleNamespace(library=library, entry_name="entry", cooperative=False)
-    rebuilt: list[Any] = []
-
-    def rebuild(kept: Any, signature: Any, options: Any) -> Any:
-        rebuilt.append((kept.cubin, kept.entry_name))
-        return SimpleNamespace(library=library, entry_point=None)
+    array = SimpleNamespace(written=b"")
+    module = SimpleNamespace(get_global_symbol=lambda name: (array, 16))
+    library = SimpleNamespace(get_cufunc=lambda: SimpleNamespace(module=module))
+    copy = SimpleNamespace(overloads={SIGNATURE: SimpleNamespace(library=library)})
 
     def write(memory: Any, source: np.ndarray, size: int) -> None:
         memory.written = source.tobytes()[:size]
 
-    monkeypatch.setattr(constant_memory, "rebuilt", rebuild)
     monkeypatch.setattr(driver, "host_to_device", write)
     monkeypatch.setattr(cuda, "synchronize", lambda: None)
-    dispatcher = SimpleNamespace(
-        compile=lambda signature: compiled, targetoptions={}, py_func=lambda x, y: None
-    )
-    copy = constant_memory._new_copy(dispatcher, SIGNATURE)
     constant_memory._write(copy, SIGNATURE, "weights", values(3))
-    assert rebuilt == [(b"code", "entry")]
     assert array.written == values(3).tobytes()
-    assert list(copy.overloads) == [SIGNATURE]
-    with pytest.raises(RuntimeError, match="Compilation disabled"):
-        copy.compile((int64, int64))
     with pytest.raises(ValueError, match="weights has 16 bytes in the compiled kernel, not 4"):
         constant_memory._write(copy, SIGNATURE, "weights", np.ones(1, np.float32))

@@ -180,5 +180,9 @@ def test_that_a_variant_is_prepared_for_the_device_that_is_selected(select, monk
         prepared = variant(key).prepare(problem, mask, variant(key).default_block)
         (step, _), *_ = prepared._steps
         found[capability].add(machine(step.kernel.overloads[step.signature]))
+        if step.constant is not None:
+            # Its values are those of one mask: for other arguments it would compile anew, with zeros.
+            with pytest.raises(RuntimeError, match="Compilation disabled"):
+                step.kernel.compile((int64, int64))
     assert [len(headers) for headers in found.values()] == [1, 1]
     assert found[OLD] != found[NEW]

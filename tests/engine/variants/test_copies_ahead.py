@@ -15,7 +15,7 @@ from engine.tasks.filtering.agreement import verify
 from engine.variants.box import box
 from engine.variants.contract import MaskClass, Variant
 from engine.variants.low_rank import low_rank_2, product_strips
-from engine.variants.register_blocked import byte_tiles, register_blocked
+from engine.variants.register_blocked import register_blocked
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused import fused_in_place, fused_ring, separable_fused
@@ -72,17 +72,17 @@ class LateCopies:
 
 
 @pytest.mark.parametrize(
-    ("variant", "module", "side"),
+    ("variant", "module", "side", "dtype"),
     [
-        (register_blocked.VARIANT, register_blocked, 5),
-        (register_blocked.VARIANT, register_blocked, 7),
-        (register_blocked.VARIANT, byte_tiles, 5),
-        (separable_fused.VARIANT, fused_in_place, 5),
-        (separable_fused.VARIANT, fused_in_place, 27),
-        (separable_fused.VARIANT, fused_ring, 35),
-        (low_rank_2.VARIANT, product_strips, 9),
-        (box.VARIANT, box, 5),
-        (box.VARIANT, box, 25),
+        (register_blocked.VARIANT, register_blocked, 5, "float32"),
+        (register_blocked.VARIANT, register_blocked, 7, "float32"),
+        (register_blocked.VARIANT, register_blocked, 5, "uint8"),
+        (separable_fused.VARIANT, fused_in_place, 5, "float32"),
+        (separable_fused.VARIANT, fused_in_place, 27, "float32"),
+        (separable_fused.VARIANT, fused_ring, 35, "float32"),
+        (low_rank_2.VARIANT, product_strips, 9, "float32"),
+        (box.VARIANT, box, 5, "float32"),
+        (box.VARIANT, box, 25, "float32"),
     ],
     ids=[
         "register-blocked, one step",
@@ -97,14 +97,15 @@ class LateCopies:
     ],
 )
 def test_that_no_cell_is_read_before_its_copy_was_waited_for(
-    variant: Variant, module: Any, side: int, monkeypatch: pytest.MonkeyPatch
+    variant: Variant, module: Any, side: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copies = LateCopies()
     for name in ("tile_loader", "byte_tile_loader", "strip_loader", "closer", "waiter"):
         if hasattr(module, name):
             monkeypatch.setattr(module, name, getattr(copies, name))
     # Not the kernels that are kept: those have their loaders.
-    monkeypatch.setattr(module, "kernel", module.kernel.__wrapped__)
+    for kernel in {"kernel", "byte_kernel"} & set(vars(module)):
+        monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)
     # Else only large pictures take several steps a block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     mask = Mask(np.full((side, side), 0.3)) if variant.masks is MaskClass.EQUAL_WEIGHTS else gaussian(side)
@@ -112,7 +113,7 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(
         mask = Mask(mask.weights + gaussian(side, sigma=1.0).weights)
     # As high as a block, so that the last rows of its tile are needed; a ring takes two steps.
     height, width = {27: (64, 9), 35: (64, 2)}.get(side, (48, 9))
-    dtype, scale = ("uint8", 256.0) if module is byte_tiles else ("float32", 1.0)
+    scale = 256.0 if dtype == "uint8" else 1.0
     image = (np.random.default_rng(side).random((height, width, 1)) * scale).astype(dtype)
     problem = describe_problem(image, mask, Border.CONSTANT, scale / 2)
     problem = replace(problem, result_dtype=dtype)

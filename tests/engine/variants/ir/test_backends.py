@@ -19,7 +19,7 @@ PAGE = Path(__file__).parents[4] / "docs" / "emission.md"
 # Arguments and results, words of four samples, PTX and what goes with it: emitters that need these have a
 # reference implementation, or do not get there in plain Python.
 OF_CUDA_ALONE = {
-    "argument", "assembly", "compared", "do_while", "low_byte", "packed_word", "parts",
+    "argument", "assembly", "called", "compared", "do_while", "low_byte", "packed_word", "parts",
     "returned", "signed_float32", "slot", "statement", "true", "value",
 }  # fmt: skip
 INT64 = types.int64

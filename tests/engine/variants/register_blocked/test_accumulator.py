@@ -1,4 +1,4 @@
-"""The emitted multiply-adds of tiles of float32 and of bytes, compiled for this machine and on plain numbers."""
+"""The multiply-adds of tiles of float32 and of bytes, compiled for this machine and on plain numbers."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The emitted loaders of tiles of float32 and of bytes on this machine's processor, against the border's rule."""
+"""The loaders of tiles of float32 and of bytes on this machine's processor, against the border's rule."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from engine.geometry.border import Border
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.accumulator import row_store
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
-from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, ByteTileShape
+from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, ByteTileShape, byte_shape
 from engine.variants.register_blocked.tile_loader import tile_loader
 from tests.engine.variants.ir.emitted import GHOST, RANDOM, cells_by_rule
 from tests.engine.variants.on_processor import on_the_processor
 
-# (mask rows, mask columns, channels, samples before, shift, vectors, rows, warps, steps, unrolled rows, lanes),
-# rows that are loaded, and the picture's type.
+# (mask rows, mask columns, channels, samples before, shift, vectors, rows, warps, steps, unrolled rows,
+# lanes), rows that are loaded, and the picture's type.
 TILES = [
     (TileShape(1, 9, 1, 4, 0, 4, 1, 2, 1, 1, 8), 9, "float32"),
     (TileShape(1, 5, 3, 8, 2, 2, 1, 4, 1, 1, 16), 8, "uint8"),
@@ -26,13 +26,13 @@ TILES = [
 by_tile = pytest.mark.parametrize(
     ("shape", "rows", "dtype"), TILES, ids=[f"{tile[0].vectors} vectors" for tile in TILES]
 )
-# (mask rows, mask columns, channels, samples left of the anchor, words across, rows, warps)
+# (mask shape, channels, samples left of the anchor, words across, rows, warps)
 BYTE_SHAPES = [
-    ByteTileShape(5, 5, 1, 2, 2, 3, 2),
-    ByteTileShape(3, 3, 1, 1, 1, 4, 4),
-    ByteTileShape(5, 5, 3, 6, 4, 2, 4),
-    ByteTileShape(2, 4, 3, 0, 3, 2, 2),
-    ByteTileShape(4, 7, 4, 24, 1, 1, 2),
+    byte_shape((5, 5), 1, 2, 2, 3, 2),
+    byte_shape((3, 3), 1, 1, 1, 4, 4),
+    byte_shape((5, 5), 3, 6, 4, 2, 4),
+    byte_shape((2, 4), 3, 0, 3, 2, 2),
+    byte_shape((4, 7), 4, 24, 1, 1, 2),
 ]
 by_byte_shape = pytest.mark.parametrize("shape", BYTE_SHAPES, ids=lambda s: f"{s.mask_columns}x{s.channels}")
 GUARD = 16
@@ -130,11 +130,11 @@ def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(sh
     assert shape.tile_samples % PIECE == 0
     assert shape.before % PIECE == 0
     covered = [word + k for word, size in shape.loads for k in range(size)]
-    assert covered == list(range(shape.words))
+    assert covered == list(range(shape.window // WORD))
     for lane in range(32):
         for word, size in shape.loads:
             assert (shape.first_word + lane * shape.vectors + word) % size == 0
     first = shape.first_word * WORD + shape.shift
     assert first == shape.before - shape.left
     last_needed = first + 31 * shape.across + shape.across - 1 + (shape.mask_columns - 1) * shape.channels
-    assert last_needed < WORD * (shape.first_word + 31 * shape.vectors + shape.words) <= shape.tile_samples
+    assert last_needed < WORD * (shape.first_word + 31 * shape.vectors) + shape.window <= shape.tile_samples

@@ -1,4 +1,4 @@
-"""`register-blocked`: its refusals and shapes, which problems keep bytes, and the code that the compiler makes."""
+"""`register-blocked`: its refusals and shapes, which problems keep bytes, and the compiled code."""
 
 import itertools
 import re
@@ -13,7 +13,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.problem import Problem
-from engine.variants.register_blocked.byte_tiles import byte_tile_shape
+from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
 from engine.variants.register_blocked.register_blocked import SHARED_BYTES, VARIANT, tile_shape
 from tests.engine.variants.counting import count
 from tests.engine.variants.ir.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of

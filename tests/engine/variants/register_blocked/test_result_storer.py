@@ -18,8 +18,8 @@ def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
     run = on_the_processor(store)
     values = RANDOM.integers(0, 256, rows * across)
     results = tuple(np.float32(value) for value in values)
-    # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has; one
-    # that ends before a thread's last sample, and one that ends before its last row.
+    # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has;
+    # one that ends before a thread's last sample, and one that ends before its last row.
     pictures = ((9, 64, 64, 2), (9, 63, 63, 2), (2, 3, 16, 0))
     pictures += ((9, 3 * across - 1, 64, 2), (rows, 64, 64, 2), (rows + 1, 64, 64, 2))
     for height, width, row_pixels, first in pictures:

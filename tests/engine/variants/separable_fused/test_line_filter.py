@@ -1,4 +1,4 @@
-"""The emitted filters along rows and down columns, compiled for this machine's processor and on plain numbers."""
+"""The filters along rows and down columns, compiled for this machine and on plain numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`split-float16`: its refusals, its work, its code, its products as matrices, and groups that are not split."""
+"""`split-float16`: refusals, work, code, its products as matrices, and groups that are not split."""
 
 import itertools
 import re
@@ -186,7 +186,7 @@ class _NeverSplit(SplitSums):
 
 
 def never_split(shape: SplitShape) -> Any:
-    """Return the function (cells of a group, accumulators, mask, offset) -> results, accumulators afterwards."""
+    """Return the function (cells of a group, accumulators, mask, offset) -> results, accumulators."""
 
     def accumulate(code, cells, accumulators, mask, offset):
         rows, own, lane, unit = code.shared(cells), code.pointer(mask), code.integer(LANE), code.f32(1.0)
