@@ -15,12 +15,9 @@ class SharedArray:
 
 
 def segments_of(message: object) -> tuple[str, ...]:
-    """Return the names of the segments of shared memory that a request or a reply holds arrays of, each once.
+    """Return the names of the segments that a request or a reply holds arrays of, each once.
 
-    Parameters
-    ----------
-    message : object
-        Looked at through dataclasses and tuples.
+    The arrays are found in its fields, through dataclasses and tuples.
     """
     return tuple(dict.fromkeys(array.name for array in _arrays(message)))
 

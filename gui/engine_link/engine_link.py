@@ -1,6 +1,7 @@
 """Where the client's threads meet the GUI thread: futures and callbacks become queued signals."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,12 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
-from engine.host.messages import Progress, Ready
+from engine.host.messages import Ready
 from engine.host.request import Request
 from engine.host.shared_array import segments_of
+from engine.results.progress import Progress
 from gui.engine_link.engine_start import Event, StartedEngine
 from gui.engine_link.engine_state import RESTARTING, EngineState
-from gui.engine_link.segment_keeper import SegmentKeeper
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,6 +31,36 @@ class Ask:
 def is_reported_by_link(error: EngineError) -> bool:
     """Whether a request failed because a host was lost, which the signal `lost` reports."""
     return isinstance(error, HostLost) and not isinstance(error, HostLostTwice)
+
+
+class SegmentKeeper:
+    """Reference counts of segments of shared memory; `release` gets the names that have no user any more.
+
+    A picture is used by the state that shows it and by every request that has not been answered; a result by
+    the state and by a save that goes on.
+    """
+
+    def __init__(self, release: Callable[..., None]) -> None:
+        self._release = release
+        self._users: Counter[str] = Counter()
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Count one user more for each of these segments."""
+        self._users.update(names)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Count one user less; what has none is given back."""
+        names = tuple(names)
+        self._users.subtract(names)
+        self.discard(names)
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Give back what has no user."""
+        free = [name for name in names if self._users[name] <= 0]
+        for name in free:
+            del self._users[name]
+        if free:
+            self._release(*free)
 
 
 class EngineLink(QObject):

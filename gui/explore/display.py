@@ -2,8 +2,8 @@
 
 from engine.host.protocol import Filtered, FilterJob, PictureHandle
 from engine.host.shared_array import segments_of
+from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.workspace import Workspace
 
 

@@ -10,8 +10,8 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, CheckVariants, Filtered, FilterJob, Run
 from engine.host.shared_array import segments_of
 from engine.results.measurement import RunResult
+from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.segment_keeper import SegmentKeeper
 from gui.explore.display import Display
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace, problem_of

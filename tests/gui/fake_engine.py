@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
 from engine.host import shared
-from engine.host.messages import Progress, Ready
+from engine.host.messages import Ready
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -36,6 +36,7 @@ from engine.host.protocol import (
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.results.measurement import RunResult
+from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from tests.gui.made_course import made_tables

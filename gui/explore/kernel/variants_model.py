@@ -13,7 +13,7 @@ from engine.results.compare import comparable
 from engine.results.quantities import ms_text
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.refusal_text import reasons_in_list
+from gui.explore.kernel.refusal_text import reasons_in_list
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace, problem_of
 

@@ -99,7 +99,7 @@ BELL5 = preset("gaussian-5")
     [
         (
             BELL5,
-            "Separable: the product of a column of 5 and a row of 5 (10 instead of 25 multiplications per pixel).",
+            "Separable: the product of a column of 5 and a row of 5 (10 instead of 25 multiplications",
         ),
         (BELL5, "The weights add up to 1: a uniform area keeps its brightness."),
         (BELL5, "Unchanged by a 180° turn: correlation and convolution agree."),

@@ -149,7 +149,7 @@ def error_in_bounds(
 
 
 def check(variant: Variant, case: Case, device: str) -> None:
-    """Run a variant on a case; raise AssertionError with the first sample that the oracle does not confirm."""
+    """Run a variant on a case; raise AssertionError with the first sample that the oracle refutes."""
     mask, samples = case.mask(), as_samples(case.picture())
     problem = case.problem()
     machine = backend(device)

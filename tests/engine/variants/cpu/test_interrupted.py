@@ -45,16 +45,19 @@ def test_that_the_serial_loops_give_the_same_however_many_rows_a_call_has(
     results = []
     for rows in (23, 5, 1):
         monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", rows * 9 * 3 * mask.taps)
-        out = np.full(image.shape, np.nan, np.float32)
-        serial.prepare(problem, mask, Block(1, 1)).launch(image, out)
-        results.append(out)
+        results.append(np.full(image.shape, np.nan, np.float32))
+        serial.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
     assert np.isfinite(results[0]).all()
     assert all(one.tobytes() == results[0].tobytes() for one in results)
 
 
 def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    image = np.ones((40, 8, 1), np.float32)
-    mask = Mask(np.ones((3, 3)))
+    # 4 ns is twice what a multiply-add takes here; with the 40 s mask of the largest preset size.
+    problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
+    rows = serial.Serial(problem, Mask(np.ones((63, 63))))._rows_a_call
+    assert rows >= 1
+    assert rows * 2000 * 63 * 63 * 4e-9 < 0.5
+    image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_A_CALL", 10 * 8 * mask.taps)
     loops = serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
     monkeypatch.setattr(serial, "correlate_serial", then_interrupted(serial.correlate_serial, 2))
@@ -63,14 +66,6 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch: 
         loops.launch(image, out)
     assert np.isfinite(out[:20]).all()
     assert np.isnan(out[20:]).all()
-
-
-def test_that_no_call_of_the_serial_loops_takes_a_second() -> None:
-    # 4 ns is twice what a multiply-add takes here; with the 40 s mask of the largest preset size.
-    problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
-    loops = serial.Serial(problem, Mask(np.ones((63, 63))))
-    assert loops._rows_a_call >= 1
-    assert loops._rows_a_call * 2000 * 63 * 63 * 4e-9 < 0.5
 
 
 @pytest.fixture
@@ -86,12 +81,16 @@ def launch(tiles: cpu_fft.TransformedTiles) -> None:
     tiles.launch(np.ones((8, 8, 1), np.float32), np.empty((8, 8, 1), np.float32))
 
 
+def all_threads_done() -> None:
+    """Return when what was left in the queue of the transform's threads is done."""
+    others = threading.Barrier(cpu_fft._threads()._max_workers)
+    list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
+
+
 def test_that_an_interrupted_transform_writes_no_more(
     tiles: cpu_fft.TransformedTiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_awaited = threading.Event()
-    began: list[int] = []
-    ended: list[int] = []
+    is_awaited, began, ended = threading.Event(), [], []
 
     def slow(self: SpectralFilter, *arguments: Any) -> None:
         began.append(1)
@@ -110,9 +109,7 @@ def test_that_an_interrupted_transform_writes_no_more(
         launch(tiles)
     written = len(ended)
     assert 1 <= written == len(began) < 16
-    # What is left in the queue is done before these are.
-    others = threading.Barrier(cpu_fft._threads()._max_workers)
-    list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
+    all_threads_done()
     assert len(began) == len(ended) == written
 
 
@@ -129,8 +126,7 @@ def test_that_a_failure_in_a_tile_ends_the_others_first(
     with pytest.raises(EngineError, match="no tile"):
         launch(tiles)
     known = len(began)
-    others = threading.Barrier(cpu_fft._threads()._max_workers)
-    list(cpu_fft._threads().map(lambda _: others.wait(10), range(others.parties)))
+    all_threads_done()
     assert len(began) == known
 
 

@@ -31,7 +31,7 @@ def problem_of(mask: Mask, channels: int = 1, **others: Any) -> Problem:
 
 
 def refused(mask: Mask, limits: Limits | None = None, channels: int = 1, **others: Any) -> str:
-    """Return the reason of a refusal that names another variant; empty where there is none."""
+    """Return the reason of a refusal, which names another variant; empty where there is none."""
     refusal = why_not(VARIANT, problem_of(mask, channels, **others), mask, BLOCK, limits or Limits())
     if refusal is None:
         return ""
@@ -40,60 +40,61 @@ def refused(mask: Mask, limits: Limits | None = None, channels: int = 1, **other
     return refusal.reason
 
 
+ONES = Mask(np.ones((3, 3)))
+CONSTANT = Border.CONSTANT
+
+
 @pytest.mark.parametrize(
-    ("dtype", "result_dtype"), [("uint8", "float32"), ("uint16", "uint16"), ("float32", "float32")]
+    ("sentence", "mask", "others"),
+    [
+        ("not uint8 with float32 results", ONES, {"result_dtype": "float32"}),
+        ("not uint16 with uint16 results", ONES, {"dtype": "uint16", "result_dtype": "uint16"}),
+        ("not float32 with float32 results", ONES, {"dtype": "float32", "result_dtype": "float32"}),
+        *(
+            ("no whole number from 0 to 255", ONES, {"border": CONSTANT, "cval": cval})
+            for cval in (0.5, -1.0, 256.0, float("nan"), float("inf"))
+        ),
+        ("143 cells", Mask(np.ones((11, 13))), {}),
+        ("in shared memory", Mask(np.ones((127, 1))), {"channels": 3}),
+        ("in shared memory", Mask(np.ones((5, 5))), {"limits": Limits(shared_bytes=4096)}),
+        ("so far apart that they take 28 digits", Mask([[1e-30, 1.0, 1e30]]), {}),
+        ("overflow", Mask([[1e37, 1.0, 0.0]]), {}),
+        ("this device has 7.5", ONES, {"limits": Limits(compute_capability=(7, 5))}),
+        *(("", ONES, {"border": Border.REFLECT, "cval": cval}) for cval in (0.5, float("nan"))),
+        ("", ONES, {"border": CONSTANT, "cval": 255.0}),
+        *(
+            ("", Mask(np.ones(shape)), {})
+            for shape in ((11, 11), (8, 16), (16, 8), (2, 63), (63, 2), (1, 127), (127, 1))
+        ),
+        *(("", Mask(np.ones((11, 11))), {"channels": channels}) for channels in (2, 3, 4)),
+        *(("", mask, {}) for mask in (Mask(np.zeros((3, 3))), Mask(RANDOM.standard_normal((5, 5)) * 1e-42))),
+        *(
+            ("", ONES, {"limits": Limits(compute_capability=capability)})
+            for capability in ((8, 0), (8, 6), (9, 0), (10, 0), None)
+        ),
+    ],
+    ids=str,
 )
-def test_that_other_samples_and_results_than_bytes_are_refused(dtype: str, result_dtype: str) -> None:
-    said = refused(Mask(np.ones((3, 3))), dtype=dtype, result_dtype=result_dtype)
-    assert f"not {dtype} with {result_dtype} results" in said
+def test_that_only_bytes_small_masks_and_new_devices_are_taken(
+    sentence: str, mask: Mask, others: dict[str, Any]
+) -> None:
+    said = refused(mask, **others)
+    assert sentence in said
+    assert bool(sentence) == bool(said)
 
 
-def test_that_nobody_is_sent_here_with_16_bits() -> None:
-    mask = Mask(np.ones((3, 3)))
+def test_that_tiled_does_not_name_it_for_16_bits() -> None:
     tiled = next(known for known in VARIANTS if known.key == "tiled")
     for dtype, is_named in (("uint8", True), ("uint16", False)):
-        refusal = why_not(tiled, problem_of(mask, dtype=dtype, result_dtype=dtype), mask, BLOCK, Limits())
+        refusal = why_not(tiled, problem_of(ONES, dtype=dtype, result_dtype=dtype), ONES, BLOCK, Limits())
         assert refusal is not None
         assert ("digit-sums" in refusal.reason) == is_named
 
 
-def test_that_ghost_cells_have_to_be_bytes() -> None:
-    mask = Mask(np.ones((3, 3)))
-    for cval in (0.5, -1.0, 256.0, float("nan"), float("inf")):
-        assert "no whole number from 0 to 255" in refused(mask, border=Border.CONSTANT, cval=cval)
-        assert not refused(mask, border=Border.REFLECT, cval=cval)
-    assert not refused(mask, border=Border.CONSTANT, cval=255.0)
-
-
-def test_that_masks_of_up_to_128_cells_are_taken() -> None:
-    for shape in ((11, 11), (8, 16), (16, 8), (2, 63), (63, 2), (1, 127), (127, 1)):
-        assert not refused(Mask(np.ones(shape)))
-    for channels in (2, 3, 4):
-        assert not refused(Mask(np.ones((11, 11))), channels=channels)
-    assert "143 cells" in refused(Mask(np.ones((11, 13))))
-    assert "in shared memory" in refused(Mask(np.ones((127, 1))), channels=3)
-
-
-def test_that_weights_too_far_apart_or_too_large_are_refused() -> None:
-    assert "so far apart that they take 28 digits" in refused(Mask([[1e-30, 1.0, 1e30]]))
-    assert "overflow" in refused(Mask([[1e37, 1.0, 0.0]]))
-    assert not refused(Mask(np.zeros((3, 3))))
-    assert not refused(Mask(RANDOM.standard_normal((5, 5)) * 1e-42))
-
-
-def test_that_devices_before_8_0_are_refused_and_others_are_not() -> None:
-    mask = Mask(np.ones((3, 3)))
-    assert "this device has 7.5" in refused(mask, Limits(compute_capability=(7, 5)))
-    for capability in ((8, 0), (8, 6), (9, 0), (10, 0), None):
-        assert not refused(mask, Limits(compute_capability=capability))
-
-
-def test_that_a_small_shared_memory_and_a_picture_higher_than_the_grid_are_refused() -> None:
-    mask = Mask(np.ones((5, 5)))
-    assert "shared memory" in refused(mask, Limits(shared_bytes=4096))
-    highest = replace(problem_of(mask), height=65_535 * 64)
-    assert VARIANT.unsupported(highest, mask, BLOCK, Limits()) is None
-    refusal = VARIANT.unsupported(replace(highest, height=65_535 * 64 + 1), mask, BLOCK, Limits())
+def test_that_a_picture_higher_than_the_grid_is_refused() -> None:
+    highest = replace(problem_of(ONES), height=65_535 * 64)
+    assert VARIANT.unsupported(highest, ONES, BLOCK, Limits()) is None
+    refusal = VARIANT.unsupported(replace(highest, height=65_535 * 64 + 1), ONES, BLOCK, Limits())
     assert refusal is not None
     assert "it takes up to 4,194,240." in refusal.reason
 
@@ -167,7 +168,10 @@ def test_that_a_digit_takes_one_instruction_a_multiplication_and_samples_are_sor
     assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
 
 
-def test_that_lanes_are_granted_the_registers_that_were_measured() -> None:
+@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
+def test_that_lanes_are_granted_the_registers_that_were_measured_by_the_compiler_and_the_kept_kernel() -> (
+    None
+):
     def registers(rows: int, columns: int, channels: int) -> int | None:
         shape = digit_shape((rows, columns), columns // 2, channels)
         assert shape is not None
@@ -175,25 +179,13 @@ def test_that_lanes_are_granted_the_registers_that_were_measured() -> None:
 
     assert [registers(side, side, 1) for side in (1, 5, 9, 10, 11)] == [None, None, None, 128, 128]
     for channels in (2, 3, 4):
-        assert [registers(side, side, channels) for side in (1, 5, 6, 9, 10, 11)] == [
-            96,
-            96,
-            128,
-            128,
-            168,
-            168,
-        ]
+        granted = [registers(side, side, channels) for side in (1, 5, 6, 9, 10, 11)]
+        assert granted == [96, 96, 128, 128, 168, 168]
         assert registers(3, 11, channels) == registers(11, 3, channels) == 168
         assert registers(1, 12, channels) is None
-
-
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
-@pytest.mark.parametrize(("channels", "registers"), [(1, None), (3, 96)])
-def test_that_the_limit_of_registers_is_one_of_the_options_of_the_compiler_and_of_the_kept_kernel(
-    channels: int, registers: int | None
-) -> None:
     mask = Mask(np.ones((5, 5)))
-    (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
-    assert step.kernel.targetoptions.get("max_registers") == registers
-    assert step.kernel._cache._options is step.kernel.targetoptions
+    for channels, limit in ((1, None), (3, 96)):
+        (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
+        assert step.kernel.targetoptions.get("max_registers") == limit
+        assert step.kernel._cache._options is step.kernel.targetoptions
     assert kernel.cache_info().maxsize == 64

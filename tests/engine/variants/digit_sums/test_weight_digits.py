@@ -23,10 +23,11 @@ def parts_of(digits: WeightDigits) -> list[list[Fraction]]:
     """Return what the digits down to each one add up to, cell by cell."""
     cells = digits.digits.reshape(digits.count, -1)
     units = [Fraction(digits.unit) / 256**number for number in range(digits.count)]
+    columns = range(cells.shape[1])
     return [
-        [sum((int(cells[k, cell]) * units[k] for k in range(number + 1)), Fraction(0)) for cell in range(cells.shape[1])]
+        [sum((int(cells[k, cell]) * units[k] for k in range(number + 1)), Fraction(0)) for cell in columns]
         for number in range(digits.count)
-    ]  # fmt: skip
+    ]
 
 
 def are_digits_as_said(digits: WeightDigits) -> bool:
@@ -105,20 +106,11 @@ def test_that_weights_that_may_be_rounded_take_fewer_digits_than_all_of_them() -
 
 @pytest.mark.parametrize(
     ("weights", "count"),
-    [
-        ([[127.0, -128.0]], 1),
-        ([[128.0, 1.0]], 2),
-        ([[3 / 16, -8 / 16]], 1),
-        ([[255.0, 1.0]], 2),
-        ([[1e30]], 3),
-        ([[32767.0, -32768.0]], 2),
-        ([[32768.0, 1.0]], 3),
-        ([[float(2**23 - 32769), 1.0]], 3),
-        ([[float(2**23), 1.0]], 4),
-    ],
-)
-def test_that_weights_take_no_more_digits_than_they_must(weights: list[list[float]], count: int) -> None:
-    assert digits_of(Mask(weights)).count == count
+    [([127, -128], 1), ([128, 1], 2), ([3 / 16, -8 / 16], 1), ([255, 1], 2), ([1e30], 3),
+     ([32767, -32768], 2), ([32768, 1], 3), ([2**23 - 32769, 1], 3), ([2**23, 1], 4)],
+)  # fmt: skip
+def test_that_weights_take_no_more_digits_than_they_must(weights: list[float], count: int) -> None:
+    assert digits_of(Mask([weights])).count == count
 
 
 def test_that_no_part_of_a_weight_is_larger_than_is_said() -> None:
@@ -132,7 +124,7 @@ def test_that_no_part_of_a_weight_is_larger_than_is_said() -> None:
 
 
 def worst_errors(mask: Mask, pixels: np.ndarray) -> tuple[float, float]:
-    """Return the largest error of the digits' sums for some pictures under the mask, in u S, and what is said of it."""
+    """Return the largest error of the digits' sums over some pictures, in u S, and its bound."""
     digits = digits_of(mask)
     weights = [Fraction(w) for w in mask.weights32.ravel().tolist()]
     offset = np.float32(mask.offset)
@@ -176,6 +168,8 @@ def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said(shape: tu
 def test_that_weights_so_far_apart_that_sums_could_round_more_are_found() -> None:
     assert not digits_of(Mask([[1e-30, 1.0, 1e30]])).holds_bound
     assert digits_of(Mask([[0.25, 1.0, 1e3]])).holds_bound
+    singles = (SMALLEST, LARGEST, 1 / 3, 1.0, float(np.float32(0.1)))
+    assert all(digits_of(Mask([[weight]])).holds_bound for weight in singles)
     # Many cells are granted many roundings, but further units would be none of float32.
     assert digits_of(Mask([[1e-12, *np.ones(98), 1e12]])).holds_bound
     digits = digits_of(Mask([[1e-30, *np.ones(98), 1e30]]))
@@ -183,13 +177,6 @@ def test_that_weights_so_far_apart_that_sums_could_round_more_are_found() -> Non
     assert not digits.holds_bound
 
 
-def test_that_every_single_weight_holds_the_bound() -> None:
-    for weight in (SMALLEST, LARGEST, 1 / 3, 1.0, float(np.float32(0.1))):
-        assert digits_of(Mask([[weight]])).holds_bound
-
-
 def test_that_weights_whose_sums_could_overflow_are_found() -> None:
-    assert overflows(Mask([[LARGEST]]))
-    assert overflows(Mask([[6e35, -1e35]]))
-    assert not overflows(Mask([[6e35]]))
-    assert not overflows(Mask([[0.0]]))
+    found = [overflows(Mask([weights])) for weights in ([LARGEST], [6e35, -1e35], [6e35], [0.0])]
+    assert found == [True, True, False, False]

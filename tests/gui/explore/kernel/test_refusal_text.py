@@ -1,6 +1,6 @@
 import pytest
 
-from gui.engine_link.refusal_text import reasons_in_list, short_reason
+from gui.explore.kernel.refusal_text import reasons_in_list, short_reason
 
 
 @pytest.mark.parametrize(
@@ -13,11 +13,11 @@ from gui.engine_link.refusal_text import reasons_in_list, short_reason
         ("", ""),
     ],
 )
-def test_that_a_reason_is_told_up_to_its_first_stop(reason: str, short: str) -> None:
+def test_that_a_reason_is_shown_up_to_its_first_stop(reason: str, short: str) -> None:
     assert short_reason(reason) == short
 
 
-def test_that_neighbours_share_a_reason_and_others_tell_it_again() -> None:
+def test_that_neighbours_share_a_reason_and_others_repeat_it() -> None:
     driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
     given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
     assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]

@@ -1,4 +1,4 @@
-"""Results of several channels on their way out of registers: bytes put side by side, and a warp's rows by way of shared memory."""
+"""Results of several channels on their way out of registers: interleaved bytes, and staged rows of a warp."""
 
 from typing import Any
 
@@ -66,12 +66,8 @@ def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels: i
     table = results.reshape(PIXELS, 8, -1).swapaxes(0, 1).copy().reshape(-1).view(np.int32)
     across = 2 * shape.out_samples
     # Whole; rows that begin anywhere; the last row and the last pixel missing.
-    for height, samples, pixels in (
-        (9, across, 2 * 128),
-        (9, across, 2 * 128 + 3),
-        (5, across, 2 * 128),
-        (9, across - channels, 2 * 128),
-    ):
+    whole = (9, across, 256)
+    for height, samples, pixels in (whole, (9, across, 259), (5, across, 256), (9, across - channels, 256)):
         # A picture with rows after it.
         wanted = np.full((height + 3, pixels, channels), 99, np.uint8)
         out = wanted.copy()
@@ -81,4 +77,4 @@ def test_that_a_warp_stores_whole_lines_and_nothing_past_the_picture(channels: i
         run(out[:height], 2, shape.out_samples, samples, stage, table)
         assert np.array_equal(out, wanted)
         # The whole of it went through the stage, anything else did not.
-        assert (stage != 55).any() == ((height, samples, pixels) == (9, across, 2 * 128))
+        assert (stage != 55).any() == ((height, samples, pixels) == whole)
