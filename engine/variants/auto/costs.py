@@ -45,18 +45,12 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostTable:
-    """The measured times of one kind of device.
+    """The measured times of one kind of device, whose own rates are `rates`.
 
-    Parameters
-    ----------
-    rates : Rates
-        Of the machine that was measured.
-    picture_sides, mask_sides : tuple of int
-        The grid: square pictures, square masks (rows of as many cells for 1-D variants).
-    times_us : dict of str to dict of str to list
-        By variant and kind of samples (`kind_of`): a row of times per picture side, one time per mask side,
-        microseconds; None where nothing could be measured. Variants whose masks may repeat the inner work
-        have a second row, with MANY times the work (`repeated`).
+    The grid has square pictures and square masks (for 1-D variants rows of as many cells). `times_us` has by
+    variant and kind of samples (`kind_of`) a row of times per picture side, one time per mask side,
+    microseconds; None where nothing could be measured. Variants whose masks may repeat the inner work have a
+    second row, with MANY times the work (`repeated`).
     """
 
     rates: Rates

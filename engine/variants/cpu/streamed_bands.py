@@ -131,9 +131,8 @@ class StreamedBands(BandedFilter):
     row_factor : ndarray, flat float32, or None
         That row; then the mask has one of `product_rows` rows.
     offset : float
-        Added to every result.
     multiply_adds : int
-        How much work it is, by which the number of threads is chosen.
+        By which the number of threads is chosen.
     cost_rows : float
         What a band costs beside its own rows, as `cut` has it.
     """
