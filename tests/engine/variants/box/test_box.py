@@ -10,7 +10,6 @@ from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
@@ -19,7 +18,6 @@ from engine.variants.box import box
 from engine.variants.box.box_shape import SHARED_BYTES
 from engine.variants.cpu import box as cpu_box
 from engine.variants.registry import variant
-from tests.engine.variants.cases import Case, check
 from tests.engine.variants.counting import count
 
 BLOCK = Block(32, 4)
@@ -224,7 +222,3 @@ def test_that_code_reads_whole_vectors_and_needs_no_local_memory(
     times, rest = divmod(found, box.box_shape(problem).along.windows.weighed)
     assert rest == 0
     assert 1 <= times <= 8
-
-
-def test_that_rows_beside_the_picture_are_not_read() -> None:
-    check(variant("cpu-box"), Case("box, packed", 5, 7, 3, weights="equal even", rows=Layout.PACKED), "cpu")
