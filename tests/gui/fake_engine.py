@@ -17,7 +17,7 @@ from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
 from engine.geometry.block import Block
 from engine.host import shared
-from engine.host.messages import Progress, Ready, VariantInfo
+from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -38,6 +38,7 @@ from engine.host.protocol import (
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from engine.verify.verification import Verification

@@ -160,7 +160,7 @@ def kernel(border: Border, shape: DigitShape):
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS
         sample = cuda.blockIdx.x * OUT_SAMPLES
-        load(shared, 0, image, samples, top - anchor_row, lane, warp, sample - BEFORE, ghost_value)
+        load(shared, image, samples, top - anchor_row, lane, warp, sample - BEFORE, ghost_value)
         wait()
         # No thread may read a cell before its copy has arrived.
         cuda.syncthreads()

@@ -131,10 +131,10 @@ class ByteTileFill:
 def byte_tile_loader(shape: Any, rule: Rule) -> Any:
     """Return the function that fills the input tile.
 
-    `load(tile, at, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile, which begins at
-    byte `at`, is row top + j of the picture, from sample `left` (a multiple of 16) on; a row of the picture
-    has `samples` samples. Cells outside the picture get the value that the border's rule has for them;
-    `ghost_value` is a whole number from 0 to 255. Cells that no result reads may stay what they were.
+    `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of the tile is row top + j of the
+    picture, from sample `left` (a multiple of 16) on; a row of the picture has `samples` samples. Cells
+    outside the picture get the value that the border's rule has for them; `ghost_value` is a whole number
+    from 0 to 255. Cells that no result reads may stay what they were.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ def byte_tile_loader(shape: Any, rule: Rule) -> Any:
         The border's index rule, -1 for a ghost cell.
     """
 
-    def load(code, tile, at, image, samples, top, lane, warp, left, ghost_value):
+    def load(code, tile, image, samples, top, lane, warp, left, ghost_value):
         window = PictureWindow(code, rule, image, samples, top, left)
         thread = code.narrow(warp) * 32 + code.narrow(lane)
-        ByteTileFill(code, shape, code.shared(tile) + at, window, thread, ghost_value).fill()
+        ByteTileFill(code, shape, code.shared(tile), window, thread, ghost_value).fill()
 
     return device_function(types.void, load)

@@ -180,15 +180,11 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kept_on_disk
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
-    if isinstance(shape, ByteTileShape):
-        load_first = load_next = byte_tile_loader(shape, border.rule)
-        CELL, accumulate = types.uint8, byte_accumulator(shape)
-    else:
-        load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
-        load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
-        CELL, accumulate = types.float32, accumulator(shape)
+    load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
+    load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
     wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
-    steps_of, store = opaque_constant(shape.steps), result_storer(shape.rows, shape.across, result_itemsize)
+    steps_of, accumulate = opaque_constant(shape.steps), accumulator(shape)
+    store = result_storer(shape.rows, shape.across, result_itemsize)
     CHANNELS, BEFORE = shape.channels, shape.before
     ROWS, ACROSS, STEPS, STEP_ROWS = shape.rows, shape.across, shape.steps, shape.step_rows
     OUT_ROWS, OUT_SAMPLES, FIRST_ROWS = shape.out_rows, shape.out_samples, shape.first_rows
@@ -198,7 +194,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     def correlate_register_blocked(
         image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
     ):
-        tile = cuda.shared.array(TILE_CELLS, CELL, SHARED_ALIGNMENT)
+        tile = cuda.shared.array(TILE_CELLS, types.float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS - anchor_row
@@ -224,15 +220,48 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
     return correlate_register_blocked
 
 
+@lru_cache(maxsize=64)
+@kept_on_disk
+def byte_kernel(border: Border, shape: ByteTileShape):
+    """Return the kernel for a border and a tile of bytes, filled in one step."""
+    load, wait = byte_tile_loader(shape, border.rule), waiter(pending=0)
+    accumulate, store = byte_accumulator(shape), result_storer(shape.rows, shape.across, 1)
+    CHANNELS, BEFORE, TILE_BYTES = shape.channels, shape.before, shape.shared_bytes
+    ROWS, ACROSS, TILE_SAMPLES = shape.rows, shape.across, shape.tile_samples
+    OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
+
+    @jit_with_constant(WEIGHTS, shape.weights)
+    def correlate_byte_tiles(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
+        tile = cuda.shared.array(TILE_BYTES, types.uint8, SHARED_ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        top = cuda.blockIdx.y * OUT_ROWS - anchor_row
+        left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
+        load(tile, image, samples, top, lane, warp, left, ghost_value)
+        wait()
+        # Nobody may read a cell before whoever copies it has it there.
+        cuda.syncthreads()
+        row = warp * ROWS
+        results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
+        sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
+        store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, results)
+
+    return correlate_byte_tiles
+
+
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
-    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    if isinstance(shape, ByteTileShape):
+        name, function = "correlate_byte_tiles", byte_kernel(problem.border, shape)
+    else:
+        name = "correlate_register_blocked"
+        function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
     constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
     constant[:, : shape.mask_columns] = mask.weights32
-    return (Pass("correlate_register_blocked", function, signature, launch, arguments, (WEIGHTS, constant)),)
+    return (Pass(name, function, signature, launch, arguments, (WEIGHTS, constant)),)
 
 
 VARIANT = Variant(

@@ -18,14 +18,14 @@ RANDOM = np.random.default_rng(8)
 A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
 
 
-def test_that_numpy_and_the_cpu_multiply() -> None:
+def test_that_numpy_and_the_cpu_multiply():
     assert np.array_equal(engine.matmul(A, B, variant="numpy"), A @ B)
     assert np.array_equal(engine.matmul(A, B, device="cpu"), A @ B)
     assert engine.matmul(A, B, variant="numpy").dtype == np.float32
 
 
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled", "auto"])
-def test_that_the_simulator_multiplies(variant: str) -> None:
+def test_that_the_simulator_multiplies(variant):
     assert np.array_equal(engine.matmul(A, B, variant=variant, tile=4, device="simulator"), A @ B)
 
 
@@ -43,23 +43,23 @@ def test_that_the_simulator_multiplies(variant: str) -> None:
     ],
 )
 def test_that_what_cannot_be_is_refused_in_words(
-    b: np.ndarray,
-    options: dict[str, object],
-    error: type[Exception],
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    b,
+    options,
+    error,
+    says,
+    monkeypatch,
+):
     monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
     with pytest.raises(error, match=says):
         engine.matmul(A, b, **options)  # type: ignore[arg-type]
 
 
-def test_that_a_tile_is_looked_at_on_every_device() -> None:
+def test_that_a_tile_is_looked_at_on_every_device():
     with pytest.raises(BadValue):
         engine.matmul(A, B, variant="numpy", tile=99)
 
 
-def test_that_the_simulator_proves_and_does_not_time() -> None:
+def test_that_the_simulator_proves_and_does_not_time():
     product = MatrixProduct(6, 5, 4)
     job = product_job(matmul_variant("matmul-tiled"), 3, *random_matrices(product, 2))
     result = outcome_of(job, device_named("simulator"), NO_SAMPLES, executor_for).result

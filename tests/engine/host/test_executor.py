@@ -16,7 +16,7 @@ import engine
 from engine.errors import BadValue, HostLost, UnsupportedVariant, VerificationFailed
 from engine.host import executor as executor_module
 from engine.host.executor import Call, SimulatorExecutor
-from engine.run.sampling import Step
+from engine.results.progress import Progress
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from tests.engine.host.conftest import PATIENCE_S
@@ -93,7 +93,7 @@ def test_that_what_cannot_be_done_is_refused_without_starting_it(monkeypatch, sh
 def wait_for_ever(checkpoint):
     clock = threading.Event()
     while not clock.wait(0.01):
-        checkpoint(Step("waiting", 0.0, 60.0))
+        checkpoint(Progress("waiting", 0.0, 60.0))
 
 
 def at_work_in(executor):

@@ -11,10 +11,11 @@ from engine.errors import Cancelled
 from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
+from engine.results.progress import Progress
 from engine.run.job import bank_job
 from engine.run.measure import measure
 from engine.run.resolve import describe_problem
-from engine.run.sampling import NO_SAMPLES, Step
+from engine.run.sampling import NO_SAMPLES
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import together
 from engine.variants.contract import Variant
@@ -87,9 +88,9 @@ def test_that_an_error_without_any_bound_is_the_worst() -> None:
 
 
 def test_that_a_person_can_stop_a_bank_while_it_is_verified() -> None:
-    seen: list[Step] = []
+    seen: list[Progress] = []
 
-    def stop_at_the_second_mask(step: Step) -> None:
+    def stop_at_the_second_mask(step: Progress) -> None:
         seen.append(step)
         if sum(one.stage.startswith("verifying") for one in seen) == 2:
             raise Cancelled("The run was stopped")

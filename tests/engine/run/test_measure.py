@@ -25,11 +25,12 @@ from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
+from engine.results.progress import Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.job import AnyJob, Job, ProductJob, filter_job, product_job
 from engine.run.measure import compute, measure, unrun
 from engine.run.resolve import describe_problem
-from engine.run.sampling import NO_SAMPLES, SamplingPlan, Step
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.sweep import product_jobs
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
@@ -146,7 +147,7 @@ def test_that_a_stop_and_a_lost_device_are_passed_on(job: AnyJob, error: Excepti
 
 @of_each_task
 def test_that_steps_come_in_order_and_a_run_can_be_stopped_before_each(job: AnyJob) -> None:
-    steps: list[Step] = []
+    steps: list[Progress] = []
     measure(job, CPU, NO_SAMPLES, checkpoint=steps.append)
     stages = list(dict.fromkeys(step.stage for step in steps))
     assert stages[:3] == ["compiling", "first launch", "verifying against the float64 oracle"]
@@ -288,7 +289,7 @@ def test_that_sampling_ends_with_the_budget_the_most_or_the_patience(plan: Sampl
 def stop_at(stage: str, after: int) -> Any:
     seen: list[str] = []
 
-    def checkpoint(step: Step) -> None:
+    def checkpoint(step: Progress) -> None:
         seen.append(step.stage)
         if seen.count(stage) > after:
             raise Cancelled("The request", "it was stopped")

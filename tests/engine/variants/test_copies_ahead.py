@@ -104,7 +104,8 @@ def test_that_no_cell_is_read_before_its_copy_was_waited_for(
         if hasattr(module, name):
             monkeypatch.setattr(module, name, getattr(copies, name))
     # Not the kernels that are kept: those have their loaders.
-    monkeypatch.setattr(module, "kernel", module.kernel.__wrapped__)
+    for kernel in {"kernel", "byte_kernel"} & set(vars(module)):
+        monkeypatch.setattr(module, kernel, getattr(module, kernel).__wrapped__)
     # Else only large pictures take several steps a block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     mask = Mask(np.full((side, side), 0.3)) if variant.masks is MaskClass.EQUAL_WEIGHTS else gaussian(side)

@@ -114,7 +114,7 @@ def test_that_a_tile_of_bytes_holds_what_the_border_says_wherever_it_lies(
         for top in range(-1, height - 1, shape.out_rows):
             for left in range(-shape.before, samples - shape.before, shape.out_samples):
                 tile = np.zeros(shape.shared_bytes + 4 * PIECE, np.uint8)
-                load((tile, 0), image, samples, top, left, np.float32(GHOST))
+                load((tile,), image, samples, top, left, np.float32(GHOST))
                 wanted = cells_by_rule(
                     image[:, :width], border, top, shape.tile_rows, left, shape.tile_samples
                 )
