@@ -33,7 +33,7 @@ _TARGET_MODES = {
 }
 _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 
-# How many bytes a pixel takes in Pillow's memory; 4 in all other modes.
+# Bytes per pixel in Pillow's memory; 4 in all other modes.
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 # Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it
 # decodes, and is lost where it then takes other memory (GIF).

@@ -1,4 +1,4 @@
-"""A new task is its folder and a line in the registry: it goes through pipeline, host, and files of results."""
+"""A new task is its folder and a line in the registry: pipeline, host and result files follow."""
 
 import csv
 import io

@@ -152,7 +152,7 @@ def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str,
 
 
 def check(variant: Variant, case: Case, device: str) -> None:
-    """Run a variant on a case; raise AssertionError with the first sample that the oracle does not confirm."""
+    """Run a variant on a case; raise AssertionError with the first sample that the oracle refutes."""
     mask, samples = case.mask(), as_samples(case.picture())
     problem = case.problem()
     machine = backend(device)
