@@ -17,7 +17,7 @@ try:
 except ImportError:  # Numba's own CUDA target, without the package: nothing is compiled for it
     from numba.extending import intrinsic
 
-# Numba warns of each launch of fewer than 128 blocks; people come here to see small pictures and large blocks.
+# Numba warns of each launch of fewer than 128 blocks; people come here to see small pictures, large blocks.
 # Set here, because Numba reads the environment when it is first imported, wherever that is.
 if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
