@@ -7,9 +7,11 @@ from functools import cache
 
 import pytest
 
+from engine.course.copy_variant import COPY
 from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS
@@ -85,6 +87,18 @@ def bytes_of(memory: str, ptx: str) -> int:
     return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
 
 
+def assert_in_float32(ptx: str, capability: tuple[int, int]) -> None:
+    """Check that code is for that device, without float64, local memory or flushed subnormal numbers."""
+    lines = ptx.splitlines()
+    assert any("fma.rn.f32" in line for line in lines)
+    # A register may be named %f64, and an unused one may be declared.
+    assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
+    # The rounding bound counts on subnormal numbers.
+    assert ".ftz" not in ptx
+    assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
+
+
 def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: str, block: Block) -> None:
     mask = mask_for(variant, 5, 7)
     launches = variant.plan(Problem(100, 200, 3, dtype, mask.shape, mask.anchor), block)
@@ -99,14 +113,7 @@ def test_that_code_is_in_float32_for_that_device_without_local_memory_and_with_t
 ) -> None:
     codes = ptx_of(variant, capability, dtype, border)
     for ptx in codes:
-        lines = ptx.splitlines()
-        assert any("fma.rn.f32" in line for line in lines)
-        # A register may be named %f64, and an unused one may be declared.
-        assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
-        assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
-        # The rounding bound counts on subnormal numbers.
-        assert ".ftz" not in ptx
-        assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
+        assert_in_float32(ptx, capability)
     assert_memory_as_planned(variant, codes, dtype, BLOCK)
 
 
@@ -159,3 +166,11 @@ def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
     # Wider stores are of several results at once.
     assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
     assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
+
+
+def test_that_a_copy_reads_once_and_writes_once_and_computes_nothing() -> None:
+    problem = Problem(100, 200, mask_shape=(1, 1), anchor=(0, 0))
+    (step,) = COPY.passes(problem, Mask([[1.0]]), COPY.default_block)
+    ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))
+    assert (ptx.count("ld.global"), ptx.count("st.global")) == (1, 1)
+    assert not any(operation in ptx for operation in ("fma.", "mul.f32", ".f64 ", "__local_depot"))

@@ -4,10 +4,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bench.timeline_drawing import draw, timeline_from_json
 from engine.errors import BadValue
 from engine.results.strict_json import json_text
-from engine.streams.drawing import draw
-from engine.streams.timeline import Chunk, Queue, Span, Timeline, timeline_from_json
+from engine.streams.timeline import Chunk, Queue, Span, Timeline
 
 QUEUES = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
 TIMELINE = Timeline(
