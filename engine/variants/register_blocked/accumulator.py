@@ -68,20 +68,31 @@ class Accumulation:
         shape, code = self.shape, self.code
         windows = [*windows, self._window(cells, m + shape.rows - 1)]
         row, columns = weights + m * shape.weight_pitch, shape.mask_columns
-        partials: Values = []
-        for n, weight in enumerate([row.load()] if columns == 1 else code.load_row(row, columns)):
-            for place in range(shape.rows * shape.across):
-                i, k = divmod(place, shape.across)
-                value = windows[i][shape.shift + k + n * shape.channels]
-                if n:
-                    partials[place] = code.fma(value, weight, partials[place])
-                elif sums:
-                    partials.append(value * weight)
-                else:
-                    partials.append(code.fma(value, weight, self.start))
+        weights_of_row = [row.load()] if columns == 1 else code.load_row(row, columns)
+        lines = [window[shape.shift :] for window in windows]
+        start = None if sums else self.start
+        partials = row_sums(code, lines, weights_of_row, shape.channels, shape.across, start)
         if sums:
             partials = [total + part for total, part in zip(sums, partials, strict=True)]
         return windows[1:], partials
+
+
+def row_sums(
+    code: Any, lines: list[Values], weights: Values, apart: int, count: int, start: Any = None
+) -> Values:
+    """Return `count` sums over neighbouring windows of each line: chains of fused multiply-adds.
+
+    The cells of a window are `apart` from each other. Each sum begins with `start`; None: with nothing.
+    """
+    sums: Values = []
+    for n, weight in enumerate(weights):
+        for place in range(len(lines) * count):
+            value = lines[place // count][place % count + n * apart]
+            if n:
+                sums[place] = code.fma(value, weight, sums[place])
+            else:
+                sums.append(value * weight if start is None else code.fma(value, weight, start))
+    return sums
 
 
 def window_pointers(shape: TileShape, row: Any, lane: Any) -> Values:

@@ -5,6 +5,7 @@ from typing import Any
 from numba import types
 
 from engine.variants.ir.device_function import device_function
+from engine.variants.register_blocked.accumulator import row_sums
 from engine.variants.register_blocked.byte_tile_shape import WORD, ByteTileShape
 
 Values = list[Any]
@@ -33,11 +34,11 @@ def byte_accumulator(shape: ByteTileShape) -> Any:
         for row in range(shape.rows + shape.mask_rows - 1):
             window = _window(code, shape, first + row * shape.tile_samples)
             for i in range(max(0, row - shape.mask_rows + 1), min(shape.rows, row + 1)):
+                begin = None if sums[i] else start
+                partials = row_sums(code, [window], mask_rows[row - i], shape.channels, shape.across, begin)
                 if sums[i]:
-                    partials = _partials(code, shape, window, mask_rows[row - i], None)
-                    sums[i] = [total + part for total, part in zip(sums[i], partials, strict=True)]
-                else:
-                    sums[i] = _partials(code, shape, window, mask_rows[0], start)
+                    partials = [total + part for total, part in zip(sums[i], partials, strict=True)]
+                sums[i] = partials
         return [total for row_of_sums in sums for total in row_of_sums]
 
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
@@ -49,16 +50,3 @@ def _window(code: Any, shape: ByteTileShape, row: Any) -> Values:
     for word, size in shape.loads:
         samples += code.load_bytes(row + WORD * word, size)
     return samples[shape.shift :]
-
-
-def _partials(code: Any, shape: ByteTileShape, window: Values, weights: Values, start: Any) -> Values:
-    """Return a mask row's sums, which begin with `start` (None: with nothing)."""
-    partials: Values = []
-    for n, weight in enumerate(weights):
-        for k in range(shape.across):
-            value = window[k + n * shape.channels]
-            if n:
-                partials[k] = code.fma(value, weight, partials[k])
-            else:
-                partials.append(value * weight if start is None else code.fma(value, weight, start))
-    return partials
