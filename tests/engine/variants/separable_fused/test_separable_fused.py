@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from engine.errors import UnsupportedVariant
-from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
@@ -18,7 +17,7 @@ from engine.variants.separable_fused import fused_in_place, fused_ring
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape, strip_rows
 from engine.variants.separable_fused.separable_fused import VARIANT
-from tests.engine.variants.ir.emitted import RANDOM, check_counted, multiply_adds, needs_nvvm, ptx_of
+from tests.engine.variants.ir.emitted import RANDOM, check_counted, multiply_adds, needs_nvvm, ptx_of, refused
 
 BLOCK = VARIANT.default_block
 every_number_of_channels = pytest.mark.parametrize("channels", [1, 2, 3, 4])
@@ -38,31 +37,19 @@ def problem_of(height: int, width: int, mask: Mask, channels: int = 1, dtype: st
     return Problem(height, width, channels, dtype, mask.shape, mask.anchor)
 
 
-def refused(problem: Problem, mask: Mask, limits: Limits | None = None, block: Block = BLOCK) -> str:
-    """Return the reason of a refusal; empty where there is none."""
-    refusal = VARIANT.unsupported(problem, mask, block, limits or Limits())
-    return refusal.reason if refusal else ""
-
-
 @pytest.mark.parametrize("shape", [(64, 1), (1, 64), (127, 1)])
 def test_that_a_mask_over_63_is_refused_with_what_would_do(shape: tuple[int, int]) -> None:
     mask = Mask(np.ones(shape))
-    reason = refused(problem_of(50, 50, mask), mask)
+    reason = refused(VARIANT, problem_of(50, 50, mask), mask)
     assert f"A mask of {shape[0]} x {shape[1]}" in reason
     assert "up to 63 rows and columns. Use separable-l1 or separable-l0." in reason
 
 
 def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes() -> None:
     mask = Mask([[1, 2], [3, 4]])
-    assert "one column times one row" in refused(problem_of(50, 50, mask), mask)
+    assert "one column times one row" in refused(VARIANT, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="two passes"):
         VARIANT.passes(problem_of(50, 50, mask), mask, BLOCK)
-
-
-def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
-    mask = gaussian(31)
-    reason = refused(problem_of(99, 99, mask), mask, Limits(shared_bytes=16_384))
-    assert "bytes of shared memory for its rows; a block has 16,384" in reason
 
 
 @pytest.mark.parametrize(
@@ -71,7 +58,7 @@ def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
 def test_that_a_picture_may_be_as_high_as_it_likes(width: int, mask: Mask) -> None:
     for height in (65_535 * 32, 65_535 * 32 + 1, 2**24):
         problem = problem_of(height, width, mask)
-        assert not refused(problem, mask)
+        assert not refused(VARIANT, problem, mask)
         (launch,) = VARIANT.plan(problem, BLOCK)
         assert launch.grid[1] <= 65_535
         if mask.rows > 33:
@@ -86,7 +73,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
             for column in {0, columns // 2, columns - 1}:
                 mask = Mask(np.ones((rows, columns)), (rows // 2, column))
                 for size in (9, 4096):
-                    assert not refused(problem_of(size, size, mask, channels, dtype), mask)
+                    assert not refused(VARIANT, problem_of(size, size, mask, channels, dtype), mask)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
@@ -143,14 +130,6 @@ def test_that_the_blocks_of_a_large_picture_are_done_in_one_or_two_waves(
 ) -> None:
     problem = problem_of(4096, 4096, product(side, side), channels)
     assert strip_rows(problem, ring_shape(problem)) == rows
-
-
-def test_that_the_block_of_the_request_does_not_matter() -> None:
-    mask = gaussian(5)
-    problem = problem_of(40, 300, mask)
-    assert VARIANT.plan(problem, Block(7, 3)) == VARIANT.plan(problem, BLOCK)
-    assert not refused(problem, mask, block=Block(0, 0))
-    assert not VARIANT.uses_block
 
 
 def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
