@@ -15,8 +15,7 @@ from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ir.device_function import device_function
-from engine.variants.split_float16.pair_storer import PAIR, pair_storer
-from engine.variants.split_float16.split_accumulator import split_accumulator
+from engine.variants.split_float16.split_accumulator import pair_storer, split_accumulator
 from engine.variants.split_float16.split_float16 import (
     BLOCKS,
     LANES,
@@ -25,10 +24,9 @@ from engine.variants.split_float16.split_float16 import (
     kernel,
     shape_of,
 )
-from engine.variants.split_float16.split_fragments import fragments_of
-from engine.variants.split_float16.split_shape import EIGHT, SplitShape
+from engine.variants.split_float16.split_shape import EIGHT, PAIR, SplitShape
 from engine.variants.split_float16.split_sums import HALF_STRIP, PLACES, SplitSums
-from engine.variants.split_float16.weight_halves import LOWER_SCALE, halves_of
+from engine.variants.split_float16.weight_halves import LOWER_SCALE, fragments_of, halves_of
 from tests.engine.variants.ir.emitted import check_counted, needs_nvvm, ptx_of, refused
 from tests.engine.variants.on_processor import on_the_processor
 
@@ -132,22 +130,8 @@ def test_that_rows_that_overlap_times_moved_weights_are_the_sums_of_the_mask(
     # A result lies `before` samples after the first cell, its first cell under the mask as many before it as
     # the anchor says.
     assert shape.along.before - shape.shift == left
-
-
-@every_mask
-def test_that_a_mask_row_lies_on_an_input_row_of_a_group_once_for_each_result(
-    mask_shape: tuple[int, int], left: int
-) -> None:
-    shape = shape_for(mask_shape, left)
-    for result in range(shape.touched):
-        found = [shape.mask_row(result, row) for row in range(shape.group_rows)]
-        # Counted upwards: the row of results `result` above the group's last row has that many mask rows from
-        # there up.
-        wanted = [result - (shape.group_rows - 1 - row) for row in range(shape.group_rows)]
-        assert found == [row if 0 <= row < shape.mask_rows else None for row in wanted]
     assert sum(count for _, count in shape.products) == shape.eights
     assert shape.along.tile_samples == 128 + EIGHT * (shape.eights - 1)
-    assert shape.kept == 4 * max(shape.mask_rows - 1, 1)
 
 
 class _NeverSplit(SplitSums):
