@@ -21,15 +21,15 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from bench.timeline_drawing import draw, timeline_from_json
 from engine.device.devices import backend, device_named
 from engine.files.atomic_write import atomic_write
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.results.strict_json import json_text
 from engine.streams.chunking import LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
-from engine.streams.drawing import draw
 from engine.streams.filtering import DEFAULT_RING, Streamed
-from engine.streams.timeline import Queue, Timeline, timeline_from_json
+from engine.streams.timeline import Queue, Timeline
 from engine.tasks.filtering.problem import RESULT_TYPES
 
 REPEATS = 11

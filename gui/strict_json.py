@@ -1,4 +1,4 @@
-"""Reading JSON that a person or another program may have damaged: sizes and numbers are checked before use."""
+"""Reads JSON that may be damaged: sizes and numbers are checked before use."""
 
 import stat
 from pathlib import Path
@@ -16,8 +16,8 @@ def read_strict_json(path: Path, largest_bytes: int) -> dict[str, Any]:
     Raises
     ------
     EngineError
-        The file cannot be read, is a pipe or a device, is too large, is not JSON, not an object, nested too deep, or
-        has a key twice or a number that is not finite.
+        The file cannot be read, is a pipe or a device, is too large, is not JSON, not an object, nested too
+        deep, or has a key twice or a number that is not finite.
     """
     what = f"{path.name} cannot be read"
     try:

@@ -61,6 +61,7 @@ def make_result(
     """Return a verified run; `fields` replace whatever they name."""
     cpu = variant in {"cpu-serial", "cpu-parallel", "cpu-separable", "cpu-box", "cpu-fft"}
     settled: dict[str, object] = {
+        "title": variant.capitalize(),
         "timing": make_timing(kernel_ms, cuda=not cpu),
         "verification": PROVED,
         "block": None if cpu else Block(16, 16),
@@ -70,7 +71,6 @@ def make_result(
     }
     return RunResult(
         variant=variant,
-        title=variant.capitalize(),
         device=device or ("cpu" if cpu else "cuda:0"),
         problem=problem,
         environment=ENVIRONMENT,

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 import numpy as np
 
@@ -107,8 +107,8 @@ class Batch:
 
     def _is_for_stream(self, request: Request) -> bool:
         """Return whether copies can overlap kernels, and the variant takes a large picture in bands."""
-        is_gpu = request.device.kind == "cuda" and request.device.times_mean_speed
-        return is_gpu and (self._options.variant == AUTO or request.choice.variant.band_invariant)
+        takes_bands = self._options.variant == AUTO or request.choice.variant.band_invariant
+        return request.device.is_usable_gpu and takes_bands
 
     def _stream(self, first: Job, jobs: Iterator[Job]) -> None:
         under_way: deque[Job] = deque()
@@ -155,25 +155,22 @@ class Batch:
         """Yield the pictures that can be filtered, in order, some opened ahead; report the others."""
         waiting: deque[tuple[Task, Future[Opened]]] = deque()
         tasks = iter(self._tasks)
-        is_more = True
-        while is_more or waiting:
-            while is_more and len(waiting) < self._most_waiting():
-                task = next(tasks, None)
-                is_more = task is not None
-                if task is not None:
-                    waiting.append((task, self._readers.submit(open_task, self._options, task)))
-            if waiting:
-                task, future = waiting.popleft()
-                try:
-                    opened = future.result()
-                    self._largest_bytes = max(self._largest_bytes, opened.picture.pixels.nbytes)
-                    job = look_up(self._options, self._mask, task, opened)
-                except DeviceFault:
-                    raise
-                except (EngineError, MemoryError) as error:
-                    self._on_finished(Finished(task, _as_engine_error(error)))
-                else:
-                    yield job
+        while True:
+            for task in islice(tasks, max(0, self._most_waiting() - len(waiting))):
+                waiting.append((task, self._readers.submit(open_task, self._options, task)))
+            if not waiting:
+                return
+            task, future = waiting.popleft()
+            try:
+                opened = future.result()
+                self._largest_bytes = max(self._largest_bytes, opened.picture.pixels.nbytes)
+                job = look_up(self._options, self._mask, task, opened)
+            except DeviceFault:
+                raise
+            except (EngineError, MemoryError) as error:
+                self._on_finished(Finished(task, _as_engine_error(error)))
+            else:
+                yield job
 
     def _most_waiting(self) -> int:
         return max(1, min(self._threads, WAITING_BYTES // self._largest_bytes))

@@ -44,7 +44,7 @@ def print_json(document: Any) -> None:
 
 def log(line: str) -> None:
     """Print a line on standard error: an error, a note, progress; nothing happens where that is closed."""
-    standard_streams.tell(printable(" ".join(line.split())))
+    standard_streams.log(printable(" ".join(line.split())))
 
 
 def log_notes(notes: Sequence[str]) -> None:

@@ -22,10 +22,11 @@ from engine.mask.bank import Bank
 from engine.mask.generators import gaussian
 from engine.results.measurement import Measurement
 from engine.results.metrics import number_of
+from engine.results.progress import Checkpoint, Progress
 from engine.run.job import Job, bank_job, filter_job, product_job
 from engine.run.measure import measure
 from engine.run.resolve import describe_problem
-from engine.run.sampling import Checkpoint, SamplingPlan, Step, timed
+from engine.run.sampling import SamplingPlan, timed
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.auto.planner import Choice
@@ -146,7 +147,7 @@ class Bench:
         by_device = self._filter(run.filtering, checkpoint)
         if by_device.reason:
             return by_device
-        checkpoint(Step("timing by the host's clock", 0.9, run.expected_s))
+        checkpoint(Progress("timing by the host's clock", 0.9, run.expected_s))
         host_ms = self._host_ms(run.filtering)
         return Measured({"kernel_ms": by_device.values["kernel_ms"], "host_ms": host_ms})
 

@@ -12,7 +12,8 @@ from engine.course.runs import Measured, Results, Run
 from engine.course.tables import PaperTables, tables_module
 from engine.device.devices import device_named, own_process_needed
 from engine.errors import BadValue
-from engine.run.sampling import SamplingPlan, Step
+from engine.results.progress import Progress
+from engine.run.sampling import SamplingPlan
 
 MAX_SIDE = 16_384
 BUDGET_S = 0.3
@@ -106,7 +107,7 @@ def _measured(
     before_s = 0.0
     for run in runs:
 
-        def checkpoint(step: Step, run: Run = run, before_s: float = before_s) -> None:
+        def checkpoint(step: Progress, run: Run = run, before_s: float = before_s) -> None:
             fraction = (before_s + run.expected_s * step.fraction) / total_s
             on_progress(run.label, fraction, step.expected_s)
 

@@ -83,10 +83,15 @@ class CodeStore:
         except FileWriteError as error:
             self._warn(error.why)
 
-    def remove(self, kind: str, key: str) -> None:
-        """Remove an entry that proved unusable."""
-        with suppress(OSError):
-            self._path(kind, key).unlink()
+    def built(self, kind: str, key: str, build: Callable[[bytes], Any]) -> Any:
+        """Return what `build` makes of the code of that key; None if there is none, or it cannot use it."""
+        code = self.load(kind, key)
+        try:
+            return None if code is None else build(code)
+        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is compiled again
+            with suppress(OSError):
+                self._path(kind, key).unlink()
+            return None
 
     def _path(self, kind: str, key: str) -> Path:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"

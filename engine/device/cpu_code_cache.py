@@ -58,14 +58,9 @@ class CpuCodeCache(NullCache):
         """Return the function compiled for that signature; None if it has to be compiled."""
         target_context.refresh()
         key = self._key(sig, target_context)
-        code = code_store().load(_KIND, key)
-        if code is None:
-            return None
-        try:
-            return CompileResult._rebuild(target_context, *pickle.loads(code))
-        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is compiled again
-            code_store().remove(_KIND, key)
-            return None
+        return code_store().built(
+            _KIND, key, lambda code: CompileResult._rebuild(target_context, *pickle.loads(code))
+        )
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a function that was compiled just now."""

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from numba import njit
+
 from engine.device.numba_cuda import cuda
 from engine.geometry.border import Border, IndexRule
-
-from numba import njit  # isort: skip  (numba_cuda says first where compiled code is kept)
 
 
 def cpu_rules() -> tuple[IndexRule, ...]:

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
+from numba.core.caching import NullCache
+
 from engine.device.code_store import code_store
 from engine.device.numba_cuda import SIMULATED, cuda, missing
 from engine.device.versions import versions
@@ -98,14 +100,12 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a kernel made from {value!r} cannot be kept on disk")
 
 
-class KernelCache:
+class KernelCache(NullCache):
     """The cache of one Numba dispatcher, in place of Numba's own.
 
     `identity` is the factory and its arguments, as plain values; `options` are the dispatcher's, for the
     compiler.
     """
-
-    cache_path = None
 
     def __init__(self, identity: list[Any], options: dict[str, Any]) -> None:
         self._identity = identity
@@ -115,32 +115,19 @@ class KernelCache:
         """Return the kernel of that signature, loaded into the device; None if it has to be compiled."""
         if not self._is_kept():
             return None
-        store, key = code_store(), self._key(signature)
-        content = store.load(_KIND, key)
-        if content is None:
-            return None
-        try:
+
+        def build(content: bytes) -> Any:
             kernel = rebuilt(KeptKernel.unpacked(content), signature, self._options)
             kernel.bind()
-        except Exception:  # noqa: BLE001 - whatever the driver has against the code, it is compiled again
-            store.remove(_KIND, key)
-            return None
-        return kernel
+            return kernel
+
+        return code_store().built(_KIND, self._key(signature), build)
 
     def save_overload(self, signature: Any, kernel: Any) -> None:
         """Keep a kernel that was compiled just now."""
         # Code that was made for one launch configuration must not serve another.
         if self._is_kept() and not kernel.launch_config_sensitive:
             code_store().save(_KIND, self._key(signature), KeptKernel.of(kernel).packed())
-
-    def enable(self) -> None:
-        """Do nothing: the environment says whether kernels are kept."""
-
-    def disable(self) -> None:
-        """Do nothing: as above."""
-
-    def flush(self) -> None:
-        """Do nothing: entries of other sources are never found."""
 
     def _is_kept(self) -> bool:
         # Code for a debugger names files and lines, and Numba rebuilds what it needs only when it compiles.

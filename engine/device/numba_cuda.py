@@ -8,11 +8,7 @@ simulates, but drives no GPU that this program supports.
 import importlib.util
 import os
 
-# Numba warns of each launch of fewer than 128 blocks; people come here to see small pictures and large
-# blocks.
-os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")
-
-from numba import cuda
+from numba import config, cuda
 
 __all__ = ["SIMULATED", "cuda", "intrinsic", "missing"]
 
@@ -20,6 +16,11 @@ try:
     from numba.cuda.extending import intrinsic
 except ImportError:  # Numba's own CUDA target, without the package: nothing is compiled for it
     from numba.extending import intrinsic
+
+# Numba warns of each launch of fewer than 128 blocks; people come here to see small pictures, large blocks.
+# Set here, because Numba reads the environment when it is first imported, wherever that is.
+if "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS" not in os.environ:
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
 missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
 

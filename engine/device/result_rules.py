@@ -9,10 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from engine.device.numba_cuda import cuda
-
-from numba import njit  # isort: skip  (numba_cuda says first where compiled code is kept)
 
 ZERO = np.float32(0.0)
 # From 2^23 to 2^24 float32 has whole numbers only, so adding this rounds values below 2^22, half to even.

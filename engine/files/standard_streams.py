@@ -33,7 +33,7 @@ def open_closed_streams() -> None:
             setattr(sys, name, stream)
 
 
-def tell(line: str) -> None:
+def log(line: str) -> None:
     """Write a line to standard error, if it is open."""
     try:
         sys.stderr.write(f"{line}\n")
@@ -42,7 +42,7 @@ def tell(line: str) -> None:
         silence(sys.stderr)
 
 
-def say(text: str) -> int:
+def print_answer(text: str) -> int:
     """Print an answer and return the exit status; where it cannot be printed, a line says why."""
     return _sent(lambda: sys.stdout.write(f"{text}\n"), 0)
 
@@ -57,11 +57,11 @@ def _sent(write: Callable[[], object], status: int) -> int:
         write()
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read has enough.
+        # The reader has enough.
         status = PIPE_CLOSED
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        tell(f"The answer cannot be printed: {why}. Send it to another place.")
+        log(f"The answer cannot be printed: {why}. Send it to another place.")
         status = status or CANNOT_PRINT
     else:
         return status

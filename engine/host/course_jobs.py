@@ -1,14 +1,14 @@
 """What the host does for the course. Called on: its main thread; counting on the pipe's thread."""
 
 from engine.course.paper import CourseTable
-from engine.host.messages import Progress, Report
 from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
+from engine.results.progress import Checkpoint, Progress
 
 # The first request loads the code that measures.
 LOADING_S = 5.0
 
 
-def count_course(request: CountCourse, report: Report) -> tuple[CourseTable, ...]:
+def count_course(request: CountCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
     # The host is up before anybody asks for a paper.
     from engine.course.tables import counted_tables
@@ -16,7 +16,7 @@ def count_course(request: CountCourse, report: Report) -> tuple[CourseTable, ...
     return counted_tables(request.paper)
 
 
-def measure_course(request: MeasureCourse, report: Report) -> tuple[CourseTable, ...]:
+def measure_course(request: MeasureCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
     """Measure a paper's tables; a request that was stopped ends between two cells."""
     from engine.course.measure import tables_of
 
@@ -27,7 +27,7 @@ def measure_course(request: MeasureCourse, report: Report) -> tuple[CourseTable,
     return tables_of(request.paper, request.device, on_progress=report_cell)
 
 
-def save_course(request: SaveCourse, report: Report) -> Saved:
+def save_course(request: SaveCourse, report: Checkpoint) -> Saved:
     """Write a paper's tables and figures into a folder."""
     # matplotlib, which draws the figures, takes a second to load.
     report(Progress("saving the paper's tables", 0.0, 10.0))

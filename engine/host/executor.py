@@ -15,10 +15,9 @@ from typing import Any
 from engine.device.devices import own_process_needed
 from engine.device_info import DeviceInfo
 from engine.host.client import EngineClient
-from engine.host.messages import Progress, Report
 from engine.host.request import Request
+from engine.results.progress import Checkpoint
 from engine.run.executor import CallingThread
-from engine.run.sampling import Checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +25,7 @@ class Call(Request):
     """Call a function in the simulator's process. Reply: what it returns.
 
     The function is one of a module: it is sent by its name. It is called with the arguments and with
-    `checkpoint`, which it calls with a `Step` before each step.
+    `checkpoint`, which it calls with a `Progress` before each step.
     """
 
     function: Callable[..., Any]
@@ -38,14 +37,9 @@ class Call(Request):
         return True
 
 
-def checkpoint_of(report: Report) -> Checkpoint:
-    """Return what reports the steps of a run as progress of a request."""
-    return lambda step: report(Progress(step.stage, step.fraction, step.expected_s))
-
-
-def call(request: Call, report: Report) -> Any:
+def call(request: Call, report: Checkpoint) -> Any:
     """Call the function. Called on: the main thread of the host."""
-    return request.function(*request.arguments, checkpoint=checkpoint_of(report))
+    return request.function(*request.arguments, checkpoint=report)
 
 
 class SimulatorExecutor(Executor):

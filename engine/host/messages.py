@@ -3,13 +3,13 @@
 No Numba and no Qt in here.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.request import Request
+from engine.results.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,6 @@ class Ready:
 
     variants: tuple[VariantInfo, ...]
     devices: tuple[DeviceInfo, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """A step of a request begins."""
-
-    stage: str  # in words: "compiling", "verifying", "sampling 12 of 30"
-    fraction: float  # done so far, 0 to 1
-    expected_s: float  # the client gives up on the host after ten times that, and never before 5 s
-
-
-Report = Callable[[Progress], None]
-"""Reports progress; raises `Cancelled` where the person stopped the request."""
 
 
 @dataclass(frozen=True, slots=True)

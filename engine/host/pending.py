@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.host.link import HostLink
-from engine.host.messages import Progress, Ready, ToHost
+from engine.host.messages import Ready, ToHost
 from engine.host.request import QueuePolicy, Request
+from engine.results.progress import Progress
 
 SHORTEST_DEADLINE_S = 5.0
 DEADLINE_FACTOR = 10.0

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from engine.files.output_checks import check_other_file
 from engine.host import shared
 from engine.host.display_levels import full_scale, level_shapes, render
-from engine.host.messages import Progress, Report
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.shared_array import SharedArray
 from engine.image.form import Form
@@ -19,6 +18,7 @@ from engine.image.picture import Picture
 from engine.image.result_picture import finished_picture, lost_values
 from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
+from engine.results.progress import Checkpoint, Progress
 
 
 class SharedSegment:
@@ -71,7 +71,7 @@ def attached(array: SharedArray | None) -> NDArray[Any] | None:
     return None if array is None else shared.attach(array)
 
 
-def open_picture(request: OpenPicture, report: Report) -> PictureHandle:
+def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     """Open a file or a sample into shared memory, with its levels for the screen."""
     report(Progress("opening the picture", 0.0, 10.0))
     with SharedSegment() as segment:
@@ -110,7 +110,7 @@ def _opening_bytes(form: Form) -> int:
     return form.decoded_bytes + sum(math.prod(shape) for shape in level_shapes(*form.plane_shape))
 
 
-def save_result(request: SaveResult, report: Report) -> Saved:
+def save_result(request: SaveResult, report: Checkpoint) -> Saved:
     """Write a result, or the picture itself, to a file."""
     opened, saved = request.picture, request.values or request.picture.pixels
     # 12,000 x 12,000 pixels of RGB take 11.7 s as PNG, 27 ns per byte; slow disks come on top.

@@ -15,8 +15,7 @@ from engine.device.devices import backend, devices
 from engine.errors import EngineError, UnsupportedVariant
 from engine.host import shared
 from engine.host.display_levels import full_scale
-from engine.host.executor import checkpoint_of
-from engine.host.messages import Progress, Ready, Report, VariantInfo
+from engine.host.messages import Ready, VariantInfo
 from engine.host.picture_jobs import SharedSegment, screen_arrays
 from engine.host.protocol import (
     Availability,
@@ -30,6 +29,7 @@ from engine.host.protocol import (
 )
 from engine.host.shared_array import SharedArray
 from engine.results.measurement import ProductResult
+from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.measure import compute, measure
 from engine.run.resolve import ResolvedFilter, describe_problem, result_dtype_for
@@ -52,7 +52,7 @@ def ready() -> Ready:
     return Ready(variants, devices())
 
 
-def preview(request: Preview, report: Report) -> Filtered:
+def preview(request: Preview, report: Checkpoint) -> Filtered:
     """Filter once and prepare the result for the screen."""
     resolved = _ResolvedJob(request.job)
     job, device = resolved.job, resolved.backend.info
@@ -64,19 +64,18 @@ def preview(request: Preview, report: Report) -> Filtered:
         return resolved.filtered()
 
 
-def run(request: Run, report: Report) -> Filtered:
+def run(request: Run, report: Checkpoint) -> Filtered:
     """Verify, warm up, sample; prepare the result for the screen."""
     resolved = _ResolvedJob(request.job)
     with resolved as values:
         plan = SamplingPlan(budget_s=request.budget_s)
-        checkpoint = checkpoint_of(report)
-        outcome = measure(resolved.job, resolved.backend, plan, checkpoint=checkpoint, host_out=values)
+        outcome = measure(resolved.job, resolved.backend, plan, checkpoint=report, host_out=values)
         if outcome.values is not None:
             return replace(resolved.filtered(), result=outcome.result)
     return Filtered(None, None, resolved.job.variant.key, resolved.backend.info.key, 0.0, outcome.result)
 
 
-def check_variants(request: CheckVariants, report: Report) -> tuple[Availability, ...]:
+def check_variants(request: CheckVariants, report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant whether it can do the job on the job's device, and why not."""
     job = request.job
     samples = shared.attach(job.picture.pixels)
@@ -146,7 +145,7 @@ class _ResolvedJob:
         )
 
 
-def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, ...]:
+def count_matmul(request: CountMatmul, report: Checkpoint) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
     # The host is up before anybody asks for matrices.
     from engine.run.sweep import counted, product_jobs
@@ -155,7 +154,7 @@ def count_matmul(request: CountMatmul, report: Report) -> tuple[ProductResult, .
     return tuple(counted(job, request.device) for job in jobs)
 
 
-def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
+def run_matmul(request: RunMatmul, report: Checkpoint) -> ProductResult:
     """Multiply with one variant, verified and timed; a stopped request ends between launches and samples."""
     from engine.run.job import product_job
     from engine.tasks.product.operands import random_matrices, refuse_too_large
@@ -168,4 +167,4 @@ def run_matmul(request: RunMatmul, report: Report) -> ProductResult:
     tile = variant.default_block.x if request.tile is None else request.tile
     job = product_job(variant, tile, a, b, seed=request.seed)
     plan = SamplingPlan(budget_s=request.budget_s)
-    return measure(job, backend(device.key), plan, checkpoint=checkpoint_of(report)).result
+    return measure(job, backend(device.key), plan, checkpoint=report).result

@@ -11,8 +11,9 @@ from engine.device.code_store import report_code_not_kept
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.files.atomic_write import undivided
 from engine.host import shared
-from engine.host.messages import Answer, Cancel, Progress, Ready, Release, Report, Stop, ToHost, Working
+from engine.host.messages import Answer, Cancel, Ready, Release, Stop, ToHost, Working
 from engine.host.request import QueuePolicy, Request
+from engine.results.progress import Checkpoint, Progress
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70
@@ -21,7 +22,7 @@ EXIT_AFTER_FAULT = 70
 _IDLE_SECONDS = 2.0
 
 
-Handler = Callable[[Any, Report], object]
+Handler = Callable[[Any, Checkpoint], object]
 """Answers a request; raises an `EngineError` where it cannot."""
 
 

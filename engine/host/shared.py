@@ -1,6 +1,7 @@
 """Arrays in shared memory: made in one process, read in another, never copied through the pipe.
 
-Called on: any thread of any process. A segment stays attached until `forget`; it vanishes from the system with `unlink`.
+Called on: any thread of any process. A segment stays attached until `forget`; it vanishes from the system
+with `unlink`.
 """
 
 import itertools
@@ -42,8 +43,9 @@ _lock = threading.Lock()
 _ALIGNMENT = 64
 # The previous result and that of a run in between: more would only hold memory.
 _SPARE_SEGMENTS = 3
-# While previews follow each other, the previous result's segment is written next: up to 3840 x 2160 RGB (144 MB), because
-# fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead of 50.
+# While previews follow each other, the previous result's segment is written next: up to 3840 x 2160 RGB (144
+# MB), because fresh memory made previews of 1920 x 1080 take 33 instead of 18 ms, of 3840 x 2160 100 instead
+# of 50.
 _BUSY_SPARE_BYTES = 160 << 20
 # Of what is in use, so much may be kept as spares by a process that has nothing to do.
 _IDLE_SPARE_SHARE = 0.25
@@ -64,8 +66,8 @@ def use_prefix(prefix: str) -> None:
 def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
     """Give one segment that holds uninitialised arrays of these (shape, dtype), each on a 64-byte boundary.
 
-    A spare segment is used again where one fits: the first touch of 35 MB of fresh shared memory took 20 of the 36 ms
-    of a 1920 x 1080 preview.
+    A spare segment is used again where one fits: the first touch of 35 MB of fresh shared memory took 20 of
+    the 36 ms of a 1920 x 1080 preview.
 
     Raises
     ------
@@ -97,7 +99,7 @@ def attach(array: SharedArray) -> np.ndarray:
 
 
 def recycle(*names: str) -> None:
-    """Release segments that are no longer used; those that this process made are kept as spares for `create`."""
+    """Release segments that are no longer used; this process's own are kept as spares for `create`."""
     forget(*(name for name in names if name not in _made))
     with _lock:
         _spare.extend(_attached.pop(name) for name in names if name in _made and name in _attached)
@@ -187,7 +189,7 @@ def unlink(*names: str) -> None:
 
 
 def left_by(prefix: str, last: int) -> list[str]:
-    """Return the existing names with this prefix; where the system cannot list them, the first `last` names."""
+    """Return the existing names with this prefix; where they cannot be listed, the first `last` names."""
     if _FOLDER.is_dir():
         return [name for name in os.listdir(_FOLDER) if name.startswith(f"{prefix}-")]
     return [name_of(prefix, number) for number in range(1, last + 1)]

@@ -30,30 +30,23 @@ def encode_png(picture: Picture, quality: int) -> bytes:
 
 def encode_jpeg(picture: Picture, quality: int) -> bytes:
     """Encode grey or RGB at 8 bit, without the alpha."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    subsampling = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
     # Grey has no chroma, and Pillow ignores the choice there.
-    Image.fromarray(picture.pixels).save(
-        buffer, "JPEG", quality=quality, subsampling=subsampling, icc_profile=picture.icc_profile
-    )
-    return buffer.getvalue()
+    subsampling = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
+    profile = picture.icc_profile
+    return _by_pillow("JPEG", picture.pixels, quality=quality, subsampling=subsampling, icc_profile=profile)
 
 
 def encode_webp(picture: Picture, quality: int) -> bytes:
     """Encode RGB at 8 bit with its alpha; exact at quality 100, clear pixels included."""
+    how = {"quality": quality, "lossless": quality == 100, "exact": True}
+    return _by_pillow("WEBP", _with_alpha(picture), **how, icc_profile=picture.icc_profile or b"")
+
+
+def _by_pillow(kind: str, image: NDArray[Any], **how: Any) -> bytes:
     from PIL import Image
 
     buffer = io.BytesIO()
-    Image.fromarray(_with_alpha(picture)).save(
-        buffer,
-        "WEBP",
-        quality=quality,
-        lossless=quality == 100,
-        exact=True,
-        icc_profile=picture.icc_profile or b"",
-    )
+    Image.fromarray(image).save(buffer, kind, **how)
     return buffer.getvalue()
 
 

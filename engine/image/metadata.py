@@ -57,15 +57,10 @@ def orientation_of_text(chunks: Iterable[bytes]) -> int:
     """
     for chunk in chunks:
         keyword, text = _keyword_and_text(chunk)
-        if keyword == b"XML:com.adobe.xmp":
-            orientation = orientation_of_xmp(text)
-        elif keyword in _RAW_EXIF:
-            block = _hexadecimal(text)
-            orientation = orientation_of_exif(block) or orientation_of_xmp(block)
-        elif keyword == b"Raw profile type xmp":
-            orientation = orientation_of_xmp(_hexadecimal(text))
-        else:
-            continue
+        block = _hexadecimal(text) if keyword.startswith(b"Raw profile type") else text
+        orientation = orientation_of_exif(block) if keyword in _RAW_EXIF else 0
+        if keyword in (*_RAW_EXIF, b"Raw profile type xmp", b"XML:com.adobe.xmp"):
+            orientation = orientation or orientation_of_xmp(block)
         if orientation:
             return orientation
     return 0
@@ -76,18 +71,21 @@ def _keyword_and_text(chunk: bytes) -> tuple[bytes, bytes]:
     if kind == b"tEXt":
         return keyword, rest
     if kind == b"zTXt":
-        return keyword, _inflated(rest[1:])
+        return keyword, inflated(rest[1:], _MAX_TEXT_BYTES)
     # iTXt: is it compressed, method, language NUL, translated keyword NUL, text
     _, _, after_language = rest[2:].partition(b"\0")
     text = after_language.partition(b"\0")[2]
-    return keyword, _inflated(text) if rest[:1] == b"\1" else text
+    return keyword, inflated(text, _MAX_TEXT_BYTES) if rest[:1] == b"\1" else text
 
 
-def _inflated(data: bytes) -> bytes:
+def inflated(data: bytes, most_bytes: int) -> bytes:
+    """Return what data inflates to; nothing where it is damaged or inflates further."""
+    inflater = zlib.decompressobj()
     try:
-        return zlib.decompressobj().decompress(data, _MAX_TEXT_BYTES)
+        content = inflater.decompress(data, most_bytes)
     except zlib.error:
         return b""
+    return content if inflater.eof else b""
 
 
 def _hexadecimal(text: bytes) -> bytes:

@@ -64,8 +64,8 @@ def open_image(
     work : str
         What that is, in words before the picture's size ("filtering and saving").
     allocate : callable of (Form), optional
-        Gives the arrays that the picture is decoded into, pixels and alpha (None without), after all checks
-        of its header; they become those of the picture. Asked once, with the form of the upright picture.
+        Returns the arrays that the picture is decoded into, pixels and alpha (None without), after all checks
+        of its header; they become those of the picture. Called once, with the form of the upright picture.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import Frame, WithSurplus, end_of_first_image, frame_of
-from engine.image.metadata import EXIF_ORIENTATION_TAG, named_metadata
+from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
 from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _TARGET_MODES = {
 }
 _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 
-# How many bytes a pixel takes in Pillow's memory; 4 in all other modes.
+# Bytes per pixel in Pillow's memory; 4 in all other modes.
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 # Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it
 # decodes, and is lost where it then takes other memory (GIF).
@@ -80,56 +80,48 @@ def read_with_pillow(
             check_long_enough(form, file.seek(0, 2), frame.fewest_bytes)
         is_cmyk = image.mode == "CMYK"
         notes = ["It was converted from CMYK to RGB without its colour profile."] if is_cmyk else []
-        scratch = _mapped(image, height, stored_bytes // height)
+        scratch, expected = None, None
+        if image.mode in _MAPPED_MODES:
+            scratch = Scratch((height, stored_bytes // height), np.uint8)
+            _map(image, scratch)
+            expected = _checksum_with_surplus(file, scratch) if frame is not None else None
         file.seek(0)
-        expected = _checksum_with_surplus(file, scratch) if frame is not None else None
         image.load()
         if image.size != (width, height):
             raise Refused(
                 f"it decodes to {image.width} x {image.height}, its header promised {width} x {height}"
             )
-        if expected is not None and expected != _checksum(scratch):
+        if scratch is not None and expected not in (None, zlib.crc32(scratch.memory)):
             raise Refused("its data stops before its last row: the file was cut short or is damaged")
-        canvas = Canvas(form, _orientation(image), allocate)
+        exif, xmp = image.info.get("exif"), image.info.get("xmp")
+        canvas = Canvas(form, orientation_of_exif(exif) or orientation_of_xmp(xmp), allocate)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
             part = image._new(image.im.crop((0, rows.start, width, rows.stop)))
             canvas.put_samples(rows, np.asarray(part if part.mode == mode else part.convert(mode)))
             if scratch is not None:
                 scratch.give_back(scratch.array[rows])
-        profile = image.info.get("icc_profile")
-        metadata = named_metadata(exif=image.info.get("exif"), dpi=float(image.info.get("dpi", (0,))[0]))
+        metadata = named_metadata(exif=exif, dpi=float(image.info.get("dpi", (0,))[0]))
         notes += _frame_notes(image)
-    return Decoded(canvas, profile, tuple(notes), metadata)
+        return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata)
 
 
-def _mapped(image: "Image.Image", height: int, row_bytes: int) -> Scratch | None:
-    """Let Pillow decode into memory that can be given back by rows; None for modes that it does not map."""
+def _map(image: "Image.Image", scratch: Scratch) -> None:
+    """Let Pillow decode into memory that can be given back by rows."""
     from PIL import _imaging
 
-    if image.mode not in _MAPPED_MODES:
-        return None
-    scratch = Scratch((height, row_bytes), np.uint8)
     image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
-    return scratch
 
 
-def _checksum_with_surplus(file: BinaryIO, scratch: Scratch | None) -> int | None:
-    """Checksum of a JPEG's pixels with surplus data; None where it has no end marker, which Pillow tells."""
+def _checksum_with_surplus(file: BinaryIO, scratch: Scratch) -> int | None:
+    """Return the checksum of a JPEG with surplus data; None without an end marker, which Pillow reports."""
     end = end_of_first_image(file)
-    if end is None or scratch is None:
+    if end is None:
         return None
-    from PIL import _imaging
-
     with _opened(cast(BinaryIO, io.BufferedReader(WithSurplus(file, end))), "JPEG") as image:
-        image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
+        _map(image, scratch)
         image.load()
-    file.seek(0)
-    return _checksum(scratch)
-
-
-def _checksum(scratch: Scratch | None) -> int:
-    return 0 if scratch is None else zlib.crc32(scratch.memory)
+    return zlib.crc32(scratch.memory)
 
 
 def _opened(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
@@ -149,14 +141,6 @@ def _target_mode(image: "Image.Image") -> str:
         raise Unsupported(f"its pixels are of the kind {image.mode}")
     mode = _TARGET_MODES[image.mode]
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
-
-
-def _orientation(image: "Image.Image") -> int:
-    try:
-        return int(image.getexif().get(EXIF_ORIENTATION_TAG, 1))
-    except (SyntaxError, ValueError, TypeError, OSError, LookupError, ArithmeticError):
-        # Damaged metadata is no reason to refuse whole pixels.
-        return 1
 
 
 def _frame_notes(image: "Image.Image") -> list[str]:

@@ -20,7 +20,13 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.metadata import is_raw_exif, named_metadata, orientation_of_exif, orientation_of_text
+from engine.image.metadata import (
+    inflated,
+    is_raw_exif,
+    named_metadata,
+    orientation_of_exif,
+    orientation_of_text,
+)
 from engine.image.scratch import bands
 
 _SIGNATURE_BYTES = 8
@@ -127,7 +133,8 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
     return Decoded(
         canvas,
-        icc_profile=_profile(extras.get(b"iCCP")),
+        # Name, NUL, method, deflated profile.
+        icc_profile=inflated(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], _MAX_PROFILE_BYTES) or None,
         notes=(f"It is an animation of {frames} frames; the first was opened.",) if frames > 1 else (),
         metadata=named_metadata(
             exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), dpi=_dpi(extras.get(b"pHYs", b""))
@@ -136,7 +143,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
 
 
 def _dpi(chunk: bytes) -> float:
-    """Pixels per inch in a pHYs chunk; 0 where it tells the shape of a pixel only."""
+    """Return pixels per inch in a pHYs chunk; 0 where it has only the shape of a pixel."""
     if len(chunk) != 9 or chunk[8] != 1:
         return 0.0
     return int.from_bytes(chunk[:4], "big") * 0.0254
@@ -201,19 +208,6 @@ def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple
         if keep:
             kept.append(piece)
     return b"".join(kept), checksum
-
-
-def _profile(chunk: bytes | None) -> bytes | None:
-    """Colour profile of an iCCP chunk (name, NUL, method, deflated profile); a damaged one is left out."""
-    if chunk is None:
-        return None
-    _, _, rest = chunk.partition(b"\0")
-    inflater = zlib.decompressobj()
-    try:
-        profile = inflater.decompress(rest[1:], _MAX_PROFILE_BYTES)
-    except zlib.error:
-        return None
-    return profile if inflater.eof else None
 
 
 def _decode_in_bands(

@@ -59,21 +59,17 @@ def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
     notes: list[str] = []
     colours, extra = samples[..., :colour_count], samples[..., colour_count:]
     alpha, premultiplied = _alpha(extra, page, notes)
-
+    if alpha is not None:
+        alpha = _our_dtype(alpha, page, [])
     if photometric == _PALETTE:
-        pixels = _looked_up(colours[..., 0], page)
-        alpha = None if alpha is None else _our_dtype(alpha, page, []).astype(np.uint8)
-        return pixels, alpha, notes
+        return _looked_up(colours[..., 0], page), None if alpha is None else alpha.astype(np.uint8), notes
     if photometric in (_CIELAB, _ICCLAB):
         if samples.dtype.kind not in "ui" or samples.dtype.itemsize > 2:
             raise Unsupported(f"it is Lab of {samples.dtype} values")
         notes.append("It was converted from Lab to RGB.")
-        pixels = lab_to_rgb(colours, signed=photometric == _CIELAB)
-        return pixels, None if alpha is None else _our_dtype(alpha, page, []), notes
+        return lab_to_rgb(colours, signed=photometric == _CIELAB), alpha, notes
 
     pixels = _our_dtype(colours, page, notes)
-    if alpha is not None:
-        alpha = _our_dtype(alpha, page, [])
     if premultiplied and alpha is not None:
         pixels = unpremultiplied(pixels, alpha)
     if photometric == _MIN_IS_WHITE:

@@ -10,9 +10,10 @@ from typing import Any
 from engine.device.devices import backend, own_process_needed
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
+from engine.results.progress import Checkpoint
 from engine.run.job import AnyJob
 from engine.run.measure import Outcome, measure, unrun
-from engine.run.sampling import NO_SAMPLES, Checkpoint, SamplingPlan
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 
 ExecutorFor = Callable[[DeviceInfo], Executor]
 """Returns the executor for a device."""

@@ -13,9 +13,10 @@ from engine.device.versions import commit, versions
 from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.measurement import Measurement
+from engine.results.progress import Checkpoint, Progress
 from engine.run.job import AnyJob
 from engine.run.poisoning import run_on_poison
-from engine.run.sampling import Checkpoint, SamplingPlan, Step, sampled, timed
+from engine.run.sampling import SamplingPlan, sampled, timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ def measure(
 
     Parameters
     ----------
-    checkpoint : callable of Step
+    checkpoint : callable of Progress
         Called before each step.
     host_out : ndarray of the result's shape and type, optional
         Where the result is wanted.
@@ -116,16 +117,16 @@ def _measured(
     task, operands = job.task, job.operands
     job.refuse(backend.info)
     backend.activate()
-    checkpoint(Step("compiling", 0.0, 2.0))
+    checkpoint(Progress("compiling", 0.0, 2.0))
     prepared, compile_ms = timed(lambda: task.prepare(job))
     buffers, allocate_ms = timed(lambda: task.allocate(backend, job, host_out))
     task.upload(backend, operands, buffers)
-    checkpoint(Step("first launch", 0.1, task.expected_launch_s(job, backend.info)))
+    checkpoint(Progress("first launch", 0.1, task.expected_launch_s(job, backend.info)))
     values, launch_ms, fault = run_on_poison(prepared, buffers, backend)
 
     def verifying(fraction: float) -> None:
         stage = "verifying against the float64 oracle"
-        checkpoint(Step(stage, 0.2 + 0.4 * fraction, task.verifying_s))
+        checkpoint(Progress(stage, 0.2 + 0.4 * fraction, task.verifying_s))
 
     verification = task.verify(values, job, verifying)
     if fault:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import Prepared
 from engine.results.measurement import Spread, Timing
+from engine.results.progress import Checkpoint, Progress
 
 T = TypeVar("T")
 
@@ -45,19 +46,6 @@ class SamplingPlan:
 NO_SAMPLES = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=1, most=1, fewest_copies=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a run that begins: its name for people, the fraction done, the expected seconds."""
-
-    stage: str
-    fraction: float
-    expected_s: float
-
-
-Checkpoint = Callable[[Step], None]
-"""Called before each step; may raise `Cancelled`."""
-
-
 def timed(action: Callable[[], T]) -> tuple[T, float]:
     """Return the result of an action and how long it took, ms."""
     begin = time.perf_counter()
@@ -84,7 +72,7 @@ def sampled(
         Filled: the prepared variant has run on them.
     upload : callable of () -> None
         Copies the input to the device and waits.
-    checkpoint : callable of Step
+    checkpoint : callable of Progress
         Called before each sample; may raise `Cancelled`.
     launch_s, copy_s : float
         How long a launch and a copy should take, seconds.
@@ -96,17 +84,17 @@ def sampled(
         samples: list[float] = []
         begin = time.perf_counter()
         while _wants_sample(plan, len(samples), time.perf_counter() - begin):
-            checkpoint(Step(stage, fraction, expected_s))
+            checkpoint(Progress(stage, fraction, expected_s))
             samples.append(sample_ms())
         return Spread(tuple(samples))
 
-    checkpoint(Step("warming up", 0.6, 2 * launch_s + plan.warm_up_s))
+    checkpoint(Progress("warming up", 0.6, 2 * launch_s + plan.warm_up_s))
     clock = backend.clock(prepared, buffers)
     try:
         # Calibrating has launched at least once; what takes longer than the warm-up is warm by then.
         begin = time.perf_counter()
         while launch_s + time.perf_counter() - begin < plan.warm_up_s:
-            checkpoint(Step("warming up", 0.6, launch_s))
+            checkpoint(Progress("warming up", 0.6, launch_s))
             clock.sample_ms()
         kernel = repeat(clock.sample_ms, "sampling the kernel", 0.65, launch_s, plan)
     finally:

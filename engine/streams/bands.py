@@ -32,11 +32,6 @@ class Band:
         """Rows of the band's picture."""
         return sum(last - first for first, last in self.sources)
 
-    @property
-    def result_rows(self) -> int:
-        """Rows of the result that the band gives."""
-        return self.bottom - self.top
-
 
 def cut(problem: Problem, wanted_rows: int) -> tuple[Band, ...]:
     """Cut a picture into bands of about equal height, of `wanted_rows` of the result each.

@@ -15,11 +15,12 @@ from engine.device.launches import Prepared
 from engine.device_info import SIMULATOR
 from engine.errors import BadValue, EngineError, UnsupportedVariant
 from engine.host.executor import executor_for
+from engine.results.progress import Checkpoint, Progress
 from engine.run.arguments import Image
 from engine.run.device_choice import refuse_unsuitable
 from engine.run.executor import outcome_of
 from engine.run.job import filter_job
-from engine.run.sampling import NO_SAMPLES, Checkpoint, Step
+from engine.run.sampling import NO_SAMPLES
 from engine.streams.bands import Band, cut, rows_of_chunk
 from engine.streams.in_order import run_in_order
 from engine.streams.outputs import Outputs
@@ -138,7 +139,7 @@ class Stream:
             prepared = self._preparation(request, bands)
             for number, band in enumerate(bands):
                 done = (picture + number / len(bands)) / max(total, 1) if total else 0.0
-                self.checkpoint(Step("filtering in chunks", min(done, 1.0), 2.0))
+                self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
                 sources = [samples[first:last] for first, last in band.sources]
                 rows = target[band.top : band.bottom]
                 bytes_in = sum(source.nbytes for source in sources)

@@ -16,8 +16,8 @@ from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.picture import Picture
+from engine.results.progress import Checkpoint
 from engine.run.arguments import Image
-from engine.run.sampling import Checkpoint
 from engine.streams.arguments import refuse_calls, refuse_part, refuse_pictures, refuse_values
 from engine.streams.chunking import Stream
 from engine.streams.outputs import Outputs, refuse_outputs
@@ -87,7 +87,7 @@ def filter_stream(
         MB; on the CPU a 32nd, within 4 and 32 MB.
     ring : int
         Chunks that are on the device at once, 2 to 16.
-    checkpoint : callable of Step
+    checkpoint : callable of Progress
         Called before each chunk; may raise `Cancelled`.
 
     Returns

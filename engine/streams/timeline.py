@@ -1,10 +1,8 @@
 """The timeline of a stream: which chunk was in which queue, and when."""
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
-
-from engine.errors import BadValue
 
 FORMAT = "haloscope-timeline"
 
@@ -80,21 +78,3 @@ class Timeline:
             # Files of version 1 name it so.
             span["lane"] = span.pop("queue")
         return document
-
-
-def timeline_from_json(document: Any) -> Timeline:
-    """Return the timeline that `Timeline.as_json` wrote; a `BadValue` says why there is none."""
-    try:
-        if document["format"] != FORMAT:
-            raise ValueError("another format")
-        values = {field.name: document[field.name] for field in fields(Timeline)}
-        values["chunks"] = tuple(Chunk(**chunk) for chunk in values["chunks"])
-        values["spans"] = tuple(
-            Span(span["chunk"], Queue(span["lane"]), span["begin_ms"], span["end_ms"])
-            for span in values["spans"]
-        )
-        return Timeline(**values)
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadValue(
-            "the timeline", f"the document is none: {error}", "Choose a file that bench.streams wrote."
-        ) from error

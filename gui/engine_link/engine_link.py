@@ -10,9 +10,10 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice
-from engine.host.messages import Progress, Ready
+from engine.host.messages import Ready
 from engine.host.request import Request
 from engine.host.shared_array import segments_of
+from engine.results.progress import Progress
 from gui.engine_link.engine_start import Event, StartedEngine
 from gui.engine_link.engine_state import RESTARTING, EngineState
 

@@ -6,8 +6,9 @@ Panels read this and connect to its signals; only controllers call the methods t
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import AUTO, DeviceInfo
-from engine.host.messages import Progress, Ready, VariantInfo
+from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.results.progress import Progress
 
 STARTING = "starting"
 READY = "ready"

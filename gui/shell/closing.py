@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.files.standard_streams import tell
+from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
 from gui.shell.main_window import MainWindow
 from gui.style.metrics import GRID
@@ -161,5 +161,5 @@ class Closing(QObject):
             self._discard()
             return
         self._was_interrupted = True
-        tell(f"Saving {', '.join(names)}: the window closes when that is done. Ctrl+C again discards it.")
+        log(f"Saving {', '.join(names)}: the window closes when that is done. Ctrl+C again discards it.")
         self._ask().wait()

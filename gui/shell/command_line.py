@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from engine.commands import listed
-from engine.files.standard_streams import tell
+from engine.files.standard_streams import log
 from engine.geometry.border import Border
 
 COMMANDS = f"""commands:
@@ -69,7 +69,7 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions:
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         line = " ".join(message.split())
-        tell(f"{self.prog}: {line}. `{self.prog} --help` lists what is possible.")
+        log(f"{self.prog}: {line}. `{self.prog} --help` lists what is possible.")
         sys.exit(2)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.errors import DeviceUnavailable, EngineError
 from engine.files.output_checks import check_other_file, check_place
-from engine.files.standard_streams import tell
+from engine.files.standard_streams import log
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
@@ -105,7 +105,7 @@ def _has_screen() -> bool:
 
 
 def _complain(error: EngineError) -> int:
-    tell(str(error))
+    log(str(error))
     return NO_DEVICE if isinstance(error, DeviceUnavailable) else BAD_INPUT
 
 

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
-from engine.files.standard_streams import tell
+from engine.files.standard_streams import log
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.page.intents import Begin
 from gui.shell.app import Haloscope, make_application
@@ -39,7 +39,7 @@ def take_screenshot(
     if shot.error is not None:
         raise shot.error
     if shot.was_stopped:
-        tell("Stopped: no picture was written.")
+        log("Stopped: no picture was written.")
         return 0
     atomic_write(options.out, shot.png)
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QEvent, QObject, QTimer
 from PySide6.QtWidgets import QApplication, QWidget
 
-from engine.files.standard_streams import say, tell
+from engine.files.standard_streams import log, print_answer
 from gui.shell.app import Haloscope
 
 LONGEST_WAIT_MS = 60_000
@@ -55,9 +55,9 @@ def measure_startup(app: QApplication, haloscope: Haloscope, age: Age) -> int:
     QTimer.singleShot(LONGEST_WAIT_MS, app.quit)
     haloscope.window.show()
     app.exec()
-    status = say(json.dumps(times, allow_nan=False))
+    status = print_answer(json.dumps(times, allow_nan=False))
     if times["first_result_ms"] is None:
         message = haloscope.window.message_bar.text or "The engine did not answer within a minute."
-        tell(f"No result was shown: {message}")
+        log(f"No result was shown: {message}")
         return FAILED
     return status

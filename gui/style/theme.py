@@ -3,6 +3,9 @@
 Text and muted text have at least 4.5 : 1 contrast on every surface they stand on (a test computes it).
 """
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Literal
 
@@ -114,13 +117,26 @@ def apply_theme(app: QApplication, name: ThemeName) -> None:
     _choice = name
     hints = app.styleHints()
     _follow_system(app)
-    if name == "system":
-        hints.unsetColorScheme()
-        scheme = hints.colorScheme()
-    else:
-        scheme = Qt.ColorScheme.Dark if name == "dark" else Qt.ColorScheme.Light
-        hints.setColorScheme(scheme)
-    _show(app, _of_scheme(scheme))
+    with _no_collection():
+        if name == "system":
+            hints.unsetColorScheme()
+            scheme = hints.colorScheme()
+        else:
+            scheme = Qt.ColorScheme.Dark if name == "dark" else Qt.ColorScheme.Light
+            hints.setColorScheme(scheme)
+        _show(app, _of_scheme(scheme))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep unused widgets while Qt walks over all of them and calls Python: deleting one then is a crash."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def palette_of(theme: Theme) -> QPalette:
@@ -173,7 +189,8 @@ def _follow_system(app: QApplication) -> None:
 
     def show(scheme: Qt.ColorScheme) -> None:
         if _choice == "system":
-            _show(app, _of_scheme(scheme))
+            with _no_collection():
+                _show(app, _of_scheme(scheme))
 
     if not _follows_system:
         _follows_system = True

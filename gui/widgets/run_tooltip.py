@@ -48,7 +48,7 @@ def _numbers(run: Compared) -> str:
         f"<tr><td>{escape(metric.title)}&nbsp;&nbsp;</td><td align='right'>{escape(metric.words(run))}</td>"
         f"<td>&nbsp;{escape(_details(run, metric, metrics))}</td></tr>"
         for metric in metrics
-        if not metric.of and _is_told(metric, run)
+        if not metric.of and _is_shown(metric, run)
     )
     return f"<table>{cells}</table>" if cells else ""
 
@@ -57,13 +57,13 @@ def _details(run: Compared, head: Metric, metrics: tuple[Metric, ...]) -> str:
     parts = [
         f"{metric.title.removeprefix(head.title).strip()} {metric.text(run)}"
         for metric in metrics
-        if metric.of == head.key and _is_told(metric, run)
+        if metric.of == head.key and _is_shown(metric, run)
     ]
     return f"({', '.join(parts)})" if parts else ""
 
 
-def _is_told(metric: Metric, run: Compared) -> bool:
-    """Whether the run has the number; a kind of memory that a kernel does not touch is not told."""
+def _is_shown(metric: Metric, run: Compared) -> bool:
+    """Whether the run has the number; a kind of memory that a kernel does not touch is left out."""
     value = metric.value(run)
     return value is not None and not (metric.key.startswith("model_") and value == 0)
 

@@ -109,7 +109,6 @@ class RunsTable(QTableView):
         self._show_columns()
 
     def column_menu(self) -> QMenu:
-        """Return the choice of columns."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         for position, column in enumerate(self._runs.columns):
@@ -123,7 +122,6 @@ class RunsTable(QTableView):
         return menu
 
     def run_menu(self, row: int) -> QMenu:
-        """Return what can be done with a run."""
         menu = QMenu(self)
         (run,) = self.runs([row])
         use = menu.addAction("Use as baseline")
@@ -177,11 +175,13 @@ class RunsTable(QTableView):
         self._show_columns()
 
     def _show_columns(self) -> None:
-        said = repeated(self._runs.columns, self._runs.rows())
+        repeated_facts = repeated(self._runs.columns, self._runs.rows())
         for position, column in enumerate(self._runs.columns):
-            at_first = self._at_first.get(column.key, column.shown) and column.key not in said
+            at_first = self._at_first.get(column.key, column.shown) and column.key not in repeated_facts
             self.setColumnHidden(position, not self._wanted.get(column.key, at_first))
-        caption = " · ".join(text for key, text in said.items() if text and not self._wanted.get(key, False))
+        caption = " · ".join(
+            text for key, text in repeated_facts.items() if text and not self._wanted.get(key, False)
+        )
         if caption != self.caption:
             self.caption = caption
             self.caption_changed.emit(caption)

@@ -22,7 +22,7 @@ class WholeNumberBox(QSpinBox):
     refused(str)
         Why the text was not taken.
     typing()
-        The person writes something else: what was said of the text before holds no more.
+        The person types: a refusal of the text before no longer holds.
     """
 
     refused = Signal(str)

@@ -15,7 +15,7 @@ from engine.image.faults import Unsupported
 from engine.image.form import Form
 from engine.image.formats import Format
 from engine.image.picture import Picture
-from tests.gui.conftest import open_window  # noqa: F401 - a fixture
+from tests.gui.conftest import haloscope, open_window  # noqa: F401 - fixtures
 
 HEADER = struct.Struct("<4sII")
 
@@ -152,8 +152,7 @@ def test_that_batch_finds_and_writes_its_files(toy_file, tmp_path, command):
     assert "Choose what to write: --format png, jpg, tif, webp or toy." in answer.err
 
 
-def test_that_dialogs_and_tooltips_of_the_window_offer_it(open_window):  # noqa: F811
-    haloscope = open_window()
+def test_that_dialogs_and_tooltips_of_the_window_offer_it(haloscope):  # noqa: F811
     actions, files = haloscope.actions, haloscope.files
     assert "WebP, GIF or Toy." in actions["open"].toolTip()
     assert "WebP or Toy." in actions["save"].toolTip()

@@ -1,4 +1,4 @@
-"""A new task is its folder and a line in the registry: it goes through pipeline, host, and files of results."""
+"""A new task is its folder and a line in the registry: pipeline, host and result files follow."""
 
 import csv
 import io
@@ -12,12 +12,13 @@ from engine.errors import Cancelled, UnsupportedVariant
 from engine.host.executor import SimulatorExecutor, executor_for
 from engine.results.compare import compared
 from engine.results.export import results_csv, results_document
+from engine.results.progress import Progress
 from engine.results.read import results_from_document
 from engine.results.strict_json import json_text
 from engine.run.device_choice import device_for
 from engine.run.executor import measure_on, outcome_of
 from engine.run.measure import compute, measure
-from engine.run.sampling import NO_SAMPLES, SamplingPlan, Step
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.sweep import counted, sweep
 from engine.tasks.registry import TASKS
 from tests.architecture.toy_task import KEYS, SCALE, Scaling, toy_job
@@ -40,7 +41,6 @@ def test_that_a_new_task_is_resolved_verified_and_measured() -> None:
         job.variant.work(PROBLEM, job.block),
     )
     assert result.status.startswith("verified on every number")
-    assert result.timing is not None
     assert len(result.timing.kernel.samples_ms) == 3
     wrong = measure(toy_job("wrong", PROBLEM), backend("cpu"), QUICK).result
     assert (wrong.status, wrong.kernel_ms) == ("not verified: a number is off", None)
@@ -51,7 +51,7 @@ def test_that_a_new_task_can_be_refused_and_stopped() -> None:
     assert isinstance(refused.error, UnsupportedVariant)
     assert refused.result.refused
 
-    def stop(step: Step) -> None:
+    def stop(step: Progress) -> None:
         if step.stage.startswith("verifying"):
             raise Cancelled("The request", "it was stopped")
 

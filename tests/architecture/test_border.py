@@ -26,7 +26,7 @@ from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line
 from tests.engine.variants.cases import Case
-from tests.engine.variants.counting import count
+from tests.engine.variants.counting import result_of
 from tests.engine.variants.suited import suited
 
 HEIGHT, WIDTH = 7, 9
@@ -73,18 +73,12 @@ def wanted(case: Case, samples: np.ndarray) -> np.ndarray:
 )
 def test_that_a_variant_and_the_oracle_obey_a_new_border(toy: Border, known: Variant) -> None:
     case = suited(known, Case("toy", HEIGHT, WIDTH, border=toy, mask_shape=(3, 5), block=Block(8, 4)))
-    assert case is not None
     mask, samples = case.mask(), picture().astype(case.dtype)
     result = "uint8" if known.uint8_only else "float32"
     problem = describe_problem(samples, mask, toy, 0.0, result)
     right = oracle.correlate(samples, mask, toy)
     np.testing.assert_allclose(right[:, :, 0], wanted(case, samples), rtol=1e-12)
-    if known.has_kernels:
-        out = count(known, problem, mask, case.block, samples).out
-    else:
-        prepared = known.prepare(problem, mask, known.default_block)
-        out = np.empty(samples.shape, result)
-        prepared.launch(samples, out)
+    out = result_of(known, problem, mask, case.block, samples)
     bound = rounding_bound(oracle.magnitudes(samples, mask, toy), mask.taps)
     added = known.added_error(problem, mask) * 255
     if result == "uint8":

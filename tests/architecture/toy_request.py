@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from engine.host import shared
 from engine.host.handlers import HANDLERS
-from engine.host.messages import Progress, Report
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import SharedArray
+from engine.results.progress import Checkpoint, Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Newest(Request):
     queue: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
 
 
-def double(request: Double, report: Report) -> Doubled:
+def double(request: Double, report: Checkpoint) -> Doubled:
     from engine.device.numba_cuda import SIMULATED
 
     (result,) = shared.create((request.numbers.shape, request.numbers.dtype))
@@ -59,7 +59,7 @@ def double(request: Double, report: Report) -> Doubled:
     return Doubled(SIMULATED, (result,))
 
 
-def wait(request: Wait, report: Report) -> None:
+def wait(request: Wait, report: Checkpoint) -> None:
     clock = threading.Event()
     while not clock.wait(0.01):
         report(Progress("waiting", 0.0, 60.0))

@@ -48,7 +48,6 @@ def test_that_the_last_line_of_the_same_device_counts(tmp_path: Path) -> None:
     for device, threads, commit in (("A", 2, "1"), ("A", 2, "2"), ("B", 2, "3"), ("A", 4, "4")):
         append({"device": device, "threads": threads, "commit": commit}, history)
     found = last_of("A", 2, history)
-    assert found is not None
     assert found["commit"] == "2"
     assert last_of("B", 4, history) is None
 

@@ -96,9 +96,7 @@ def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_o
     job = bank_job(bank, problem, image, affordable=AFFORDABLE_MULTIPLY_ADDS // 4)
     result = measure(job, gpu, plan).result
     alone = engine.apply(image, bank.masks[0], device=device, variant="implicit-gemm", budget_s=0.1).result
-    assert result.verification is not None
     assert result.verification.passed, result.verification.reason
-    assert result.kernel_ms is not None
     assert alone.kernel_ms is not None
     assert 0 < result.kernel_ms < len(bank) * alone.kernel_ms
     print(f"bank of 16: {result.kernel_ms / 16:.4f} ms a filter, alone {alone.kernel_ms:.4f} ms")  # noqa: T201

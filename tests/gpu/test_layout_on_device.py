@@ -11,16 +11,12 @@ from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
 from engine.run.job import filter_job
 from engine.run.measure import measure
-from engine.run.resolve import describe_problem
 from engine.run.sampling import NO_SAMPLES
 from engine.variants.auto.planner import Choice
 from engine.variants.contract import Variant
-from engine.variants.registry import VARIANTS
-from tests.engine.variants.suited import typed
-from tests.gpu.test_variants_on_device import binomial_for
+from tests.gpu.test_variants_on_device import CUDA, suiting
 
 HEIGHT, WIDTH = 67, 1001
-CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 
 both_layouts = pytest.mark.parametrize("layout", list(Layout))
 both_pictures = pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("float32", 1)])
@@ -83,16 +79,13 @@ def test_that_a_picture_comes_back_from_the_device_as_it_went_there(
 def test_that_both_layouts_are_verified_and_give_the_same(
     variant: Variant, dtype: str, channels: int, gpu: Backend
 ) -> None:
-    picture, mask = picture_of(dtype, channels), binomial_for(variant)
-    problem = typed(variant, describe_problem(picture, mask, Border.MIRROR, 0.0))
-    picture = picture[..., : problem.channels].astype(problem.dtype)
+    problem, mask, picture = suiting(variant, picture_of(dtype, channels), Border.MIRROR)
     results = []
     for layout in Layout:
         choice = Choice(variant, variant.default_block)
         outcome = measure(filter_job(choice, problem, mask, picture, layout=layout), gpu, NO_SAMPLES)
         assert outcome.result.failure == ""
         assert outcome.result.layout == layout
-        assert outcome.result.verification is not None
         assert outcome.result.verification.passed, outcome.result.verification.reason
         results.append(outcome.values)
     assert np.array_equal(*results)

@@ -1,5 +1,6 @@
 """Every registered variant on a real device: the full list of cases, real sizes, the compiled kernels."""
 
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,6 +11,7 @@ from engine.device.backend import Backend
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
+from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
@@ -48,6 +50,17 @@ def binomial_for(variant: Variant) -> Mask:
     return Mask(MASK.weights[:1] * 16) if variant.masks is MaskClass.ONE_ROW else MASK
 
 
+def suiting(variant: Variant, image: np.ndarray, border: Border) -> tuple[Problem, Mask, np.ndarray]:
+    """Return a problem, a mask and the picture in a type and with channels that the variant takes."""
+    mask = binomial_for(variant)
+    problem = typed(variant, describe_problem(image, mask, border, 0.0))
+    image = image[..., : problem.channels]
+    if image.dtype != problem.dtype:
+        image = image * (255 / image.max()) if image.dtype == np.float32 else image
+        image = image.astype(problem.dtype)
+    return problem, mask, image
+
+
 every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 
 
@@ -55,7 +68,7 @@ every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant
     ("variant", "cases"),
     [
         pytest.param(v, cases, id=f"{v.key}-{group}")
-        for v in CUDA
+        for v in (*CUDA, *(v for v in INSTALLED if v.library == "cupy"))
         for group, cases in by_group(suited_cases(v, full_cases())).items()
     ],
 )
@@ -77,21 +90,14 @@ def large(request: pytest.FixtureRequest) -> np.ndarray:
 @pytest.mark.parametrize("variant", INSTALLED, ids=lambda variant: variant.key)
 def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.ndarray, device: str) -> None:
     machine = backend(device_for(variant, device).key)
-    mask = binomial_for(variant)
-    problem = typed(variant, describe_problem(large, mask, Border.MIRROR, 0.0))
-    large = large[..., : problem.channels]
-    if large.dtype != problem.dtype:
-        large = (large * 255).astype(problem.dtype)
+    problem, mask, large = suiting(variant, large, Border.MIRROR)
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
     job = filter_job(Choice(variant, variant.default_block), problem, mask, large, seed=5)
-    outcome = measure(job, machine, plan)
-    result = outcome.result
+    result = measure(job, machine, plan).result
     assert result.failure == ""
-    assert result.verification is not None
     assert result.verification.passed, result.verification.reason
     # Sums of products are refused where exact ones are promised.
     assert result.verification.exact or large.dtype == np.float32 or variant.rounds_weights
-    assert result.kernel_ms is not None
     assert result.kernel_ms > 0
     print(f"{variant.key} {large.dtype} x {large.shape[2]}: {result.kernel_ms:.3f} ms, {result.status}")  # noqa: T201
 
@@ -100,17 +106,12 @@ def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.
 @every_cuda_variant
 def test_that_two_runs_of_the_same_take_the_same_time(variant: Variant, gpu: Backend) -> None:
     image = np.random.default_rng(1).random((2048, 2048, 1), np.float32)
-    mask = binomial_for(variant)
-    problem = typed(variant, describe_problem(image, mask, Border.ZERO, 0.0))
-    if image.dtype != problem.dtype:
-        image = (image * 255).astype(problem.dtype)
+    problem, mask, image = suiting(variant, image, Border.ZERO)
     plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
     choice = Choice(variant, variant.default_block)
     first, second = (measure(filter_job(choice, problem, mask, image), gpu, plan).result for _ in range(2))
-    assert first.kernel_ms is not None
     assert second.kernel_ms is not None
     assert abs(first.kernel_ms - second.kernel_ms) <= 0.1 * first.kernel_ms
-    assert first.timing is not None
     assert first.timing.clock == "device events around a replayed graph"
     assert first.timing.host_to_device is not None
     assert first.timing.end_to_end.median_ms > first.kernel_ms
@@ -131,10 +132,9 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(
 
 @every_cuda_variant
 def test_that_large_masks_and_the_largest_blocks_run(variant: Variant, device: str) -> None:
+    large = partial(Case, height=70, width=70, block=Block(32, 16))
     cases = [
-        Case(
-            f"large mask {side} {border}", 70, 70, mask_shape=(side, side), border=border, block=Block(32, 16)
-        )
+        large(f"large mask {side} {border}", mask_shape=(side, side), border=border)
         for side in (15, 31, 63)
         for border in (Border.ZERO, Border.MIRROR)
     ] + [
@@ -173,7 +173,6 @@ def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:
     assert choice.variant.device is DeviceKind.CUDA
     assert choice.reason
     result = measure(filter_job(choice, problem, MASK, image), gpu, SamplingPlan(0.0, 0.0, 1, 1, 1)).result
-    assert result.verification is not None
     assert result.verification.exact
 
 
@@ -192,3 +191,11 @@ def test_that_nan_becomes_0_and_infinity_an_end_where_results_are_rounded(
     )
     assert answer.dtype == dtype
     assert np.array_equal(answer, np.repeat(np.array([[0], [0], [0], [0], [largest]], dtype), width, axis=1))
+
+
+def test_that_fft_says_where_a_nan_is_or_which_library_is_missing(device: str) -> None:
+    image = np.ones((9, 9), np.float32)
+    image[2, 3] = np.nan
+    says = "Row 2, column 3" if find_spec("cupy") else "pip install cupy"
+    with pytest.raises(UnsupportedVariant, match=says):
+        engine.correlate(image, np.ones((3, 3)), variant="fft", device=device)

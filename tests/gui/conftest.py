@@ -40,6 +40,12 @@ def open_window(qtbot, qapp):
 
 
 @pytest.fixture
+def haloscope(open_window):
+    """The whole window as `open_window` makes it."""
+    return open_window()
+
+
+@pytest.fixture
 def make_bench(qapp):
     made = []
 

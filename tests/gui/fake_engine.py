@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.device_info import DeviceInfo, Environment
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, ImageReadError
-from engine.geometry.block import Block
 from engine.host import shared
-from engine.host.messages import Progress, Ready, VariantInfo
+from engine.host.messages import Ready
 from engine.host.protocol import (
     Availability,
     CheckVariants,
@@ -37,29 +35,16 @@ from engine.host.protocol import (
 )
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
-from engine.results.measurement import RunResult, Spread, Timing
+from engine.results.measurement import RunResult
+from engine.results.progress import Progress
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
-from engine.verify.verification import Verification
 from tests.gui.made_course import made_tables
+from tests.gui.made_results import CPU_DEVICE, MISSING_CUDA_DEVICE, NO_CUDA, SIMULATOR_DEVICE, VARIANTS
 from tests.made_products import made_product, made_rows
+from tests.made_runs import make_result
 
-NO_GPU = "there is no NVIDIA driver. Install one, or choose the simulator."
-
-READY = Ready(
-    variants=(
-        VariantInfo("cpu-serial", "CPU, one thread", "cpu", "The textbook loops.", Block(16, 16), False),
-        VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Rows shared by cores.", Block(16, 16), False),
-        VariantInfo("naive", "Naive", "cuda", "One thread an output.", Block(16, 16), True),
-        VariantInfo("tiled", "Tiled", "cuda", "An input tile in shared memory.", Block(16, 16), True),
-        VariantInfo("cached", "Cached", "cuda", "The halo is left to the cache.", Block(16, 16), True),
-    ),
-    devices=(
-        DeviceInfo("cpu", "cpu", "CPU, 2 cores", True, "", True),
-        DeviceInfo("cuda:0", "cuda", "CUDA device", False, NO_GPU, True),
-        DeviceInfo("simulator", "cuda", "CUDA simulator", True, "", False),
-    ),
-)
+READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
 
 
@@ -100,7 +85,7 @@ class FakeEngineClient:
         self.notice = on_notice or (lambda notice: None)
         self.automatic = automatic
         self._says_ready = ready
-        self.unavailable = unavailable if unavailable is not None else {"tiled": NO_GPU, "cached": NO_GPU}
+        self.unavailable = unavailable if unavailable is not None else {"tiled": NO_CUDA, "cached": NO_CUDA}
         self.use_cuda = True
         self.asked: list[Asked] = []
         self.seen: list[Request] = []
@@ -261,43 +246,19 @@ def _painted(pixels: np.ndarray) -> np.ndarray:
 
 def _run_result(job: FilterJob) -> RunResult:
     variant = "cpu-parallel" if job.variant == "auto" else job.variant
-    known = next((v for v in READY.variants if v.key == variant), None)
-    title = known.title if known else variant
-    kernel_ms = KERNEL_MS.get(variant, 1.0)
-    picture = job.picture
-    problem = Problem(
-        picture.height,
-        picture.width,
-        picture.channels,
-        picture.pixels.dtype,
-        job.mask.shape,
-        job.mask.anchor,
-        job.border,
-        job.cval,
-    )
-    return RunResult(
-        variant=variant,
-        title=title,
-        device="cpu",
+    known = next((known for known in VARIANTS if known.key == variant), None)
+    picture, mask = job.picture, job.mask
+    sizes = (picture.height, picture.width, picture.channels, picture.pixels.dtype)
+    problem = Problem(*sizes, mask.shape, mask.anchor, job.border, job.cval)
+    return make_result(
+        variant,
+        KERNEL_MS.get(variant, 1.0),
         problem=problem,
-        mask_name=job.mask.name,
-        weights_digest=job.mask.weights_digest,
+        device="cpu",
+        title=known.title if known else variant,
+        mask_name=mask.name,
+        weights_digest=mask.weights_digest,
         block=job.block,
-        environment=Environment("CPU, 2 cores"),
-        timing=Timing(
-            kernel=Spread(tuple(kernel_ms * f for f in (0.98, 1.0, 1.1))),
-            end_to_end=Spread((kernel_ms * 1.2,)),
-            compile_ms=210.0,
-            allocate_ms=0.1,
-        ),
-        verification=Verification(
-            True,
-            1.2e-7,
-            3e-6,
-            picture.height * picture.width,
-            picture.height * picture.width,
-            False,
-        ),
         layout=str(job.layout) if known and known.kind == "cuda" else "",
         work=filter_work(problem, picture_loads=problem.multiply_adds, weight_loads=problem.multiply_adds),
     )

@@ -23,11 +23,11 @@ def make_workspace() -> Workspace:
     return workspace
 
 
-CPU_DEVICE = DeviceInfo("cpu", "cpu", "AMD EPYC, 2 cores", True, "", True, {"cores": "2", "memory": "8 GiB"})
+CPU_DEVICE = DeviceInfo("cpu", "cpu", "CPU, 2 cores", True, "", True, {"cores": "2", "memory": "8 GiB"})
 NO_CUDA = "There is no NVIDIA driver here. Install one, or choose the simulator for small pictures."
 CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "NVIDIA H200", True, "", True, {"memory": "141 GB"})
 MISSING_CUDA_DEVICE = DeviceInfo("cuda:0", "cuda", "CUDA", False, NO_CUDA, True)
-SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "Numba CUDA simulator", True, "", False)
+SIMULATOR_DEVICE = DeviceInfo("simulator", "cuda", "CUDA simulator", True, "", False)
 
 REMARK = "It needs shared memory for the halo too."
 VARIANTS = (

@@ -8,16 +8,13 @@ from functools import cache
 import pytest
 
 from engine.course.copy_variant import COPY
-from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.tasks.product.problem import MatrixProduct
 from engine.variants.contract import Variant
-from engine.variants.matmul.contract import MatmulVariant
-from engine.variants.registry import MATMUL_VARIANTS, VARIANTS
+from engine.variants.registry import VARIANTS
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
 pytestmark = [pytest.mark.nvvm, pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")]
@@ -85,20 +82,21 @@ def ptx_of(
     )
 
 
-def check_code(ptx: str, capability: tuple[int, int]) -> None:
-    """Check what holds for every kernel: float32 with multiply-adds, for that device, without local memory."""
+def bytes_of(memory: str, ptx: str) -> int:
+    """Return the static bytes that the code declares in shared or in constant memory."""
+    return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
+
+
+def assert_in_float32(ptx: str, capability: tuple[int, int]) -> None:
+    """Check that code is for that device, without float64, local memory or flushed subnormal numbers."""
     lines = ptx.splitlines()
     assert any("fma.rn.f32" in line for line in lines)
     # A register may be named %f64, and an unused one may be declared.
     assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
     # The rounding bound counts on subnormal numbers.
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local|\.ftz", ptx) == []
+    assert ".ftz" not in ptx
     assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
-
-
-def bytes_of(memory: str, ptx: str) -> int:
-    """Return the static bytes that the code declares in shared or in constant memory."""
-    return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
 
 
 def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: str, block: Block) -> None:
@@ -115,7 +113,7 @@ def test_that_code_is_in_float32_for_that_device_without_local_memory_and_with_t
 ) -> None:
     codes = ptx_of(variant, capability, dtype, border)
     for ptx in codes:
-        check_code(ptx, capability)
+        assert_in_float32(ptx, capability)
     assert_memory_as_planned(variant, codes, dtype, BLOCK)
 
 
@@ -143,51 +141,34 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
 
 
 @pytest.mark.parametrize(
-    ("variant", "capability", "dtype"),
+    ("variant", "capability", "dtype", "bits"),
     [
-        (variant, capability, dtype)
+        pytest.param(
+            variant, capability, dtype, bits, id=f"{variant.key}-{capability[0]}.{capability[1]}-{dtype}"
+        )
         for variant in CUDA
         if variant.integer_output
         # Between 8.0 and 9.0 nothing of it differs.
         for capability in (CAPABILITIES[0], CAPABILITIES[-1])
         if can_run(variant, capability)
-        for dtype in (("uint8",) if variant.uint8_only else ("uint8", "uint16"))
+        for dtype, bits in ((("uint8", 8),) if variant.uint8_only else (("uint8", 8), ("uint16", 16)))
     ],
-    ids=lambda value: getattr(value, "key", str(value)),
 )
 def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
-    variant: Variant, capability: tuple[int, int], dtype: str
+    variant: Variant, capability: tuple[int, int], dtype: str, bits: int
 ) -> None:
     mask = mask_for(variant, 5, 7)
     problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
     *_, last = variant.passes(problem, mask, BLOCK)
     ptx = cuda.compile_ptx(last.kernel.py_func, last.signature, cc=capability)[0]
-    assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+    lines = [line for line in ptx.splitlines() if ".reg" not in line]
+    assert [line for line in lines if re.search(r"\.f64\b", line)] == []
     # Wider stores are of several results at once.
-    assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{dtype.removeprefix('uint')}\b", ptx)
+    assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
     assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
 
 
-@pytest.mark.parametrize("tile", [2, 7, 16, 32])
-@pytest.mark.parametrize("capability", CAPABILITIES, ids=str)
-@pytest.mark.parametrize(
-    "variant", [v for v in MATMUL_VARIANTS if v.device is DeviceKind.CUDA], ids=lambda variant: variant.key
-)
-def test_that_the_code_of_a_product_of_matrices_is_as_planned(
-    variant: MatmulVariant, capability: tuple[int, int], tile: int
-) -> None:
-    product = MatrixProduct(100, 70, 200)
-    block = Block(tile, tile)
-    (step,), (launch,) = variant.passes(product, None, block), variant.plan(product, block)
-    ptx = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)[0]
-    check_code(ptx, capability)
-    assert (bytes_of("shared", ptx), bytes_of("const", ptx)) == (launch.shared_bytes, 0)
-    # Two barriers a phase, and phases may be unrolled.
-    barriers = ptx.count("bar.sync")
-    assert (barriers > 0, barriers % 2) == (variant.key == "matmul-tiled", 0)
-
-
-def test_that_the_copy_that_bandwidth_is_measured_with_reads_and_writes_once_and_computes_nothing() -> None:
+def test_that_a_copy_reads_once_and_writes_once_and_computes_nothing() -> None:
     problem = Problem(100, 200, mask_shape=(1, 1), anchor=(0, 0))
     (step,) = COPY.passes(problem, Mask([[1.0]]), COPY.default_block)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))

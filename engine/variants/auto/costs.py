@@ -43,20 +43,18 @@ class Rates:
     multiply_adds_g_s: float
 
 
+_Line = tuple[float, tuple[float, ...], tuple[float, ...]]
+"""The known times for pictures of one size, as natural logarithms: pixels, then mask sides and times."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CostTable:
-    """The measured times of one kind of device.
+    """The measured times of one kind of device, whose own rates are `rates`.
 
-    Parameters
-    ----------
-    rates : Rates
-        Of the machine that was measured.
-    picture_sides, mask_sides : tuple of int
-        The grid: square pictures, square masks (rows of as many cells for 1-D variants).
-    times_us : dict of str to dict of str to list
-        By variant and kind of samples (`kind_of`): a row of times per picture side, one time per mask side,
-        microseconds; None where nothing could be measured. Variants whose masks may repeat the inner work
-        have a second row, with MANY times the work (`repeated`).
+    The grid has square pictures and square masks (for 1-D variants rows of as many cells). `times_us` has by
+    variant and kind of samples (`kind_of`) a row of times per picture side, one time per mask side,
+    microseconds; None where nothing could be measured. Variants whose masks may repeat the inner work have a
+    second row, with MANY times the work (`repeated`).
     """
 
     rates: Rates
@@ -64,9 +62,7 @@ class CostTable:
     mask_sides: tuple[int, ...]
     times_us: dict[str, dict[str, list[list[float | None]]]]
     # `auto` reads a table a hundred times for a choice, while a person waits.
-    _lines: dict[tuple[str, str], "tuple[_Line, ...]"] = field(
-        default_factory=dict, compare=False, repr=False
-    )
+    _lines: dict[tuple[str, str], list[_Line]] = field(default_factory=dict, compare=False, repr=False)
 
     def time_us(self, variant: Variant, problem: Problem, rates: Rates, repeats: int = 1) -> float:
         """Return about how long a variant takes on a machine of these rates, in us; infinity if unknown.
@@ -101,29 +97,20 @@ class CostTable:
         """
         if (key, kind) not in self._lines:
             rows = zip(self.picture_sides, self.times_us[key][kind], strict=True)
-            known = (_line_of(side, self.mask_sides, row) for side, row in rows if any(row))
-            self._lines[key, kind] = tuple(known)
+            self._lines[key, kind] = [self._line(side, row) for side, row in rows if any(row)]
         lines = self._lines[key, kind]
         if not lines:
             return math.inf
         at = math.log(mask_side)
-        logs = [_at(at, line.mask_logs, line.time_logs, slope) for line in lines]
-        return math.exp(_at(math.log(pixels), [line.pixels_log for line in lines], logs, 1.0))
+        logs = [_at(at, mask_logs, time_logs, slope) for _, mask_logs, time_logs in lines]
+        return math.exp(_at(math.log(pixels), [line[0] for line in lines], logs, 1.0))
 
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """The known times of a variant with pictures of one size, over the mask's side: natural logarithms."""
-
-    pixels_log: float
-    mask_logs: tuple[float, ...]
-    time_logs: tuple[float, ...]
-
-
-def _line_of(picture_side: int, mask_sides: Sequence[int], row: Sequence[float | None]) -> _Line:
-    known = [(math.log(side), math.log(time)) for side, time in zip(mask_sides, row, strict=True) if time]
-    mask_logs, time_logs = zip(*known, strict=True)
-    return _Line(2 * math.log(picture_side), mask_logs, time_logs)
+    def _line(self, picture_side: int, row: Sequence[float | None]) -> _Line:
+        known = [
+            (math.log(side), math.log(time)) for side, time in zip(self.mask_sides, row, strict=True) if time
+        ]
+        mask_logs, time_logs = zip(*known, strict=True)
+        return 2 * math.log(picture_side), mask_logs, time_logs
 
 
 def _at(at: float, places: Sequence[float], values: Sequence[float], slope: float) -> float:

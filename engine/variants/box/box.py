@@ -1,20 +1,19 @@
 """`box`: masks of equal weights by running sums, in one kernel; the cost hardly depends on the side.
 
 Idea
-    Neighbouring windows have most of their cells in common. These are added up once; what lies before them is
-    added from the back, what lies after them from the front (`engine/variants/box/window_sums.py`): about 3
-    to 6 additions per result along the rows, and as many down the columns, whatever the mask.
+    Neighbouring windows have most of their cells in common. These are added up once; cells before them are
+    added from the back, cells after them from the front (`engine/variants/box/window_sums.py`): about 3 to 6
+    additions per result along the rows, and as many down the columns, whatever the mask.
 Who loads what
-    A block copies its input tile into shared memory with 16-byte copies that no thread waits for. A few
-    threads take a row, sum up 4 to 32 neighbouring windows each in registers, and put the sums in the place
-    of the samples; then each thread sums up its columns. Masks of many rows have no room for a tile: the
-    block goes on down, 8 to 32 rows at a time, and keeps the sums of rows that windows still need in a ring,
-    while the next input rows arrive (`engine/variants/box/box_shape.py`).
+    A block copies its input tile into shared memory, 16 bytes at a time. A few threads take a row, sum up 4
+    to 32 neighbouring windows each in registers, and replace the samples by the sums; then each thread sums
+    up its columns. For masks of many rows the block goes on down, 8 to 32 rows at a time, and keeps the sums
+    of rows that windows still need in a ring while the next input rows arrive
+    (`engine/variants/box/box_shape.py`).
 What it saves
     Against the separable variants: rows + columns multiply-adds become about ten additions.
 Limit
-    Memory; shared memory for large masks of several channels, where few neighbours have the channel in
-    common.
+    Memory; shared memory for large masks on several channels, where few neighbours share a channel.
 """
 
 from dataclasses import replace

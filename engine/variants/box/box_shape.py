@@ -16,34 +16,18 @@ SHARED_BYTES = 48 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BoxShape:
-    """The shape of a block's work; everything is known when the kernel is compiled.
-
-    Parameters
-    ----------
-    mask_rows, mask_columns, channels : int
-    left : int
-        Samples left of the anchor.
-    out_samples : int
-        Results of a row: 128 or 64.
-    results : int
-        Neighbouring results of a row that a thread sums up along it.
-    rows, columns : int
-        Rows and neighbouring columns of results that a thread sums up down the columns.
-    warps : int
-    is_ring : bool
-        Whether the block goes on down; else it takes one step.
-    """
+    """The shape of a block's work; everything is known when the kernel is compiled."""
 
     mask_rows: int
     mask_columns: int
     channels: int
-    left: int
-    out_samples: int
-    results: int
-    rows: int
-    columns: int
+    left: int  # Samples left of the anchor.
+    out_samples: int  # Results per row: 128 or 64.
+    results: int  # Neighbouring results that a thread sums up along a row.
+    rows: int  # Rows of results that a thread sums up down its columns.
+    columns: int  # Its neighbouring columns.
     warps: int
-    is_ring: bool
+    is_ring: bool  # Whether the block goes on down; else it takes one step.
 
     @property
     def before(self) -> int:

@@ -29,24 +29,13 @@ class RowWindows:
 
 @dataclass(frozen=True, slots=True)
 class ColumnWindows:
-    """What a thread sums up down some columns: `rows` x `columns` results.
-
-    Parameters
-    ----------
-    mask_rows, rows : int
-    columns : int
-        Neighbours, 4 or 1.
-    pitch : int
-        Elements from one row to the next.
-    ring_rows : int
-        Rows of a ring, after which its first one follows, a multiple of `rows`; 0 for a tile.
-    """
+    """What a thread sums up down some columns: `rows` x `columns` results."""
 
     mask_rows: int
     rows: int
-    columns: int
-    pitch: int
-    ring_rows: int
+    columns: int  # Neighbours, 4 or 1.
+    pitch: int  # Elements from one row to the next.
+    ring_rows: int  # Rows of a ring, after which its first one follows, a multiple of `rows`; 0 for a tile.
 
     @property
     def windows(self) -> Windows:

@@ -25,21 +25,11 @@ LEAST_OF_TWO_CHAINS = 8
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Neighbouring windows of a line whose cells lie some samples apart.
+    """Neighbouring windows of a line whose cells lie some samples apart."""
 
-    Parameters
-    ----------
-    length : int
-        Cells of a window.
-    apart : int
-        Samples from one cell to the next: channels of a row, or columns of a thread.
-    count : int
-        Windows, each beginning one sample after the one before it; at least `apart`.
-    """
-
-    length: int
-    apart: int
-    count: int
+    length: int  # Cells of a window.
+    apart: int  # Samples from one cell to the next: channels of a row, or columns of a thread.
+    count: int  # Windows, each beginning one sample after the one before it; at least `apart`.
 
     @property
     def samples(self) -> int:

@@ -20,18 +20,11 @@ _BOARDS = Boards()
 
 
 class BandedFilter(ABC):
-    """A filter ready for one problem and mask; all threads run its compiled code, which takes bands.
-
-    Parameters
-    ----------
-    problem : Problem
-    offset : float
-        Added to every result.
-    """
+    """A filter ready for one problem and mask; all threads run its compiled code, which takes bands."""
 
     def __init__(self, problem: Problem, offset: float) -> None:
         self._problem = problem
-        self._halo = halo = Halo.of(problem)
+        self._halo = halo = Halo(problem)
         self._samples = problem.width * problem.channels
         # The type that pictures are read in; others are converted first.
         self._dtype = np.dtype(problem.dtype if holds(problem.dtype, problem.ghost_value) else np.float32)
@@ -42,6 +35,7 @@ class BandedFilter(ABC):
             np.float32(offset),
         )
         self._kept: defaultdict[int, list[Buffers]] = defaultdict(list)
+        self._cut: tuple[int, Cut]
         # Here, where a variant is prepared, and not within the first launch.
         compiled()
 
@@ -64,9 +58,9 @@ class BandedFilter(ABC):
         _BOARDS.give_back(board)
         kept.append(buffers)
 
-    @abstractmethod
     def _cut_for(self, out: np.ndarray) -> tuple[int, Cut]:
         """Return the most workers, and arrays of which the first one has the bands."""
+        return self._cut
 
     @abstractmethod
     def _compute(self, source: int, target: int, cut: Cut, board: np.ndarray, buffers: Buffers) -> None:

@@ -3,19 +3,19 @@
 Idea
     Down the columns each sample is added three times whatever the height of the mask
     (`engine.variants.box.box_mask`: ends of one segment of rows, beginnings of the next). Along the rows a
-    window is put together from sums of 1, 4, 16 and 64 neighbours: at most three times four additions for 63
-    columns, but of whole vectors.
+    window is made of sums of 1, 4, 16 and 64 neighbours: at most three times four additions of whole vectors
+    for 63 columns.
 Who loads what
-    A core streams down a tile of a band. Each input row is read once, weighted, into a ring of as many rows
-    as the mask has, which stays in the core's second cache (264 KB for 63 x 63); in the same walk along it
-    the windows' sums are formed.
+    A core streams down a tile of a band. Each input row is read once and weighted into a ring of as many rows
+    as the mask has, which stays in the core's second cache (264 KB for 63 x 63); the windows' sums are formed
+    on the way.
 What it saves
     Against `cpu-parallel`: rows x columns multiply-adds become one multiplication and a few additions.
 Limit
-    Memory for small masks, and loads and stores of lines for large ones.
+    Memory for small masks; loads and stores of lines for large ones.
 
-Along the rows three additions per sample would do as well, but each waits for the one before it: 0.69 ns a
-sample and core with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
+Along the rows three additions per sample would do, but each waits for the one before it: 0.69 ns per sample
+and core with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
 """
 
 import numpy as np
@@ -152,9 +152,6 @@ class BoxSums(BandedFilter):
         tiles = -(-self._samples // self._tile_samples)
         workers = workers_for(problem.samples * COST_OF_A_SAMPLE, cores())
         self._cut = workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),)
-
-    def _cut_for(self, out: np.ndarray) -> tuple[int, Cut]:
-        return self._cut
 
     def _compute(self, source: int, target: int, cut: Cut, board: np.ndarray, buffers: Buffers) -> None:
         edges, lines = buffers

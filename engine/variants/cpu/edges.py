@@ -8,8 +8,6 @@ edge is copied into a buffer with the cells that the border's rule puts beside i
 thousand. Rows above and below the picture are other rows of it, or a row of ghost cells.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike
@@ -27,45 +25,24 @@ ROWS_ALIGNMENT_BYTES = 4096
 BETWEEN_ROWS_BYTES = 1024
 
 
-@dataclass(frozen=True)
 class Halo:
-    """What lies beyond the picture, as tables for compiled code.
+    """What lies beyond a picture, as tables for compiled code: sources of rows and samples, -1 for ghosts."""
 
-    Attributes
-    ----------
-    before, after : int
-        Samples that a mask reaches to the left and to the right of a result's own.
-    outside_rows : ndarray of int64
-        Source row of each row above the picture, then of each below it; -1 for a row of ghost cells.
-    outside_samples : ndarray of int64
-        Source sample of each one left of a row, then of each right of it; -1 for a ghost cell.
-    """
+    def __init__(self, problem: Problem) -> None:
+        channels = problem.channels
 
-    before: int
-    after: int
-    outside_rows: np.ndarray
-    outside_samples: np.ndarray
+        def sources(length: int, axis: int) -> np.ndarray:
+            # Above or left of the picture, then below or right of it.
+            side, anchor = problem.mask_shape[axis], problem.anchor[axis]
+            beyond = [*range(-anchor, 0), *range(length, length + side - 1 - anchor)]
+            return np.array([problem.border.rule(index, length) for index in beyond], np.int64)
 
-    @staticmethod
-    def of(problem: Problem) -> "Halo":
-        """Return the halo of a problem."""
-        rule, channels = problem.border.rule, problem.channels
-        rows = _outside(problem.height, problem.mask_shape[0], problem.anchor[0])
-        columns = _outside(problem.width, problem.mask_shape[1], problem.anchor[1])
-        sources = [rule(column, problem.width) for column in columns]
-        return Halo(
-            before=problem.anchor[1] * channels,
-            after=(problem.mask_shape[1] - 1 - problem.anchor[1]) * channels,
-            outside_rows=np.array([rule(row, problem.height) for row in rows], np.int64),
-            outside_samples=np.array(
-                [
-                    source * channels + channel if source >= 0 else -1
-                    for source in sources
-                    for channel in range(channels)
-                ],
-                np.int64,
-            ),
-        )
+        # Samples that a mask reaches to the left and to the right of a result's own.
+        self.before = problem.anchor[1] * channels
+        self.after = (problem.mask_shape[1] - 1 - problem.anchor[1]) * channels
+        self.outside_rows = sources(problem.height, 0)
+        columns = sources(problem.width, 1)[:, np.newaxis]
+        self.outside_samples = np.where(columns < 0, -1, columns * channels + np.arange(channels)).reshape(-1)
 
     @property
     def longest_edge(self) -> int:
@@ -81,10 +58,6 @@ class Halo:
         left_end = min(samples, self.before + (before_vector - self.before) % VECTOR)
         inside = max(0, samples - self.after - left_end)
         return left_end, left_end + inside // VECTOR * VECTOR
-
-
-def _outside(length: int, mask_side: int, anchor: int) -> list[int]:
-    return [*range(-anchor, 0), *range(length, length + mask_side - 1 - anchor)]
 
 
 def holds(dtype: str, value: float) -> bool:

@@ -1,22 +1,21 @@
 """`cpu-parallel`: all cores, sums in registers, vectors of the machine's own width.
 
 Idea
-    A core streams down a band of the picture row by row. An input row is added at once to all results that it
-    takes part in, one for each mask row, and what they still wait for stays in totals: a row of them for each
-    mask row.
+    A core streams down a band of the picture. Each input row is added at once to all results that it takes
+    part in, one per mask row; their totals so far are kept in a row per mask row.
 Who loads what
-    Each input row is read once a band, straight from the picture in its own type; its neighbours along the
+    Each input row is read once per band, straight from the picture in its own type; its neighbours along the
     row come from the core's first cache. The weights are operands of the multiply-adds.
 What it saves
-    Against `cpu-serial`: the border's rule leaves the inner loop (the few columns beside the edges are put
-    together in a buffer), sixteen samples are computed at once, and all cores work. Interleaved channels need
-    nothing special: a mask column is `channels` samples further on.
+    Against `cpu-serial`: the border's rule leaves the inner loop (the few columns beside the edges are copied
+    to a buffer), sixteen samples are computed at once, and all cores work. Interleaved channels need nothing
+    special: a mask column is `channels` samples further on.
 Limit
     From 5 x 5 on the multiply-adds (95 % of the machine's rate), below that memory and, for integers, the
     conversion.
 
-Sums are formed as in `cpu-serial` (a partial sum per mask row), but each multiply-add rounds once (fused).
-Where the samples of an integer picture cannot hold the ghost value, the picture is made float32 first.
+Sums are formed as in `cpu-serial`, but each multiply-add rounds once (fused). Where the samples of an integer
+picture cannot hold the ghost value, the picture is made float32 first.
 """
 
 import numpy as np

@@ -1,20 +1,19 @@
-"""`cpu-separable`: a column times a row on all cores, in one walk or in two passes tile by tile.
+"""`cpu-separable`: a column times a row on all cores, in one pass or in two passes tile by tile.
 
 Idea
-    If the mask is one column times one row, a row of sums along the picture's rows is computed first, then
-    results down the columns of these sums: rows + columns instead of rows x columns multiply-adds per result.
+    A mask that is one column times one row is applied along the picture's rows, then down the columns of
+    these sums: rows + columns instead of rows x columns multiply-adds per result.
 Who loads what
-    With few mask rows (up to 13 for float32, 7 for integers) a core streams down a band as `cpu-parallel`
-    does: the sum along the row is formed in registers and added at once to all results that wait for it. With
-    more rows it streams down a tile of 500 to 2000 samples. Each input row is read once a band, in the
-    picture's own type; its sums along the row stay in the core's second cache (256 KB) until the last result
-    that needs them is done.
+    With few mask rows (up to 13 for float32, 7 for integers) a core streams down a band as in `cpu-parallel`:
+    the sum along the row is formed in registers and added at once to all results that it takes part in. With
+    more rows it streams down a tile of 500 to 2000 samples; the sums along its rows stay in the core's second
+    cache (256 KB) while results need them.
 What it saves
     Against `cpu-parallel`: 31 x 31 needs 62 instead of 961 multiply-adds. Against two passes over the whole
-    picture: the values between the passes never go to memory. In one walk they are not stored at all.
+    picture: the values between the passes never go to memory.
 Limit
-    Only masks of rank 1. Memory up to 5 x 5. Then the loads: along the row each multiply-add loads its own
-    samples, which lie across two lines of the cache.
+    Masks of rank 1. Memory up to 5 x 5; then loads: along the row each multiply-add loads its own samples,
+    which lie across two cache lines.
 
 What two passes may replace, and why the result keeps the bound of the direct sum: docs/decisions/0003.
 """

@@ -1,24 +1,21 @@
 """`cpu-serial`: one thread, the textbook loops. The baseline of every course.
 
 Idea
-    For each pixel, for each mask cell: look the source pixel up by the border's rule, multiply, add.
-Who loads what
-    The one thread loads every input cell again for every mask cell; only the CPU's caches help.
+    For each pixel and mask cell: look the source pixel up by the border's rule, multiply, add. No tiles,
+    vectors, threads or fast-math on purpose.
 Limit
-    One multiply-add at a time. No tricks on purpose: no tiles, no vectors, no threads, no fast-math.
+    One multiply-add at a time, each with its own load; only the CPU's caches help.
 What the compiler makes of it
-    One scalar multiplication and one scalar addition a tap (`vmulss`, `vaddss`): no vectors, and no fused
-    multiply-add, because that would round once where the source rounds twice. A partial sum is one chain of
-    additions, which may not be reordered without fast-math. The source row is looked up once a mask row,
-    outside the inner loop; the source column is a call for each tap, around which the sum is kept in memory.
-    That call is most of the 2 ns that a tap takes.
+    One scalar multiplication and addition per tap (`vmulss`, `vaddss`): a partial sum is one chain of
+    additions, which may not be reordered or fused without fast-math. The source row is looked up once per
+    mask row; the source column is a call for each tap, around which the sum is kept in memory: most of the 2
+    ns that a tap takes.
 Ctrl+C
-    Python looks for it between compiled calls. So the loops are called for a few rows at a time where they
-    take long.
+    Python looks for it between compiled calls, so long loops are called for a few rows at a time.
 
-The sum is formed as everywhere in Haloscope: one float32 partial sum for each mask row, then their sum, so
-that a large mask loses far less to rounding than one long sum would. A result of 8 or 16 bit is that sum with
-the offset, saturated and rounded half to even where it is stored.
+The sum is formed as everywhere in Haloscope: one float32 partial sum per mask row, then their sum, so that
+large masks lose far less to rounding than with one long sum. A result of 8 or 16 bit is that sum with the
+offset, saturated and rounded half to even.
 
 Source: Drexel ECEC-622, CUDA assignment 3, formula C(i, j); its serial reference.
 """

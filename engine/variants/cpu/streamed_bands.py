@@ -1,6 +1,6 @@
 """Streaming down the bands of a picture: for `cpu-parallel`, and for `cpu-separable` with masks of few rows.
 
-An input row is added at once to all results that it takes part in (`engine.variants.cpu.sum_rows`), tile by
+An input row is added at once to all results that it takes part in (`engine.variants.cpu.row_sums`), tile by
 tile of its columns; what results still wait for stays in totals. The columns beside the picture's edges are
 parts of their own.
 """
@@ -14,9 +14,8 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut
 from engine.variants.cpu.bands import cut, workers_for
 from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
-from engine.variants.cpu.row_sums import MOST_ROWS
+from engine.variants.cpu.row_sums import MOST_ROWS, sum_rows
 from engine.variants.cpu.shared_call import TAKEN, finish, row_of, share
-from engine.variants.cpu.sum_rows import sum_rows
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 from engine.variants.ir.cpu_vectors import VECTOR
 
@@ -131,9 +130,8 @@ class StreamedBands(BandedFilter):
     row_factor : ndarray, flat float32, or None
         That row; then the mask has one of `product_rows` rows.
     offset : float
-        Added to every result.
     multiply_adds : int
-        How much work it is, by which the number of threads is chosen.
+        By which the number of threads is chosen.
     cost_rows : float
         What a band costs beside its own rows, as `cut` has it.
     """

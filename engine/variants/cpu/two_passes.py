@@ -135,9 +135,6 @@ class TwoPasses(BandedFilter):
         cost_rows = COST_OF_MASK_ROWS * (problem.mask_shape[0] - 1)
         self._cut = workers, (cut(problem.height, tiles, workers, cost_rows),)
 
-    def _cut_for(self, out: np.ndarray) -> tuple[int, Cut]:
-        return self._cut
-
     def _compute(self, source: int, target: int, cut: Cut, board: np.ndarray, buffers: Buffers) -> None:
         edges, floats, last_results, sums = buffers
         two_passes_of_bands(

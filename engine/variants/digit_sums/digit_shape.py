@@ -29,19 +29,12 @@ HalfStep = tuple[int, int] | None
 
 @dataclass(frozen=True, slots=True)
 class DigitShape:
-    """The shape of a block's work; everything is known when the kernel is compiled.
-
-    Parameters
-    ----------
-    mask_rows, mask_columns, channels : int
-    left_pixels : int
-        Columns left of the anchor.
-    """
+    """The shape of a block's work; everything is known when the kernel is compiled."""
 
     mask_rows: int
     mask_columns: int
     channels: int
-    left_pixels: int
+    left_pixels: int  # Columns left of the anchor.
 
     @property
     def rounds(self) -> int:
@@ -162,19 +155,9 @@ class DigitShape:
         return self.tile_bytes + WARPS * self.stage_bytes
 
     @property
-    def first_group(self) -> int:
-        """The leftmost four of pixels under a four of results, counted from that at the results."""
-        return -self.left_pixels // PIXELS
-
-    @property
-    def last_group(self) -> int:
-        """The rightmost one."""
-        return (PIXELS - 1 + self.right_pixels) // PIXELS
-
-    @property
     def pixel_groups(self) -> range:
         """All fours of pixels under a lane's results in a row, counted from the first one of its own."""
-        return range(self.first_group, POSITIONS + self.last_group)
+        return range(-self.left_pixels // PIXELS, POSITIONS + (PIXELS - 1 + self.right_pixels) // PIXELS)
 
     def half_steps(self, pair: int) -> list[HalfStep]:
         """Return the halves of the multiplications for results 2 pair and 2 pair + 1 of each four, in pairs.
@@ -192,14 +175,9 @@ class DigitShape:
         return [*found, None] if len(found) % 2 else found
 
     @property
-    def digit_words(self) -> int:
-        """Words of one digit of the weights that a lane multiplies with."""
-        return sum(len(self.half_steps(pair)) for pair in (0, 1))
-
-    @property
     def digit_vectors(self) -> int:
-        """The same in loads of 4 words."""
-        return -(-self.digit_words // 4)
+        """Loads of 4 words of one digit of the weights that a lane multiplies with."""
+        return -(-sum(len(self.half_steps(pair)) for pair in (0, 1)) // 4)
 
     def sources(self, group: int, channel: int) -> list[tuple[int, int] | None]:
         """Return the (word, byte) of the 4 samples of a four of pixels, counted from the lane's first result.

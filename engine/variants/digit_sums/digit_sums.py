@@ -1,28 +1,27 @@
 """`digit-sums`: exact integer sums of the weights' 8-bit slices over bytes, on tensor cores.
 
 Idea
-    A float32 weight is an integer times a power of two, and that integer a few digits in base 256. The sum of
-    one digit over 8-bit samples is an exact integer, and tensor cores form 4096 such products with one
-    instruction; the sums of two digits fit into 32 bits together. The sums of pairs are combined in float32,
-    the top one first, which rounds less than a direct sum; where the bound leaves room, weights are rounded
-    to fewer digits.
+    A float32 weight is an integer times a power of two, and that integer a few digits in base 256. Sums of
+    one digit over 8-bit samples are exact integers, of which tensor cores form 4096 products with one
+    instruction; the sums of two digits fit into 32 bits. Pairs are combined in float32, the top one first,
+    which rounds less than a direct sum; where the bound leaves room, weights are rounded to fewer digits.
 Who loads what
-    The block copies its input tile into shared memory as bytes (`byte_loader.py`); borders are decided there.
-    A lane loads every fourth row, 16 bytes at a time, once per channel, and sorts the channel's samples in
-    registers. Digits lie in global memory, in the order in which lanes need them: a mask edit compiles
-    nothing, and the number of digits is known at run time.
+    The block copies its input tile into shared memory as bytes. A lane loads every fourth row, 16 bytes at a
+    time, once per channel, and sorts the channel's samples in registers. Digits lie in global memory in the
+    order in which lanes need them: a mask edit compiles nothing, and the number of digits is known at run
+    time.
 What it saves
-    Against `register-blocked`: a multiply-add with a general mask takes multiplications with 4 digits, with
-    whole weights or sixteenths one or two, each about a fortieth of the time of one in float32.
+    Against `register-blocked`: a multiply-add with a general mask becomes multiplications with 4 digits, with
+    whole weights or sixteenths one or two, each about a fortieth of its time in float32.
 Limit
     Multiplications and the float32 arithmetic between them, which hardly overlap; then sorting samples and
     results (H200, grey 5 x 5: 19 us with four digits, 12 with one; the copy alone takes 6).
 
-Sources: splitting numbers into slices with exact products: Ozaki, Ogita, Oishi and Rump, "Error-free
-transformations of matrix multiplication by using fast routines of matrix multiplication and its
-applications", Numerical Algorithms 59 (2012) 95-118; 8-bit slices on tensor cores: Ootomo, Ozaki and Yokota,
-"DGEMM on integer matrix multiplication unit" (2023), arXiv:2306.11975. Both split both factors; here samples
-are bytes already. `weight_digits.py` has the rounding.
+Sources: slices with exact products: Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix
+multiplication by using fast routines of matrix multiplication and its applications", Numerical Algorithms 59
+(2012) 95-118; 8-bit slices on tensor cores: Ootomo, Ozaki and Yokota, "DGEMM on integer matrix multiplication
+unit" (2023), arXiv:2306.11975. Both split both factors; here samples are bytes already. `weight_digits.py`
+has the rounding.
 """
 
 from functools import lru_cache

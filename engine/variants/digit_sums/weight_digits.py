@@ -62,21 +62,14 @@ _BYTE, _PAIR = 1 << 8, 1 << 16
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WeightDigits:
-    """The digits of a mask's weights.
+    """The digits of a mask's weights."""
 
-    Parameters
-    ----------
-    digits : ndarray of shape (digits, rows, columns), int16
-        The top one first, then pairs: -128 .. 127 and 0 .. 255. An odd number of digits begins with one
-        alone, -128 .. 127; a mask of zeros has one of zeros.
-    unit : float
-        What the top digit counts, a power of two; each further one counts 1/256 of the one before.
-    roundings : float
-        How many times u S the float32 result may be off, before `SPARE`.
-    """
-
+    # (digits, rows, columns) int16, the top one first, then pairs: -128 .. 127 and 0 .. 255. An odd number
+    # begins with a lone one, -128 .. 127.
     digits: np.ndarray
+    # Of the top digit, a power of two; each further digit's is 1/256 of the one before.
     unit: float
+    # How many times u S the float32 result may be off, before `SPARE`.
     roundings: float
 
     @property

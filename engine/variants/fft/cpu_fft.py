@@ -1,13 +1,11 @@
 """`cpu-fft`: correlation through Fourier transforms by SciPy, in tiles, on all cores.
 
 Idea
-    A spectrum times a spectrum instead of rows x columns multiply-adds per result
-    (`engine.variants.fft.transform`).
+    A product of spectra instead of rows x columns multiply-adds per result (`engine.variants.fft.transform`).
 Who loads what
-    A task takes a tile of 512 x 512 results of one channel with its halo as float64, and transforms it there
-    and back.
+    A task transforms a tile of 512 x 512 results of one channel with its halo, as float64, there and back.
 What it saves
-    The cost of a result does not depend on the mask: it takes what a direct mask of about 19 x 19 takes.
+    The cost of a result does not depend on the mask: about that of a direct mask of 19 x 19.
 Limit
     Its error is relative to the largest sample, not to those under the mask, except where results are
     integers. It refuses pictures with NaN or infinity, which a transform would spread.

@@ -1,11 +1,11 @@
 """`fft`: correlation through Fourier transforms by cuFFT, which CuPy brings.
 
 Idea
-    A spectrum times a spectrum instead of rows x columns multiply-adds per result
-    (`engine.variants.fft.transform`), for the whole picture at once, in float64.
+    A product of spectra instead of rows x columns multiply-adds per result (`engine.variants.fft.transform`),
+    for the whole picture at once, in float64.
 Who loads what
-    CuPy's own kernels and cuFFT's, on the picture where it lies and on the stream that the run is timed on.
-    The padded picture and its spectrum take 16 bytes a cell each.
+    CuPy's and cuFFT's kernels, on the picture where it lies and on the stream of the run. The padded picture
+    and its spectrum take 16 bytes per cell each.
 What it saves
     The cost of a result does not depend on the mask.
 Limit

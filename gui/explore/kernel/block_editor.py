@@ -117,9 +117,9 @@ class BlockEditor(QWidget):
 
     def _take(self) -> None:
         x, y = self.width_box.value(), self.height_box.value()
-        # A side still at "auto" while the other was typed.
-        known = self._default_block() or _FIRST_STEP
-        self._workspace.change(block=Block(known.x if x == _DEFAULT else x, known.y if y == _DEFAULT else y))
+        # A side may still be at "auto" while the other was typed.
+        x, y = _FIRST_STEP.x if x == _DEFAULT else x, _FIRST_STEP.y if y == _DEFAULT else y
+        self._workspace.change(block=Block(x, y))
 
     def _show_settings(self) -> None:
         self._not_taken = ""

@@ -123,9 +123,6 @@ class MaskModel(QAbstractTableModel):
         if not index.isValid() or role != Qt.ItemDataRole.EditRole:
             return False
         row, column = index.row(), index.column()
-        # Leaving the editor untouched is no edit, and keeps digits that the text does not show.
-        if str(value) == number_text(float(self._mask.weights[row, column])):
-            return True
         try:
             mask = self._mask.with_weight(row, column, read_weight(str(value)))
         except MaskError as error:

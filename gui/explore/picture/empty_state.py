@@ -1,13 +1,13 @@
 """What the picture pane says before there is a picture, and while files are dragged over it."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.image.formats import titles
 from gui.style.metrics import GRID
-from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.panel_parts import column, row
+from gui.style.theme import current_theme
+from gui.widgets.panel_parts import centred_text, column, row
 
 _TEXT = (
     "Open a picture with Ctrl+O, drop one here, or take a sample.\n"
@@ -18,47 +18,27 @@ _TITLE_SCALE = 1.5
 
 
 class EmptyState(QWidget):
-    """The invitation.
-
-    Signals
-    -------
-    open_requested(), sample_requested()
-        A button was pressed.
-    """
-
-    open_requested = Signal()
-    sample_requested = Signal()
+    """The invitation, with its two buttons."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.title = QLabel(_TITLE)
-        self.text = QLabel(_TEXT)
-        self.open_button = QPushButton("Open picture…")
-        self.sample_button = QPushButton("Use a sample")
-        self.open_button.setToolTip(f"Choose a {titles()} file (Ctrl+O).")
-        self.sample_button.setToolTip("Show a picture that came with the program.")
-        self.open_button.clicked.connect(self.open_requested)
-        self.sample_button.clicked.connect(self.sample_requested)
-        centre = Qt.AlignmentFlag.AlignCenter
-        self.title.setAlignment(centre)
-        self.text.setAlignment(centre)
-        self.text.setWordWrap(True)
-        buttons = row(1, self.open_button, self.sample_button, 1)
-        self.setLayout(column(1, self.title, self.text, buttons, 1, spacing=2 * GRID))
+        self.title = QLabel(_TITLE, alignment=Qt.AlignmentFlag.AlignCenter)
         font = self.title.font()
         font.setPointSizeF(font.pointSizeF() * _TITLE_SCALE)
         self.title.setFont(font)
-        theme_notifier().changed.connect(self._colour)
-        self._colour()
+        self.text = centred_text(_TEXT)
+        self.open_button = QPushButton("Open picture…")
+        self.open_button.setToolTip(f"Choose a {titles()} file (Ctrl+O).")
+        self.sample_button = QPushButton("Use a sample")
+        self.sample_button.setToolTip("Show a picture that came with the program.")
+        buttons = row(1, self.open_button, self.sample_button, 1)
+        self.setLayout(column(1, self.title, self.text, buttons, 1, spacing=2 * GRID))
 
     def show_stage(self, stage: str) -> None:
         """Say what is being done towards a picture; empty brings the invitation back."""
         self.title.setText(f"{stage[:1].upper()}{stage[1:]} …" if stage else _TITLE)
         for widget in (self.text, self.open_button, self.sample_button):
             widget.setVisible(not stage)
-
-    def _colour(self) -> None:
-        self.text.setStyleSheet(f"color: {current_theme().muted}")
 
 
 class DropHighlight(QWidget):

@@ -17,6 +17,7 @@ from gui.style.theme import current_theme
 _GAP = 2
 _NO_RESULT = "The result comes here."
 
+# Device pixels per pixel of the picture; for numbers, of a screen without a scale factor.
 _LINES_FROM_ZOOM = 16.0
 _NUMBERS_FROM_ZOOM = 48.0
 
@@ -71,16 +72,15 @@ def pane_width(mode: ViewMode, canvas_width: int) -> int:
 
 def arranged(mode: ViewMode, canvas: QRectF, split: float, original: Layer, result: Layer) -> list[Layer]:
     """Return the layers that a mode shows, each with its place; `split` is that of the handle, 0 to 1."""
-    left, right = QRectF(canvas), QRectF(canvas)
-    if mode == ViewMode.SIDE_BY_SIDE:
-        width = pane_width(mode, round(canvas.width()))
-        left.setWidth(width)
-        right.setLeft(canvas.right() - width)
-        return [replace(original, pane=left, clip=left), replace(result, pane=right, clip=right)]
     if mode == ViewMode.RESULT:
         return [replace(result, pane=canvas, clip=canvas)]
-    if mode == ViewMode.ORIGINAL or result.levels is None:
+    if mode == ViewMode.ORIGINAL or (mode == ViewMode.SPLIT and result.levels is None):
         return [replace(original, pane=canvas, clip=canvas)]
+    left, right = QRectF(canvas), QRectF(canvas)
+    if mode == ViewMode.SIDE_BY_SIDE:
+        left.setWidth(pane_width(mode, round(canvas.width())))
+        right.setLeft(canvas.right() - left.width())
+        return [replace(original, pane=left, clip=left), replace(result, pane=right, clip=right)]
     left.setRight(round(split * canvas.width()))
     right.setLeft(left.right())
     return [replace(original, pane=canvas, clip=left), replace(result, pane=canvas, clip=right)]
@@ -98,9 +98,12 @@ def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font:
         painter.drawText(seen, Qt.AlignmentFlag.AlignCenter, _NO_RESULT)
     else:
         layer.levels.paint(painter, transform, seen)
-        _paint_lines(painter, transform, seen, layer.levels.size)
-        _paint_numbers(painter, transform, seen, layer.levels.full_image, layer.texts, number_font(), ratio)
-        painter.setFont(_scaled(font, ratio))
+        rows, columns = _seen_pixels(transform, seen, layer.levels.size)
+        if rows and columns and transform.zoom >= _LINES_FROM_ZOOM:
+            _paint_lines(painter, transform, rows, columns)
+        if transform.zoom >= _NUMBERS_FROM_ZOOM * ratio:
+            _paint_numbers(painter, transform, rows, columns, layer, layer.levels.full_image, ratio)
+    painter.setFont(_scaled(font, ratio))
     _paint_label(painter, layer, seen, ratio)
     painter.restore()
 
@@ -134,45 +137,33 @@ def _seen_pixels(transform: ViewTransform, seen: QRectF, picture: Size) -> tuple
     return rows, columns
 
 
-def _paint_lines(painter: QPainter, transform: ViewTransform, seen: QRectF, picture: Size) -> None:
-    """Paint a thin line around every pixel, from a zoom of 1600 %."""
-    if transform.zoom < _LINES_FROM_ZOOM:
-        return
-    rows, columns = _seen_pixels(transform, seen, picture)
-    if not rows or not columns:
-        return
+def _paint_lines(painter: QPainter, transform: ViewTransform, rows: range, columns: range) -> None:
+    """Paint a thin line around every pixel."""
     left, top = transform.to_pane(columns.start, rows.start)
     right, bottom = transform.to_pane(columns.stop, rows.stop)
     xs = [left + n * transform.zoom for n in range(len(columns) + 1)]
     ys = [top + n * transform.zoom for n in range(len(rows) + 1)]
-    lines = [*(QLineF(x, top, x, bottom) for x in xs), *(QLineF(left, y, right, y) for y in ys)]
     painter.setPen(QPen(_LINE, 1))
-    painter.drawLines(lines)
+    painter.drawLines([*(QLineF(x, top, x, bottom) for x in xs), *(QLineF(left, y, right, y) for y in ys)])
 
 
 def _paint_numbers(
     painter: QPainter,
     transform: ViewTransform,
-    seen: QRectF,
+    rows: range,
+    columns: range,
+    layer: Layer,
     image: QImage,
-    texts: Callable[[int, int], tuple[str, ...]],
-    font: QFont,
     ratio: float,
 ) -> None:
-    """Write its numbers into every pixel, from a zoom of 4800 %: black on bright pixels, white on dark ones.
-
-    `image` is the picture in full size; the size of the font is set here, so that three channels fit.
-    """
-    if transform.zoom < _NUMBERS_FROM_ZOOM * ratio:
-        return
-    rows, columns = _seen_pixels(transform, seen, Size(image.width(), image.height()))
-    font = QFont(font)
+    """Write its numbers into every pixel: black on bright pixels, white on dark ones."""
+    font = number_font()
+    # So that three channels fit.
     font.setPixelSize(round(ratio * max(9.0, min(16.0, transform.zoom / ratio / 4.8))))
     painter.setFont(font)
     for row in rows:
         for column in columns:
-            x, y = transform.to_pane(column, row)
             is_bright = qGray(image.pixel(column, row)) > _BRIGHT
             painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
-            cell = QRectF(x, y, transform.zoom, transform.zoom)
-            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(texts(row, column)))
+            cell = QRectF(*transform.to_pane(column, row), transform.zoom, transform.zoom)
+            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(layer.texts(row, column)))

@@ -58,15 +58,14 @@ class PictureView(QWidget):
         self.toolbar.mode_chosen.connect(self.set_mode)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
-        self.empty_state.open_requested.connect(self.open_requested)
-        self.empty_state.sample_requested.connect(self.sample_requested)
+        self.empty_state.open_button.clicked.connect(self.open_requested)
+        self.empty_state.sample_button.clicked.connect(self.sample_requested)
         self._show_picture(workspace.picture)
         if engine_state.last_result is not None:
             self._show_result(engine_state.last_result)
         self._name_result()
 
     def set_mode(self, mode: ViewMode) -> None:
-        """Share the pane between original and result in another way."""
         self.canvas.set_mode(mode)
         self.toolbar.show_mode(mode)
         self._describe()

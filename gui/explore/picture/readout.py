@@ -2,12 +2,11 @@
 
 import numpy as np
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from gui.explore.picture.pixel_values import PixelValues
 from gui.style.metrics import GRID, digits_width, number_font
-from gui.style.theme import current_theme, theme_notifier
 
 _HINT = "Move the cursor over the picture to read its numbers."
 
@@ -19,7 +18,7 @@ class Readout(QWidget):
         super().__init__(parent)
         self._values: PixelValues | None = None
         self._result_name = "result"
-        self._hint = QLabel(_HINT)
+        self._hint = _quiet(_HINT)
         # By what they show ("row", "original", ...): the caption, and a label for each number.
         self._captions: dict[str, QLabel] = {}
         self._numbers: dict[str, list[QLabel]] = {}
@@ -32,7 +31,6 @@ class Readout(QWidget):
         # A pane narrower than the numbers cuts the last of them; it must not be kept from getting narrow.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Values under the cursor")
-        theme_notifier().changed.connect(self._colour)
         self.set_layout_for(None)
 
     def set_layout_for(self, values: PixelValues | None) -> None:
@@ -58,11 +56,9 @@ class Readout(QWidget):
             self._add("result", channels, 8 if figures == 8 else figures + 3)
             self.name_result(self._result_name)
         self._line.addStretch(1)
-        self._colour()
         self.show_pixel(None)
 
     def name_result(self, name: str) -> None:
-        """Call the result something else."""
         self._result_name = name
         if "result" in self._captions:
             self._captions["result"].setText(name)
@@ -109,7 +105,7 @@ class Readout(QWidget):
     def _add(
         self, caption: str, count: int, figures: int, side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignRight
     ) -> None:
-        self._captions[caption] = QLabel(caption)
+        self._captions[caption] = _quiet(caption)
         self._numbers[caption] = [QLabel() for _ in range(count)]
         self._line.addWidget(self._captions[caption])
         for label in self._numbers[caption]:
@@ -118,6 +114,8 @@ class Readout(QWidget):
             label.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
             self._line.addWidget(label)
 
-    def _colour(self) -> None:
-        for label in (*self._captions.values(), self._hint):
-            label.setStyleSheet(f"color: {current_theme().muted}")
+
+def _quiet(text: str) -> QLabel:
+    label = QLabel(text)
+    label.setForegroundRole(QPalette.ColorRole.PlaceholderText)
+    return label

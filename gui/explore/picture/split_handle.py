@@ -28,7 +28,8 @@ class SplitHandle(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._pane = parent
-        self._fraction = 0.5
+        self.fraction = 0.5
+        """Where the line is, as a part of the parent's width."""
         self._grabbed_at: float | None = None
         self.setCursor(Qt.CursorShape.SplitHCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -39,23 +40,17 @@ class SplitHandle(QWidget):
         )
         self._describe()
 
-    @property
-    def fraction(self) -> float:
-        """Where the line is, as a part of the parent's width."""
-        return self._fraction
-
     def set_fraction(self, fraction: float) -> None:
-        """Move the line."""
         fraction = min(max(fraction, 0.0), 1.0)
-        if fraction != self._fraction:
-            self._fraction = fraction
+        if fraction != self.fraction:
+            self.fraction = fraction
             self.place()
             self._describe()
             self.moved.emit(fraction)
 
     def place(self) -> None:
         """Lie where the fraction says in the parent as large as it is now."""
-        middle = round(self._fraction * self._pane.width())
+        middle = round(self.fraction * self._pane.width())
         self.setGeometry(middle - WIDTH // 2, 0, WIDTH, self._pane.height())
 
     def sizeHint(self) -> QSize:
@@ -105,8 +100,8 @@ class SplitHandle(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _LARGE_STEP if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else _STEP
         places = {
-            Qt.Key.Key_Left: self._fraction - step,
-            Qt.Key.Key_Right: self._fraction + step,
+            Qt.Key.Key_Left: self.fraction - step,
+            Qt.Key.Key_Right: self.fraction + step,
             Qt.Key.Key_Home: 0.0,
             Qt.Key.Key_End: 1.0,
         }
@@ -118,6 +113,4 @@ class SplitHandle(QWidget):
 
     def _describe(self) -> None:
         self.setAccessibleName("Split handle")
-        self.setAccessibleDescription(
-            f"Original on the left {100 * self._fraction:.0f} %, result on the rest"
-        )
+        self.setAccessibleDescription(f"Original on the left {100 * self.fraction:.0f} %, result on the rest")

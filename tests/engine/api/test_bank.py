@@ -14,7 +14,7 @@ IMAGE = RANDOM.integers(0, 256, (6, 7, 2), np.uint8)
 
 
 @pytest.mark.slow
-def test_that_a_bank_gives_what_each_mask_gives_alone_in_the_simulator() -> None:
+def test_that_a_bank_gives_what_each_mask_gives_alone_in_the_simulator():
     masks = [engine.Mask(RANDOM.standard_normal((5, 6)), (0, 4), 10.0 * number) for number in range(5)]
     applied = engine.apply_bank(
         IMAGE, masks, border="constant", cval=9, device="simulator", block=(8, 3), flip=True, layout="packed"
@@ -41,7 +41,7 @@ def test_that_a_bank_gives_what_each_mask_gives_alone_in_the_simulator() -> None
 
 
 @pytest.mark.slow
-def test_that_nan_and_infinity_go_where_the_oracle_says_and_one_channel_stays_two_axes() -> None:
+def test_that_nan_and_infinity_go_where_the_oracle_says_and_one_channel_stays_two_axes():
     image = RANDOM.standard_normal((5, 9)).astype(np.float32)
     image[1, 2], image[4, 8] = np.nan, np.inf
     masks = [[[0, 1, 0]], [[1, 0, 1]]]
@@ -68,17 +68,15 @@ def test_that_nan_and_infinity_go_where_the_oracle_says_and_one_channel_stays_tw
     ids=["none", "shapes", "a text", "one mask", "a number", "threads", "shared", "cpu", "no such device"],
 )  # fmt: skip
 def test_that_what_cannot_be_done_is_refused_without_starting_a_process(
-    monkeypatch: pytest.MonkeyPatch, masks, options, error, says
-) -> None:
+    monkeypatch, masks, options, error, says
+):
     monkeypatch.setattr(SimulatorExecutor, "submit", None)
     with pytest.raises(error, match=says):
         engine.apply_bank(IMAGE, masks, **{"device": "simulator"} | options)
 
 
 @pytest.mark.parametrize("device", [None, "auto"])
-def test_that_without_a_cuda_device_it_is_refused_and_not_computed_elsewhere(
-    monkeypatch: pytest.MonkeyPatch, device: str | None
-) -> None:
+def test_that_without_a_cuda_device_it_is_refused_and_not_computed_elsewhere(monkeypatch, device):
     cpu = device_module.device_named("cpu")
     missing = DeviceInfo("cuda:0", "cuda", "CUDA device", False, "There is no driver.", True)
     monkeypatch.setattr(device_module, "devices", lambda: (cpu, missing))

@@ -272,10 +272,10 @@ def test_that_devices_and_variants_are_listed():
         (lambda: engine.apply(IMAGE, "box:3", budget_s=float("nan")), "it is no number of seconds"),
     ],
 )
-def test_that_values_of_another_kind_are_refused_in_words(call, words: str) -> None:
+def test_that_values_of_another_kind_are_refused_in_words(call, words):
     with pytest.raises(engine.EngineError, match=re.escape(words)):
         call()
 
 
-def test_that_weights_are_written_like_a_mask_of_them() -> None:
+def test_that_weights_are_written_like_a_mask_of_them():
     assert engine.format_mask([[1, 2], [3, 4]]) == engine.format_mask(engine.Mask([[1, 2], [3, 4]]))

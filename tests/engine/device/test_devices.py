@@ -1,13 +1,16 @@
 """Which devices are listed, in words that say why another cannot be used."""
 
+import importlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numba
 import pytest
 from numba.cuda.cudadrv.error import CudaSupportError
 
 from engine.device import devices as device_module
+from engine.device import numba_cuda
 from engine.device.core_count import cores
 from engine.device.devices import backend, device_named, devices, made_once, own_process_needed
 from engine.errors import DeviceUnavailable
@@ -103,3 +106,14 @@ def test_that_the_simulator_needs_a_process_of_its_own():
     assert not own_process_needed(device_named("cpu"))
     with pytest.raises(DeviceUnavailable, match="NUMBA_ENABLE_CUDASIM"):
         backend("simulator")
+
+
+@pytest.mark.parametrize("chosen", ["", "1"])
+def test_that_numba_warns_of_small_grids_only_where_a_person_asks_for_it(monkeypatch, chosen):
+    # As when Numba was imported before: it has read the environment.
+    monkeypatch.setattr(numba.config, "CUDA_LOW_OCCUPANCY_WARNINGS", 1)
+    monkeypatch.delenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", raising=False)
+    if chosen:
+        monkeypatch.setenv("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", chosen)
+    importlib.reload(numba_cuda)
+    assert bool(chosen) == numba.config.CUDA_LOW_OCCUPANCY_WARNINGS

@@ -15,11 +15,12 @@ from typing import ClassVar
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
-from engine.host.messages import Progress, Ready, Report
+from engine.host.messages import Ready
 from engine.host.process import HostOptions, serve
 from engine.host.request import QueuePolicy, Request
 from engine.host.server import Handler, Worker
 from engine.host.shared_array import SharedArray
+from engine.results.progress import Checkpoint, Progress
 
 LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
 
@@ -68,24 +69,24 @@ class Write(Request):
     path_field: ClassVar[str] = "path"
 
 
-def make(request: Make, report: Report) -> SharedArray:
+def make(request: Make, report: Checkpoint) -> SharedArray:
     if request.reports:
         report(Progress("making", 0.0, 1.0))
     return shared.create(((1000,), "uint8"))[0]
 
 
-def work(request: Work, report: Report) -> None:
+def work(request: Work, report: Checkpoint) -> None:
     clock = threading.Event()
     while not clock.wait(0.01):
         report(Progress("working", 0.0, 1.0))
 
 
-def stick(request: Request, report: Report) -> None:
+def stick(request: Request, report: Checkpoint) -> None:
     report(Progress("sticking", 0.0, 60.0))
     threading.Event().wait()
 
 
-def write(request: Write, report: Report) -> None:
+def write(request: Write, report: Checkpoint) -> None:
     from engine.files.atomic_write import atomic_write
 
     if request.ever:
@@ -155,7 +156,7 @@ def lose_the_device(connection: Connection, options: HostOptions) -> None:
 def end_in_previews(connection: Connection, options: HostOptions) -> None:
     """End in each preview but number 0, as one that always crashes a kernel does."""
 
-    def show(request: Show, report: Report) -> object:
+    def show(request: Show, report: Checkpoint) -> object:
         report(Progress("filtering", 0.0, 1.0))
         if request.number:
             os._exit(3)
@@ -172,7 +173,7 @@ def end_in_real_previews(connection: Connection, options: HostOptions) -> None:
 
     real = HANDLERS[Preview]
 
-    def preview(request: Preview, report: Report) -> object:
+    def preview(request: Preview, report: Checkpoint) -> object:
         report(Progress("filtering", 0.0, 1.0))
         if request.job.mask.weights.size > 1:
             os._exit(3)

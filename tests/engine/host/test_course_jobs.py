@@ -1,23 +1,22 @@
 """What the host does for the course material, in this process, with a stand-in for what measures."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from engine.course.paper import Cell, CourseTable
 from engine.errors import Cancelled
 from engine.host.course_jobs import measure_course, save_course
-from engine.host.messages import Progress
 from engine.host.protocol import MeasureCourse, SaveCourse
+from engine.results.progress import Progress
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")
 
 
 def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_two(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     measured: list[str] = []
 
     def tables_of(
@@ -43,7 +42,7 @@ def test_that_measuring_reports_each_cell_and_how_far_it_is_and_stops_between_tw
     assert measured == [CELLS[0]]
 
 
-def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path: Path) -> None:
+def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
     folder = tmp_path / "report-tables"
     saved = save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
     assert saved.path == str(folder)

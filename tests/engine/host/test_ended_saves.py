@@ -3,7 +3,6 @@
 import os
 import threading
 from multiprocessing import Pipe
-from pathlib import Path
 
 import pytest
 
@@ -15,10 +14,11 @@ from engine.errors import Cancelled
 from engine.files.atomic_write import undivided
 from engine.host import client as client_module
 from engine.host.link import HostLink
-from engine.host.messages import Ready, Report, ToHost
+from engine.host.messages import Ready, ToHost
 from engine.host.server import Worker
+from engine.results.progress import Checkpoint
 from tests.engine.host import faulty_hosts
-from tests.engine.host.conftest import PATIENCE_S, Start
+from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Write
 
 
@@ -38,8 +38,8 @@ def kills(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
-    start: Start, kills: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    start, kills, tmp_path, monkeypatch
+):
     os.mkfifo(tmp_path / "go-on")
     monkeypatch.setattr(client_module, "STOP_S", 0.0)
     watched = start(faulty_hosts.write_slowly)
@@ -62,8 +62,8 @@ def test_that_a_file_that_is_being_written_is_whole_when_the_program_has_ended(
 
 
 def test_that_a_file_that_is_only_encoded_is_given_up_at_once_and_leaves_nothing(
-    start: Start, kills: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    start, kills, tmp_path, monkeypatch
+):
     monkeypatch.setattr(client_module, "STOP_S", PATIENCE_S)
     watched = start()
     watched.wait_until_up()
@@ -75,18 +75,16 @@ def test_that_a_file_that_is_only_encoded_is_given_up_at_once_and_leaves_nothing
     assert list(tmp_path.iterdir()) == []
 
 
-def test_that_a_host_that_is_not_up_yet_is_not_waited_for(
-    start: Start, kills: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_host_that_is_not_up_yet_is_not_waited_for(start, kills, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 10 * PATIENCE_S)
     start(faulty_hosts.say_nothing).client.shutdown()
     assert kills == ["the program is closing"]
 
 
-def test_that_a_host_whose_window_was_killed_finishes_its_file() -> None:
+def test_that_a_host_whose_window_was_killed_finishes_its_file():
     at_work, let_go, saved = threading.Event(), threading.Event(), threading.Event()
 
-    def save(request: Write, report: Report) -> None:
+    def save(request: Write, report: Checkpoint) -> None:
         at_work.set()
         assert let_go.wait(PATIENCE_S)
         saved.set()
@@ -107,9 +105,7 @@ def test_that_a_host_whose_window_was_killed_finishes_its_file() -> None:
     assert not thread.is_alive()
 
 
-def test_that_the_files_of_a_paper_are_all_there_or_none_when_the_process_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_files_of_a_paper_are_all_there_or_none_when_the_process_is_ended(tmp_path, monkeypatch):
     found: list[list[str]] = []
 
     def end() -> None:

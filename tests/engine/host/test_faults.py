@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,7 @@ from engine.host.protocol import FilterJob, Run
 from engine.host.segments import HandedSegments
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
-from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, Start, shared_memory_of
+from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of
 from tests.engine.host.faulty_hosts import Make, Question, Show, Stick, Work, light
 
 # Three times what is promised: these tests share two cores with whatever else runs.
@@ -27,7 +26,7 @@ REPLACED_WITHIN_S = 3 * 1.5
 
 
 @pytest.mark.slow
-def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_succeeds(start: Start) -> None:
+def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_succeeds(start):
     watched = start(serve)
     first = watched.wait_until_up()
     job = FilterJob(
@@ -45,7 +44,7 @@ def test_that_a_killed_host_is_noticed_and_replaced_in_time_and_the_next_run_suc
     assert watched.ask(Run(job, 0.01)).result.kernel_ms is not None
 
 
-def test_that_requests_behind_the_fatal_one_go_to_the_successor(start: Start) -> None:
+def test_that_requests_behind_the_fatal_one_go_to_the_successor(start):
     watched = start()
     first = watched.wait_until_up()
     run = watched.begin(Work())
@@ -66,8 +65,8 @@ def test_that_requests_behind_the_fatal_one_go_to_the_successor(start: Start) ->
     ids=["", "long ago", "no GPU"],
 )
 def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_otherwise(
-    start: Start, monkeypatch: pytest.MonkeyPatch, gpu: bool, window_s: float, is_given_up: bool
-) -> None:
+    start, monkeypatch, gpu, window_s, is_given_up
+):
     monkeypatch.setattr(faults, "FAULT_WINDOW_S", window_s)
     watched = start(partial(light, gpu=gpu))
     pid = watched.wait_until_up()
@@ -85,9 +84,7 @@ def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_ot
     assert len(watched.lost) == 3
 
 
-def test_that_a_host_that_stops_answering_in_a_run_is_replaced(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_host_that_stops_answering_in_a_run_is_replaced(start, monkeypatch):
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
     monkeypatch.setattr(pending, "DEADLINE_FACTOR", 0.1)
     watched = start()
@@ -101,8 +98,8 @@ def test_that_a_host_that_stops_answering_in_a_run_is_replaced(
 
 @pytest.mark.slow
 def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_request_is_done(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    start, monkeypatch
+):
     watched = start()
     first = watched.wait_until_up()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.5)
@@ -114,9 +111,7 @@ def test_that_an_idle_host_that_never_takes_a_request_up_is_replaced_and_the_req
     assert asked.result(PATIENCE_S)
 
 
-def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(start, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 0.1)
     watched = start()
     os.kill(watched.wait_until_up(), signal.SIGSTOP)
@@ -131,9 +126,7 @@ def test_that_nobody_who_asks_waits_for_a_host_that_does_not_read(
 
 
 @pytest.mark.slow
-def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(start, monkeypatch):
     watched = start(faulty_hosts.stick_in_previews)
     watched.wait_until_up()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
@@ -144,8 +137,8 @@ def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(
 
 @pytest.mark.slow
 def test_that_a_preview_that_loses_the_device_is_tried_twice_and_a_run_each_time_it_is_asked_for(
-    start: Start,
-) -> None:
+    start,
+):
     watched = start(faulty_hosts.lose_the_device)
     watched.wait_until_up()
     for _ in range(2):
@@ -165,7 +158,7 @@ def test_that_a_preview_that_loses_the_device_is_tried_twice_and_a_run_each_time
 
 
 @pytest.mark.slow
-def test_that_a_preview_that_ends_each_host_is_tried_twice_until_something_changes(start: Start) -> None:
+def test_that_a_preview_that_ends_each_host_is_tried_twice_until_something_changes(start):
     watched = start(faulty_hosts.end_in_previews)
     watched.wait_until_up()
     for _ in range(5):
@@ -183,7 +176,7 @@ def test_that_a_preview_that_ends_each_host_is_tried_twice_until_something_chang
 
 
 @pytest.mark.slow
-def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start: Start) -> None:
+def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
     watched = start(faulty_hosts.exit_at_once)
     with pytest.raises(HostLost, match="it ended with exit code 3"):
         watched.ask(Make())
@@ -202,7 +195,7 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start: Start) -
 
 
 @pytest.mark.slow
-def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start: Start) -> None:
+def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start):
     watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
     assert watched.ask(Make())
     assert not watched.client.use_cuda
@@ -211,9 +204,7 @@ def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_th
 
 
 @pytest.mark.slow
-def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch):
     monkeypatch.setattr(faults, "FAILED_STARTS_ALLOWED", 1)
     watched = start(faulty_hosts.exit_at_once)
     watched.wait_until_lost()
@@ -226,7 +217,7 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(
     assert watched.client.host_pid is None
 
 
-def test_that_the_end_of_the_simulator_is_reported_to_its_requests_alone(start: Start) -> None:
+def test_that_the_end_of_the_simulator_is_reported_to_its_requests_alone(start):
     watched = start(partial(faulty_hosts.exit_at_once, of="simulator"))
     words = "The simulator's process ended: it ended with exit code 3. The next request starts a new one."
     with pytest.raises(HostLost) as caught:
@@ -238,16 +229,14 @@ def test_that_the_end_of_the_simulator_is_reported_to_its_requests_alone(start: 
 
 
 @pytest.mark.slow
-def test_that_a_host_that_says_nothing_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
     monkeypatch.setattr(pending, "START_DEADLINE_S", 0.2)
     watched = start(faulty_hosts.say_nothing)
     with pytest.raises(HostLost, match="it did not answer"):
         watched.ask(Make())
 
 
-def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start, monkeypatch):
     monkeypatch.setattr(client_module, "GRACE_S", 0.05)
     watched = start()
     first = watched.wait_until_up()
@@ -260,7 +249,7 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(
     assert watched.client.use_cuda
 
 
-def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_others(start: Start) -> None:
+def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_others(start):
     watched = start()
     begun, waiting, last = watched.begin(Work()), *[watched.client.submit(Make()) for _ in range(2)]
     watched.client.cancel(waiting)
@@ -273,7 +262,7 @@ def test_that_requests_that_wait_or_are_begun_can_be_cancelled_without_harm_to_o
     assert len(watched.hosts) == 1
 
 
-def test_that_shutting_down_answers_everything_and_leaves_nothing(start: Start) -> None:
+def test_that_shutting_down_answers_everything_and_leaves_nothing(start):
     watched = start()
     watched.wait_until_up()
     asked = [watched.begin(Work()), watched.client.submit(Make())]
@@ -286,8 +275,8 @@ def test_that_shutting_down_answers_everything_and_leaves_nothing(start: Start) 
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
 def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment_nor_request(
-    start: Start, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+    start, monkeypatch, tmp_path
+):
     last_segment = tmp_path / "the next segment is the last"
     monkeypatch.setenv(faulty_hosts.LAST_SEGMENT, str(last_segment))
     watched = start(partial(faulty_hosts.die_at_an_empty_segment, then=light))
@@ -307,9 +296,7 @@ def test_that_a_host_killed_before_its_segment_has_a_size_leaves_neither_segment
     assert len(watched.lost) == 4
 
 
-def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(
-    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(start, monkeypatch, caplog):
     def cannot_clean(segments: HandedSegments, maker: HostLink) -> None:
         clean(segments, maker)
         raise ValueError("cannot mmap an empty file")
@@ -326,9 +313,7 @@ def test_that_requests_are_answered_and_taken_over_whatever_cleaning_up_raises(
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(start, monkeypatch):
     def fail(*_: object) -> None:
         raise ValueError("no number in the name of a segment")
 
@@ -342,9 +327,7 @@ def test_that_a_reply_whose_segments_cannot_be_noted_is_answered(
 
 
 @pytest.mark.slow
-def test_that_requests_are_answered_when_no_successor_can_be_started(
-    start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_requests_are_answered_when_no_successor_can_be_started(start, monkeypatch):
     def no_thread(link: HostLink) -> None:
         raise RuntimeError("can't start new thread")
 

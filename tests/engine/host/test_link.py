@@ -10,11 +10,11 @@ import pytest
 from engine.errors import HostLost
 from engine.host.client import EngineClient
 from engine.host.link import HostLink
-from engine.host.messages import Progress
 from engine.host.process import HostOptions
 from engine.host.protocol import OpenPicture
+from engine.results.progress import Progress
 from tests.engine.host import faulty_hosts
-from tests.engine.host.conftest import PATIENCE_S, Start
+from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make
 
 
@@ -22,9 +22,7 @@ def fail(*_: object) -> None:
     raise ValueError("a callback that fails")
 
 
-def test_that_a_process_that_cannot_be_started_is_reported(
-    start: Start, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_that_a_process_that_cannot_be_started_is_reported(start, monkeypatch, caplog):
     def no_memory(*_: object, **__: object) -> None:
         raise OSError(12, "Cannot allocate memory")
 
@@ -35,7 +33,7 @@ def test_that_a_process_that_cannot_be_started_is_reported(
 
 
 @pytest.mark.slow
-def test_that_a_message_that_cannot_be_read_ends_the_host(start: Start) -> None:
+def test_that_a_message_that_cannot_be_read_ends_the_host(start):
     with pytest.raises(HostLost, match=r"its connection failed \(ZeroDivisionError"):
         start(faulty_hosts.send_what_cannot_be_read).ask(Make())
 
@@ -47,7 +45,7 @@ def fail_to_pickle() -> None:
 fail_to_pickle.__qualname__ = "nowhere"
 
 
-def test_that_a_request_that_cannot_be_sent_fails(start: Start) -> None:
+def test_that_a_request_that_cannot_be_sent_fails(start):
     watched = start()
     watched.wait_until_up()
     with pytest.raises(HostLost, match="a request could not be sent to it"):
@@ -55,9 +53,7 @@ def test_that_a_request_that_cannot_be_sent_fails(start: Start) -> None:
     assert watched.ask(Make())
 
 
-def test_that_callbacks_that_fail_harm_no_request(
-    start: Start, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_callbacks_that_fail_harm_no_request(start, caplog, monkeypatch):
     heard: list[object] = []
 
     def note_and_fail(event: object) -> None:
@@ -80,8 +76,8 @@ def test_that_callbacks_that_fail_harm_no_request(
 
 
 def test_that_a_process_that_outlives_its_kill_is_waited_for_in_peace(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr("engine.host.link.serve", faulty_hosts.say_nothing)
     given_up, kills = threading.Event(), []
     ends: list[str] = []

@@ -40,7 +40,7 @@ KINDS = one_of_each() | {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_that_a_picture_in_shared_memory_is_the_one_that_the_file_holds(tmp_path: Path, kind: str) -> None:
+def test_that_a_picture_in_shared_memory_is_the_one_that_the_file_holds(tmp_path, kind):
     path = tmp_path / "picture"
     path.write_bytes(KINDS[kind])
     wanted = open_image(path)
@@ -68,9 +68,7 @@ def test_that_a_picture_in_shared_memory_is_the_one_that_the_file_holds(tmp_path
     ],
     ids=["too large", "cut", "damaged"],
 )
-def test_that_a_picture_that_is_not_opened_leaves_no_memory_in_use(
-    tmp_path: Path, data: bytes, words: str
-) -> None:
+def test_that_a_picture_that_is_not_opened_leaves_no_memory_in_use(tmp_path, data, words):
     path = tmp_path / "picture"
     path.write_bytes(data)
     in_use = set(shared._attached)
@@ -82,8 +80,8 @@ def test_that_a_picture_that_is_not_opened_leaves_no_memory_in_use(
 
 @pytest.mark.parametrize("with_result", [False, True])
 def test_that_a_save_from_the_window_reports_what_it_drops_and_refuses_an_unknown_depth(
-    tmp_path: Path, with_result: bool
-) -> None:
+    tmp_path, with_result
+):
     path = tmp_path / "in.jpg"
     path.write_bytes(with_pillow(smooth_rgb(), "JPEG", exif=exif(1), dpi=(300, 300)))
     with opened(path) as handle:
@@ -114,20 +112,20 @@ def save(
         shared.unlink(*(array.name for array in made))
 
 
-def test_that_16_bit_of_an_8_bit_picture_keep_parts_of_a_grey_step(tmp_path: Path) -> None:
+def test_that_16_bit_of_an_8_bit_picture_keep_parts_of_a_grey_step(tmp_path):
     values = np.array([[[5.25], [100.25]]], np.float32)
     saved = save(np.zeros((1, 2, 1), np.uint8), values, tmp_path / "out.png", "16")
     assert saved == Saved(str(tmp_path / "out.png"))
     assert open_image(saved.path).pixels.tolist() == [[1349, 25764]]
 
 
-def test_that_the_range_mode_holds_for_a_float_picture(tmp_path: Path) -> None:
+def test_that_the_range_mode_holds_for_a_float_picture(tmp_path):
     values = np.array([[[-3.0], [6.0]]], np.float32)
     saved = save(np.zeros_like(values), values, tmp_path / "out.png", "8", range_mode="absolute")
     assert open_image(saved.path).pixels.tolist() == [[3, 6]]
 
 
-def test_that_what_a_file_cannot_hold_is_in_the_reply(tmp_path: Path) -> None:
+def test_that_what_a_file_cannot_hold_is_in_the_reply(tmp_path):
     grey = np.zeros((2, 3, 1), np.uint8)
     alpha = np.full((2, 3), 255, np.uint8)
     (note,) = save(grey, grey.astype(np.float32), tmp_path / "out.jpg", "keep", alpha).notes

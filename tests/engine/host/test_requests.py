@@ -2,7 +2,6 @@
 
 import json
 from concurrent.futures import CancelledError
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.messages import Progress
 from engine.host.protocol import (
     CheckVariants,
     CountCourse,
@@ -46,6 +44,7 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.measurement import ProductResult
 from engine.results.metrics import number_of
+from engine.results.progress import Progress
 from engine.tasks.filtering import oracle
 from engine.tasks.product.problem import MatrixProduct
 from engine.variants.registry import VARIANTS
@@ -82,7 +81,7 @@ def reasons(calm: Watched, job: FilterJob) -> dict[str, str]:
     return found
 
 
-def test_that_a_sample_is_opened_into_shared_memory(picture: PictureHandle) -> None:
+def test_that_a_sample_is_opened_into_shared_memory(picture):
     original = open_sample("camera")
     assert np.array_equal(shared.attach(picture.pixels)[:, :, 0], original.pixels)
     assert picture.sample == "camera"
@@ -91,9 +90,7 @@ def test_that_a_sample_is_opened_into_shared_memory(picture: PictureHandle) -> N
     assert (level[:, :, 3] == 255).all()
 
 
-def test_that_a_preview_is_the_filtered_picture_and_is_saved_as_it_is_shown(
-    calm: Watched, picture: PictureHandle, tmp_path: Path
-) -> None:
+def test_that_a_preview_is_the_filtered_picture_and_is_saved_as_it_is_shown(calm, picture, tmp_path):
     reply: Filtered = calm.ask(Preview(job_of(picture)))
     assert (reply.variant, reply.device, reply.result) == ("cpu-parallel", "cpu", None)
     wanted = oracle.correlate(shared.attach(picture.pixels), SMOOTH, Border.MIRROR).astype(np.float32)
@@ -105,9 +102,7 @@ def test_that_a_preview_is_the_filtered_picture_and_is_saved_as_it_is_shown(
     calm.client.release(*segments_of(reply))
 
 
-def test_that_a_run_is_verified_and_reports_its_steps_and_what_auto_chose(
-    calm: Watched, picture: PictureHandle
-) -> None:
+def test_that_a_run_is_verified_and_reports_its_steps_and_what_auto_chose(calm, picture):
     steps: list[Progress] = []
     job = job_of(picture, variant="auto")
     reply: Filtered = calm.client.submit(Run(job, 0.02), steps.append).result(PATIENCE_S)
@@ -122,9 +117,8 @@ def test_that_a_run_is_verified_and_reports_its_steps_and_what_auto_chose(
     calm.client.release(*segments_of(reply))
 
 
-def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
-    calm: Watched, picture: PictureHandle, tmp_path: Path
-) -> None:
+@pytest.mark.slow
+def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(calm, picture, tmp_path):
     job = job_of(picture, result_type="same")
     reply: Filtered = calm.ask(Run(job, 0.02))
     assert reply.values is not None
@@ -145,7 +139,7 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(
     assert all(found[known.key] for known in VARIANTS if not known.integer_output)
 
 
-def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: PictureHandle) -> None:
+def test_that_a_check_is_answered_while_something_runs(calm, picture):
     run = calm.begin(Run(job_of(picture, LONG, variant="cpu-serial"), 60.0), "sampling")
     found = reasons(calm, job_of(picture, block=Block(64, 32), device="cuda:99"))
     assert not run.done()
@@ -156,9 +150,7 @@ def test_that_a_check_is_answered_while_something_runs(calm: Watched, picture: P
         run.result(PATIENCE_S)
 
 
-def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(
-    calm: Watched, picture: PictureHandle, tiny: PictureHandle, tmp_path: Path
-) -> None:
+def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(calm, picture, tiny, tmp_path):
     found = reasons(calm, job_of(picture, device="simulator"))
     assert ["64 x 64" in reason for reason in found.values()] == ON_CUDA
     pixels = np.ones((12, 20), np.float32)
@@ -175,7 +167,7 @@ def test_that_what_a_variant_cannot_do_is_reported_before_it_runs(
         assert ("2,048 threads" in availability.reason) is uses_block
 
 
-def test_that_only_the_newest_of_many_previews_counts(calm: Watched, picture: PictureHandle) -> None:
+def test_that_only_the_newest_of_many_previews_counts(calm, picture):
     masks = [Mask([[float(weight)]]) for weight in range(1, 30)]
     futures = [calm.client.submit(Preview(job_of(picture, mask))) for mask in masks]
     last: Filtered = futures[-1].result(PATIENCE_S)
@@ -191,7 +183,7 @@ def test_that_only_the_newest_of_many_previews_counts(calm: Watched, picture: Pi
 
 
 @pytest.mark.skipif(not SHARED_MEMORY.is_dir(), reason="the system does not list its shared memory")
-def test_that_a_result_nobody_wants_is_freed_or_used_again(calm: Watched, picture: PictureHandle) -> None:
+def test_that_a_result_nobody_wants_is_freed_or_used_again(calm, picture):
     def ask_and_forget(times: int) -> int:
         for _ in range(times):
             calm.client.submit(Preview(job_of(picture))).cancel()
@@ -202,7 +194,7 @@ def test_that_a_result_nobody_wants_is_freed_or_used_again(calm: Watched, pictur
     assert ask_and_forget(10) <= after_few + 1
 
 
-def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm: Watched, tmp_path: Path) -> None:
+def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm, tmp_path):
     path = tmp_path / "photo.png"
     calm.ask(SaveResult(calm.open_sample(), None, str(path)))
     opened = calm.ask(OpenPicture(path=str(path)))
@@ -215,9 +207,7 @@ def test_that_the_window_does_not_save_a_result_over_its_own_picture(calm: Watch
     assert path.read_bytes() == before
 
 
-def test_that_what_cannot_be_done_is_reported_and_the_host_lives(
-    calm: Watched, picture: PictureHandle, tmp_path: Path
-) -> None:
+def test_that_what_cannot_be_done_is_reported_and_the_host_lives(calm, picture, tmp_path):
     refused: list[tuple[Request, type[EngineError], str]] = [
         (
             SaveResult(picture, None, str(tmp_path / "no" / "out.png")),
@@ -243,7 +233,7 @@ def test_that_what_cannot_be_done_is_reported_and_the_host_lives(
 
 
 @pytest.mark.slow
-def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm: Watched, tiny: PictureHandle) -> None:
+def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm, tiny):
     mask, block = Mask([[1, 2], [3, 4]]), Block(32, 32)
     job = job_of(tiny, mask, variant="naive", device="simulator", block=block, layout=Layout.PACKED)
     reply: Filtered = calm.ask(Run(job))
@@ -259,7 +249,7 @@ def test_that_the_simulator_has_a_process_of_its_own_and_no_times(calm: Watched,
     assert len(calm.hosts) == 1
 
 
-def test_that_a_papers_tables_cross_the_pipe_with_what_is_counted(calm: Watched) -> None:
+def test_that_a_papers_tables_cross_the_pipe_with_what_is_counted(calm):
     tables = calm.ask(CountCourse("convolution"))
     assert tables == counted_tables("convolution")
     (row,) = [row for row in tables[0].rows if [cell.printed for cell in row[:2]] == ["8", "5"]]
@@ -272,7 +262,7 @@ def test_that_a_papers_tables_cross_the_pipe_with_what_is_counted(calm: Watched)
     [MeasureCourse("report"), RunMatmul(MatrixProduct(300, 300, 300), "numpy", budget_s=60.0)],
     ids=["tables", "product"],
 )
-def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm: Watched, request_: Request) -> None:
+def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm, request_):
     begun = calm.begin(request_)
     calm.client.cancel(begun)
     with pytest.raises(Cancelled):
@@ -282,8 +272,8 @@ def test_that_long_work_can_be_stopped_and_the_host_goes_on(calm: Watched, reque
 
 
 def test_that_products_are_counted_for_every_cell_and_with_the_reason_where_they_cannot_run(
-    calm: Watched,
-) -> None:
+    calm,
+):
     request = CountMatmul(MatrixProduct(64, 64, 64), (4, 16), "simulator")
     counted: tuple[ProductResult, ...] = calm.ask(request)
     assert [(r.variant, r.tile, number_of(r, "cgma_flop_per_load")) for r in counted] == [
@@ -301,7 +291,7 @@ def test_that_products_are_counted_for_every_cell_and_with_the_reason_where_they
     assert numpy.failure == ""
 
 
-def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm: Watched) -> None:
+def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm):
     steps: list[Progress] = []
     request = RunMatmul(MatrixProduct(40, 30, 20), "numpy", budget_s=0.01, seed=3)
     result: ProductResult = calm.client.submit(request, steps.append).result(PATIENCE_S)
@@ -314,9 +304,7 @@ def test_that_a_product_is_verified_and_timed_with_progress_on_the_way(calm: Wat
 
 
 @pytest.mark.slow
-def test_that_a_preview_comes_where_code_cannot_be_kept_and_that_is_reported_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_a_preview_comes_where_code_cannot_be_kept_and_that_is_reported_once(tmp_path, monkeypatch):
     (tmp_path / "cache").write_text("in the way", encoding="utf-8")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     told: list[CodeNotKept] = []

@@ -34,16 +34,14 @@ def host() -> HostLink:
 
 
 @pytest.mark.parametrize("is_alive", [True, False])
-def test_that_a_segment_of_a_living_host_is_its_own_again_and_that_of_another_is_removed(
-    name: str, is_alive: bool
-) -> None:
+def test_that_a_segment_of_a_living_host_is_its_own_again_and_that_of_another_is_removed(name, is_alive):
     segments, maker = HandedSegments(), host()
     segments.hand_over((name,), maker)
     assert segments.give_back((name,), [maker if is_alive else host()]) == (name,)
     assert exists(name) is is_alive
 
 
-def test_that_a_name_that_was_not_handed_over_or_is_given_back_twice_is_left_alone(name: str) -> None:
+def test_that_a_name_that_was_not_handed_over_or_is_given_back_twice_is_left_alone(name):
     segments, maker = HandedSegments(), host()
     assert segments.give_back((name,), [maker]) == ()
     segments.hand_over((name,), maker)

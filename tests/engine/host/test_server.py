@@ -8,9 +8,10 @@ from multiprocessing.connection import Connection
 import pytest
 
 from engine.errors import Cancelled
-from engine.host.messages import Answer, Cancel, Progress, Ready, Report, Stop, ToHost, Working
+from engine.host.messages import Answer, Cancel, Ready, Stop, ToHost, Working
 from engine.host.protocol import OpenPicture
 from engine.host.server import Worker
+from engine.results.progress import Checkpoint, Progress
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Question
 
@@ -28,7 +29,7 @@ class Served:
         handlers = {OpenPicture: self.open_picture, Question: lambda request, report: "at once"}
         self.thread = threading.Thread(target=Worker(theirs, handlers).run, args=(READY,))
 
-    def open_picture(self, request: OpenPicture, report: Report) -> str:
+    def open_picture(self, request: OpenPicture, report: Checkpoint) -> str:
         self.done.append(request.sample)
         report(Progress("opening", 0.0, 1.0))
         if request.sample == "held":
@@ -65,7 +66,7 @@ def ask(number: int, sample: str) -> ToHost:
     return ToHost(number, OpenPicture(sample=sample))
 
 
-def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served: Served) -> None:
+def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
     served.thread.start()
     assert served.hear() == READY
     served.tell(ask(1, "held"))
@@ -84,8 +85,8 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served: 
 
 
 def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin_nothing(
-    served: Served,
-) -> None:
+    served,
+):
     # What lies between gives it time to begin; all of it fits in the pipe.
     served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
     served.thread.start()
@@ -96,7 +97,7 @@ def test_that_a_request_and_its_cancel_that_came_while_the_process_started_begin
     assert served.done == []
 
 
-def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served: Served) -> None:
+def test_that_a_cancel_that_comes_after_the_answer_is_forgotten(served):
     served.thread.start()
     assert served.hear() == READY
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Segments of shared memory in the process that makes them: their names, and how many are kept for the next result."""
+"""Segments of shared memory in the process that makes them: names and spares."""
 
 import re
 import threading

@@ -60,12 +60,13 @@ FILES = {
     "png: raw XMP": png_with_text("Raw profile type xmp", raw_profile(XMP_ATTRIBUTE.encode(), "xmp")),
     "webp: EXIF": with_pillow(RGB, "WEBP", lossless=True, exif=exif()),
     "webp: XMP": with_pillow(RGB, "WEBP", lossless=True, xmp=XMP_ATTRIBUTE.encode()),
+    "jpeg: XMP": with_pillow(RGB, "JPEG", quality=100, xmp=XMP_ATTRIBUTE.encode()),
 }
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_that_an_orientation_is_used_wherever_it_stands(opened, kind):
-    assert np.array_equal(opened(FILES[kind]).pixels, TURNED)
+    assert np.abs(opened(FILES[kind]).pixels.astype(int) - TURNED).max() <= 9 * kind.startswith("jpeg")
 
 
 @pytest.mark.parametrize("kind", ["png", "png in bands", "tiff", "webp", "jpeg"])

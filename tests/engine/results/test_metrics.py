@@ -28,7 +28,6 @@ def test_that_a_run_without_a_speed_has_no_duration(result) -> None:
 
 def test_that_the_numbers_of_a_filter_run_are_those_of_its_timing_and_its_model() -> None:
     result = make_result("tiled", 2.0, work=WORK)
-    assert result.timing is not None
     assert number_of(result, "kernel_p20_ms") == result.timing.kernel.p20_ms
     assert number_of(result, "device_to_host_minimum_ms") == 0.21
     assert number_of(result, "samples") == 5

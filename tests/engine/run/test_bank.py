@@ -11,10 +11,11 @@ from engine.errors import Cancelled
 from engine.geometry.border import Border
 from engine.mask.bank import Bank
 from engine.mask.mask import Mask
+from engine.results.progress import Progress
 from engine.run.job import bank_job
 from engine.run.measure import measure
 from engine.run.resolve import describe_problem
-from engine.run.sampling import NO_SAMPLES, Step
+from engine.run.sampling import NO_SAMPLES
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import together
 from engine.variants.contract import Variant
@@ -51,12 +52,10 @@ def run(wrong: int | None):
 
 def test_that_every_result_is_returned_verified_and_the_launch_timed() -> None:
     outcome = run(None)
-    assert outcome.values is not None
     assert outcome.values.shape == (3, 5, 4, 2)
     for mask, values in zip(BANK.masks, outcome.values, strict=True):
         assert np.array_equal(values, oracle.correlate(IMAGE, mask, Border.REFLECT, 0.0))
     assert outcome.result.status == "verified on every pixel, equal to the float64 oracle"
-    assert outcome.result.verification is not None
     assert outcome.result.verification.checked_pixels == 3 * 5 * 4
     assert outcome.result.mask_name == "bank of 3, 1 x 3"
     assert outcome.result.kernel_ms is not None
@@ -87,9 +86,9 @@ def test_that_an_error_without_any_bound_is_the_worst() -> None:
 
 
 def test_that_a_person_can_stop_a_bank_while_it_is_verified() -> None:
-    seen: list[Step] = []
+    seen: list[Progress] = []
 
-    def stop_at_the_second_mask(step: Step) -> None:
+    def stop_at_the_second_mask(step: Progress) -> None:
         seen.append(step)
         if sum(one.stage.startswith("verifying") for one in seen) == 2:
             raise Cancelled("The run was stopped")

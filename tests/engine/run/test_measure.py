@@ -25,11 +25,12 @@ from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
+from engine.results.progress import Progress
 from engine.run.device_choice import device_for, refuse_unsuitable
 from engine.run.job import AnyJob, Job, ProductJob, filter_job, product_job
 from engine.run.measure import compute, measure, unrun
 from engine.run.resolve import describe_problem
-from engine.run.sampling import NO_SAMPLES, SamplingPlan, Step
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.sweep import product_jobs
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
@@ -81,7 +82,6 @@ def test_that_a_run_is_verified_timed_and_recorded(job: AnyJob) -> None:
     assert outcome.values is not None
     assert (outcome.error, result.is_proven, result.seed) == (None, True, 7)
     assert np.array_equal(compute(job, CPU), outcome.values)
-    assert timing is not None
     assert len(timing.kernel.samples_ms) == 3
     assert (timing.end_to_end, timing.host_to_device) == (timing.kernel, None)
     assert result.kernel_ms == timing.kernel.median_ms > 0
@@ -97,7 +97,6 @@ def test_that_a_run_is_verified_timed_and_recorded(job: AnyJob) -> None:
 
 def test_that_a_filter_and_a_product_record_what_is_theirs() -> None:
     filtered = measure(FILTER_JOB, CPU, QUICK).result
-    assert filtered.verification is not None
     assert (filtered.verification.exact, filtered.verification.checked_pixels) == (True, 600)
     assert (filtered.mask_name, filtered.chosen_because) == ("smooth", "because")
     multiplied = measure(PRODUCT_JOB, CPU, QUICK).result
@@ -146,7 +145,7 @@ def test_that_a_stop_and_a_lost_device_are_passed_on(job: AnyJob, error: Excepti
 
 @of_each_task
 def test_that_steps_come_in_order_and_a_run_can_be_stopped_before_each(job: AnyJob) -> None:
-    steps: list[Step] = []
+    steps: list[Progress] = []
     measure(job, CPU, NO_SAMPLES, checkpoint=steps.append)
     stages = list(dict.fromkeys(step.stage for step in steps))
     assert stages[:3] == ["compiling", "first launch", "verifying against the float64 oracle"]
@@ -243,7 +242,6 @@ def test_that_it_warms_up_before_anything_counts() -> None:
     device = FakeDevice()
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.0, fewest=4, most=4)
     timing = measure(FILTER_JOB, device, plan).result.timing
-    assert timing is not None
     warm_ups = device.counting.taken - 4
     assert warm_ups > 0
     assert timing.kernel.samples_ms == tuple(1.0 + warm_ups + i for i in range(1, 5))
@@ -254,9 +252,6 @@ def test_that_it_warms_up_before_anything_counts() -> None:
 def test_that_copies_are_sampled_apart_from_the_kernel() -> None:
     device = FakeDevice(copies=True)
     timing = measure(FILTER_JOB, device, QUICK).result.timing
-    assert timing is not None
-    assert timing.host_to_device is not None
-    assert timing.device_to_host is not None
     assert len(timing.host_to_device.samples_ms) == len(timing.device_to_host.samples_ms) == 2
     assert len(timing.end_to_end.samples_ms) == 2
     assert device.uploads == 1 + 2 + 2
@@ -281,14 +276,13 @@ def test_that_a_device_whose_times_mean_nothing_gives_none() -> None:
 )
 def test_that_sampling_ends_with_the_budget_the_most_or_the_patience(plan: SamplingPlan, taken: int) -> None:
     timing = measure(FILTER_JOB, FakeDevice(), plan).result.timing
-    assert timing is not None
     assert len(timing.kernel.samples_ms) == taken
 
 
 def stop_at(stage: str, after: int) -> Any:
     seen: list[str] = []
 
-    def checkpoint(step: Step) -> None:
+    def checkpoint(step: Progress) -> None:
         seen.append(step.stage)
         if seen.count(stage) > after:
             raise Cancelled("The request", "it was stopped")
@@ -346,7 +340,6 @@ def test_that_counting_needs_no_device() -> None:
     assert (known.is_proven, known.status) == (False, "not run yet")
     # Zeros that fill a tile are work of the kernel, and do not count as work done.
     thin = unrun(uncomputed(TILED, MatrixProduct(16, 1, 16)), None)
-    assert thin.work is not None
     assert thin.work.flops == 2 * 16 * 16 * 16
     assert number_of(thin, "cgma_flop_per_load") == 2 * 16 * 16 / 32
 

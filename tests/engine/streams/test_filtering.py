@@ -16,7 +16,7 @@ from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.run.sampling import Step
+from engine.results.progress import Progress
 from engine.streams.timeline import Queue
 from engine.variants.registry import VARIANTS, variant
 
@@ -32,7 +32,7 @@ def bits(values: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("key", [v.key for v in CPU])
 @pytest.mark.parametrize(("dtype", "channels"), [("float32", 1), ("uint8", 3)])
-def test_that_a_picture_in_bands_is_bit_for_bit_the_whole(key: str, dtype: str, channels: int) -> None:
+def test_that_a_picture_in_bands_is_bit_for_bit_the_whole(key, dtype, channels):
     random = np.random.default_rng(1)
     picture = (random.random((131, 70, channels)) * 255).astype(dtype)
     mask = random.random((5, 4)) - 0.5
@@ -48,11 +48,10 @@ def test_that_a_picture_in_bands_is_bit_for_bit_the_whole(key: str, dtype: str, 
     assert found == dict.fromkeys(Border, (True, 7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [v.key for v in CPU if v.integer_output])
 @pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 1)])
-def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(
-    key: str, dtype: str, channels: int
-) -> None:
+def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(key, dtype, channels):
     random = np.random.default_rng(4)
     picture = random.integers(0, np.iinfo(dtype).max, (90, 37, channels), dtype, endpoint=True)
     mask = np.outer([1, 3, 1], [1.5, -2, 1]) / 3
@@ -71,7 +70,7 @@ def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(
 
 
 @pytest.mark.slow
-def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator() -> None:
+def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator():
     done = subprocess.run(
         [sys.executable, "-m", "tests.engine.streams.bands_in_simulator"],
         capture_output=True,
@@ -89,7 +88,7 @@ def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator()
 
 
 @pytest.mark.slow
-def test_that_a_process_without_the_simulator_asks_one_for_each_chunk() -> None:
+def test_that_a_process_without_the_simulator_asks_one_for_each_chunk():
     picture = np.arange(12 * 5, dtype=np.float32).reshape(12, 5)
     how = {"device": "simulator", "variant": "naive", "chunk_bytes": 6 * 5 * 4}
     streamed = engine.filter_stream(picture, [[1], [2]], **how)
@@ -97,7 +96,7 @@ def test_that_a_process_without_the_simulator_asks_one_for_each_chunk() -> None:
     assert len(streamed.timeline.chunks) == 2
 
 
-def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made() -> None:
+def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():
     shapes = [(9, 4), (1, 1), (40, 7, 3), (9, 4)]
     taken: list[int] = []
     received: list[tuple[int, int]] = []
@@ -119,7 +118,7 @@ def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made() ->
     assert [chunk.picture for chunk in streamed.timeline.chunks] == [0, 1, *[2] * 10, 3]
 
 
-def test_that_results_go_where_the_caller_wants_them() -> None:
+def test_that_results_go_where_the_caller_wants_them():
     pictures = [GOOD, np.eye(4, dtype=np.float32)]
     arrays = [np.full(picture.shape, np.nan, np.float32) for picture in pictures]
     streamed = engine.filter_stream(pictures, [[1, 1]], device="cpu", out=arrays)
@@ -135,7 +134,7 @@ def test_that_results_go_where_the_caller_wants_them() -> None:
     np.testing.assert_array_equal(stacked, [2 * GOOD] * 2)
 
 
-def test_that_whole_numbers_of_numpy_are_taken() -> None:
+def test_that_whole_numbers_of_numpy_are_taken():
     how = {"device": "cpu", "chunk_bytes": np.int64(4 * 9 * 3), "ring": np.uint8(2)}
     assert len(engine.filter_stream(np.eye(9), [[1]], **how).timeline.chunks) == 3
 
@@ -168,9 +167,7 @@ def test_that_whole_numbers_of_numpy_are_taken() -> None:
     ],
     ids=lambda value: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "",
 )
-def test_that_what_is_wrong_with_the_call_is_not_blamed_on_a_picture(
-    options: dict[str, object], words: str
-) -> None:
+def test_that_what_is_wrong_with_the_call_is_not_blamed_on_a_picture(options, words):
     def pictures() -> Iterator[np.ndarray]:
         taken.append(1)
         yield GOOD
@@ -202,7 +199,7 @@ STACK = r"an array is one picture.*pass list\(array\)"
     ],
     ids=str,
 )
-def test_that_what_is_no_picture_is_named(pictures: object, words: str) -> None:
+def test_that_what_is_no_picture_is_named(pictures, words):
     with pytest.raises(BadValue, match=words):
         engine.filter_stream(pictures, [[1]], device="cpu")
 
@@ -240,15 +237,13 @@ APART = np.empty((3, 6), np.float32)[:, ::2]
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_that_an_array_that_cannot_take_a_result_is_refused_in_words(
-    pictures: object, out: object, words: str
-) -> None:
+def test_that_an_array_that_cannot_take_a_result_is_refused_in_words(pictures, out, words):
     with pytest.raises(BadValue, match=words):
         engine.filter_stream(pictures, "gaussian:5:1", device="cpu", out=out)
     assert np.array_equal(LARGE.ravel(), np.arange(2400))
 
 
-def test_that_a_result_of_the_pictures_type_needs_an_array_and_a_variant_for_it() -> None:
+def test_that_a_result_of_the_pictures_type_needs_an_array_and_a_variant_for_it():
     picture = np.arange(60, dtype=np.uint8).reshape(12, 5)
     out = np.empty(picture.shape, np.float32)
     with pytest.raises(BadValue, match="picture 1 needs a C-contiguous one of uint8"):
@@ -260,10 +255,10 @@ def test_that_a_result_of_the_pictures_type_needs_an_array_and_a_variant_for_it(
         engine.filter_stream([np.eye(3)], [[1]], device="cpu", result="same")
 
 
-def test_that_a_stream_reports_its_progress_and_can_be_stopped() -> None:
-    steps: list[Step] = []
+def test_that_a_stream_reports_its_progress_and_can_be_stopped():
+    steps: list[Progress] = []
 
-    def checkpoint(step: Step) -> None:
+    def checkpoint(step: Progress) -> None:
         steps.append(step)
         if len(steps) == 5:
             raise Cancelled("Stopped")
@@ -274,8 +269,8 @@ def test_that_a_stream_reports_its_progress_and_can_be_stopped() -> None:
 
 
 def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     running = replace(variant("cpu-serial"), band_invariant=False)
     monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
@@ -284,7 +279,7 @@ def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
     assert len(whole.timeline.chunks) == 2
 
 
-def test_that_auto_takes_for_bands_the_fastest_variant_that_can_be_cut() -> None:
+def test_that_auto_takes_for_bands_the_fastest_variant_that_can_be_cut():
     picture = np.random.default_rng(5).random((100, 100), np.float32)
     whole = engine.filter_stream(picture, "box:9x9", device="cpu")
     in_bands = engine.filter_stream(picture, "box:9x9", device="cpu", chunk_bytes=4000)
@@ -294,7 +289,7 @@ def test_that_auto_takes_for_bands_the_fastest_variant_that_can_be_cut() -> None
     np.testing.assert_array_equal(bits(in_bands.values), bits(same))
 
 
-def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other() -> None:
+def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other():
     streamed = engine.filter_stream(np.eye(100), [[1]], device="cpu", chunk_bytes=4000)
     timeline = streamed.timeline
     assert timeline.queues == (Queue.KERNEL,)
@@ -309,12 +304,12 @@ def test_that_the_timeline_of_the_cpu_has_kernels_only_one_after_the_other() -> 
 @pytest.mark.skipif(
     any(d.key.startswith("cuda:") and d.available for d in devices()), reason="there is a GPU"
 )
-def test_that_pinned_memory_without_a_gpu_is_refused_in_words() -> None:
+def test_that_pinned_memory_without_a_gpu_is_refused_in_words():
     with pytest.raises(engine.DeviceUnavailable, match=r"numpy\.empty"):
         engine.pinned_array((3, 3))
 
 
-def test_that_a_large_picture_on_the_cpu_goes_in_many_chunks() -> None:
+def test_that_a_large_picture_on_the_cpu_goes_in_many_chunks():
     picture = np.zeros((4096, 8192), np.float32)
     told: list[float] = []
     timeline = engine.filter_stream(

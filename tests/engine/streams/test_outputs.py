@@ -3,7 +3,7 @@ import numpy as np
 from engine.streams.outputs import IntervalsInUse
 
 
-def test_that_arrays_are_taken_exactly_when_they_share_no_memory() -> None:
+def test_that_arrays_are_taken_exactly_when_they_share_no_memory():
     memory = np.zeros(60, np.uint8)
     random = np.random.default_rng(1)
     intervals, taken = IntervalsInUse(), []

@@ -66,18 +66,18 @@ def run(queues: FakeQueues, ring: int, pinned_in: bool, pinned_out: bool, dtype:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ring", [2, 3])
-def test_that_every_result_is_right_however_late_the_device_is(seed: int, ring: int) -> None:
+def test_that_every_result_is_right_however_late_the_device_is(seed, ring):
     for pinned_in, pinned_out in itertools.product((False, True), repeat=2):
         run(FakeQueues(seed), ring, pinned_in, pinned_out)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-def test_that_results_of_the_pictures_type_go_the_same_way(dtype: str) -> None:
+def test_that_results_of_the_pictures_type_go_the_same_way(dtype):
     for pinned in (False, True):
         run(FakeQueues(1), 2, pinned, pinned, dtype)
 
 
-def test_that_forgotten_waits_would_be_seen() -> None:
+def test_that_forgotten_waits_would_be_seen():
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         run(FakeQueues(0, heeds_marks=False), 2, pinned_in=True, pinned_out=True)
 
@@ -106,13 +106,13 @@ class LateThreads:
 
 
 def test_that_pinned_memory_is_used_again_only_when_the_host_has_copied_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     monkeypatch.setattr(staging, "ThreadPoolExecutor", LateThreads)
     run(FakeQueues(0, is_eager=True), 2, pinned_in=False, pinned_out=False)
 
 
-def test_that_a_queue_has_one_chunk_at_a_time_and_a_chunk_its_queues_in_order() -> None:
+def test_that_a_queue_has_one_chunk_at_a_time_and_a_chunk_its_queues_in_order():
     spans = run(FakeQueues(1), 3, pinned_in=True, pinned_out=True).spans()
     order = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
     assert [(span.chunk, span.queue) for span in spans] == [
@@ -125,7 +125,7 @@ def test_that_a_queue_has_one_chunk_at_a_time_and_a_chunk_its_queues_in_order() 
         assert b.chunk != a.chunk or b.begin_ms >= a.end_ms
 
 
-def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring() -> None:
+def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring():
     queues = FakeQueues(2)
     chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
     taken = finished = 0
@@ -147,7 +147,7 @@ def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring() -> None:
 
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("who", ["pictures", "prepare", "finished"])
-def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who: str, pinned: bool) -> None:
+def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
     def fail() -> Prepared:
         raise Cancelled("Stopped") if who == "pictures" else EngineError("Failed")
 
@@ -173,7 +173,7 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who: str, pinned: boo
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
 
-def test_that_the_error_of_an_earlier_picture_comes_first() -> None:
+def test_that_the_error_of_an_earlier_picture_comes_first():
     queues = FakeQueues(5)
     chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
 
@@ -190,9 +190,7 @@ def test_that_the_error_of_an_earlier_picture_comes_first() -> None:
 
 
 @pytest.mark.parametrize(("pinned", "copied_first"), [(True, 3), (False, 1)])
-def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(
-    pinned: bool, copied_first: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(pinned, copied_first, monkeypatch):
     queues = FakeQueues(1)
     chunks, wanted = jobs(queues, pinned, pinned)
     copied: set[int] = set()

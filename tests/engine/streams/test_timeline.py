@@ -4,10 +4,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from bench.timeline_drawing import draw, timeline_from_json
 from engine.errors import BadValue
 from engine.results.strict_json import json_text
-from engine.streams.drawing import draw
-from engine.streams.timeline import Chunk, Queue, Span, Timeline, timeline_from_json
+from engine.streams.timeline import Chunk, Queue, Span, Timeline
 
 QUEUES = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
 TIMELINE = Timeline(
@@ -23,7 +23,7 @@ TIMELINE = Timeline(
 )
 
 
-def test_that_a_timeline_comes_back_from_json_in_the_form_of_version_1() -> None:
+def test_that_a_timeline_comes_back_from_json_in_the_form_of_version_1():
     document = json.loads(json_text(TIMELINE.as_json()))
     assert timeline_from_json(document) == TIMELINE
     assert document["spans"][0] == {"chunk": 0, "lane": "copy in", "begin_ms": 0.0, "end_ms": 0.75}
@@ -34,18 +34,18 @@ def test_that_a_timeline_comes_back_from_json_in_the_form_of_version_1() -> None
     [None, [], {}, {"format": "haloscope-timeline"}, {**TIMELINE.as_json(), "chunks": [1]}],
     ids=["none", "list", "empty", "format only", "damaged"],
 )
-def test_that_another_document_is_refused(document: object) -> None:
+def test_that_another_document_is_refused(document):
     with pytest.raises(BadValue):
         timeline_from_json(document)
 
 
-def test_that_a_queue_is_busy_for_the_sum_of_its_spans() -> None:
+def test_that_a_queue_is_busy_for_the_sum_of_its_spans():
     assert TIMELINE.busy_ms(Queue.KERNEL) == pytest.approx(2.25)
     assert TIMELINE.busy_ms(Queue.STAGE_IN) == 0
     assert TIMELINE.queues == QUEUES
 
 
-def test_that_a_drawing_names_every_queue_and_chunk_and_is_the_same_each_time() -> None:
+def test_that_a_drawing_names_every_queue_and_chunk_and_is_the_same_each_time():
     picture = draw(TIMELINE)
     nodes = [node for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("text")]
     texts = ["".join(node.itertext()).strip() for node in nodes]
@@ -54,7 +54,7 @@ def test_that_a_drawing_names_every_queue_and_chunk_and_is_the_same_each_time() 
     assert draw(TIMELINE) == picture
 
 
-def test_that_a_timeline_of_many_chunks_and_one_of_none_can_be_drawn() -> None:
+def test_that_a_timeline_of_many_chunks_and_one_of_none_can_be_drawn():
     spans = tuple(Span(n, Queue.KERNEL, n, n + 0.5) for n in range(500))
     many = replace(TIMELINE, chunks=TIMELINE.chunks * 200, spans=spans)
     assert draw(many, "png").startswith(b"\x89PNG")

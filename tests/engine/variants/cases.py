@@ -26,15 +26,6 @@ class Case:
 
     Parameters
     ----------
-    name : str
-    height, width, channels : int
-    dtype : str
-    mask_shape : (int, int)
-    anchor : (int, int), optional
-    border : Border
-    cval, offset : float
-    block : Block
-        Of CUDA variants.
     pixels : str
         "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     weights : str
@@ -136,23 +127,29 @@ def by_group(cases: Iterable[Case]) -> dict[str, tuple[Case, ...]]:
     return groups
 
 
-def fault_of(variant: Variant, case: Case, device: str) -> str:
-    """Return what is wrong with a variant's result on a case; empty where it agrees with the oracle."""
-    try:
-        check(variant, case, device)
-    except Exception as error:  # noqa: BLE001 - each case of a group is tried and reported
-        return f"{type(error).__name__}: {error}"
-    return ""
-
-
 def faults_of(variant: Variant, cases: Iterable[Case], device: str) -> dict[str, str]:
-    """Return the faults of all cases by name, those without one left out."""
-    faults = {case.name: fault_of(variant, case, device) for case in cases}
-    return {name: fault for name, fault in faults.items() if fault}
+    """Return what is wrong with a variant's results, by the names of the cases that it gets wrong."""
+    faults = {}
+    for case in cases:
+        try:
+            check(variant, case, device)
+        except Exception as error:  # noqa: BLE001 - each case of a group is tried and reported
+            faults[case.name] = f"{type(error).__name__}: {error}"
+    return faults
+
+
+def error_in_bounds(
+    variant: Variant, problem: Problem, mask: Mask, image: np.ndarray, result: np.ndarray
+) -> float:
+    """Return the largest error of a float32 result, in what rounding and the variant may be off."""
+    wanted = oracle.correlate(image, mask, problem.border, problem.cval)
+    bound = rounding_bound(oracle.magnitudes(image, mask, problem.border, problem.cval), mask.taps)
+    added = variant.added_error(problem, mask) * largest_magnitude(image, problem)
+    return float(np.max(np.abs(result - wanted) / (bound + added)))
 
 
 def check(variant: Variant, case: Case, device: str) -> None:
-    """Run a variant on a case; raise AssertionError with the first sample that the oracle does not confirm."""
+    """Run a variant on a case; raise AssertionError with the first sample that the oracle refutes."""
     mask, samples = case.mask(), as_samples(case.picture())
     problem = case.problem()
     machine = backend(device)

@@ -84,21 +84,20 @@ class Number:
 class CountingArray:
     """An array that counts the elements that are read and written one by one, and refuses indices outside.
 
-    Parameters
-    ----------
-    values : ndarray
-    counts : Counts
-    kind : str
-        "picture", "weight", "scratch", "out", "shared", "constant" or "matrix": what `counts` calls it.
+    `kind` is what `counts` calls it: picture, weight, scratch, out, shared, constant or matrix.
     """
 
     values: np.ndarray
     counts: Counts
     kind: str
-    shape: tuple[int, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.shape = self.values.shape
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def _count(self, what: str) -> None:
+        name = f"{self.kind}_{what}"
+        setattr(self.counts, name, getattr(self.counts, name) + 1)
 
     def _place(self, index: Any) -> tuple[int, ...]:
         place = index if isinstance(index, tuple) else (index,)
@@ -106,17 +105,13 @@ class CountingArray:
         return place
 
     def __getitem__(self, index: Any) -> Any:
-        place = self._place(index)
-        name = f"{self.kind}_loads"
-        setattr(self.counts, name, getattr(self.counts, name) + 1)
-        value = self.values[place]
+        self._count("loads")
+        value = self.values[self._place(index)]
         return Number(value, self.counts) if self.values.dtype == np.float32 else value
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        place = self._place(index)
-        name = f"{self.kind}_stores"
-        setattr(self.counts, name, getattr(self.counts, name) + 1)
-        self.values[place] = float(value)
+        self._count("stores")
+        self.values[self._place(index)] = float(value)
 
 
 def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: np.ndarray) -> Counts:
@@ -140,6 +135,15 @@ def count(variant: Variant, problem: Problem, mask: Mask, block: Block, image: n
     counts.out = arrays[Operand.OUT].values[:, : problem.width]
     assert np.array_equal(out[:, problem.width :], padding, equal_nan=not problem.is_quantised)
     return counts
+
+
+def result_of(variant: Variant, problem: Problem, mask: Mask, block: Block, image: np.ndarray) -> np.ndarray:
+    """Return a variant's result: of a CUDA kernel by its own source, thread by thread."""
+    if variant.has_kernels:
+        return count(variant, problem, mask, block, image).out
+    out = np.empty(image.shape, problem.result_dtype)
+    variant.prepare(problem, mask, block).launch(image, out)
+    return out
 
 
 def run_pass(
@@ -185,28 +189,23 @@ def _until_block_waits(
     waiting = []
     while warp:
         shuffle(warp)
-        met = [(thread, run, _until_barrier(place, thread, run)) for thread, run in warp]
-        waiting += [(thread, run) for thread, run, barrier in met if barrier == "syncthreads"]
+        met: dict[str | None, list[Running]] = {"syncthreads": [], "syncwarp": [], None: []}
+        for place.thread, run in warp:
+            met[next(run, None)].append((place.thread, run))
+        waiting += met["syncthreads"]
         # All others of the warp are at its own barrier, too, by now, or have nothing more to do.
-        warp = [(thread, run) for thread, run, barrier in met if barrier == "syncwarp"]
+        warp = met["syncwarp"]
     return waiting
 
 
-def _until_barrier(place: SimpleNamespace, thread: tuple[int, ...], run: Generator[str]) -> str | None:
-    """Run a thread up to its next barrier and return which one it met, None if it ended."""
-    place.thread = thread
-    return next(run, None)
-
-
+@dataclass
 class _Axes:
     """`cuda.threadIdx` and its like: x, y, z of what is running now."""
 
-    def __init__(self, now: Callable[[], tuple[int, ...]]) -> None:
-        self._now = now
-
-    x = property(lambda self: self._now()[0])
-    y = property(lambda self: self._now()[1])
-    z = property(lambda self: self._now()[2])
+    now: Callable[[], tuple[int, ...]]
+    x = property(lambda self: self.now()[0])
+    y = property(lambda self: self.now()[1])
+    z = property(lambda self: self.now()[2])
 
 
 def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleNamespace:
@@ -238,13 +237,11 @@ def _fake_cuda(place: SimpleNamespace, step: Pass, counts: Counts) -> SimpleName
     )
 
 
-_BARRIERS = {f"cuda.{name}": name for name in ("syncthreads", "syncwarp")}
-
-
 class _BarriersYield(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        if isinstance(node.value, ast.Call) and (name := _BARRIERS.get(ast.unparse(node.value.func))):
-            return ast.copy_location(ast.Expr(ast.Yield(ast.Constant(name))), node)
+        called = ast.unparse(node.value.func) if isinstance(node.value, ast.Call) else ""
+        if called in ("cuda.syncthreads", "cuda.syncwarp"):
+            return ast.copy_location(ast.Expr(ast.Yield(ast.Constant(called.partition(".")[2]))), node)
         return self.generic_visit(node)
 
 

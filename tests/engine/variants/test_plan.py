@@ -73,7 +73,6 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known: Variant, block
     mask = mask_for(known, 3, 3)
     problem = problem_of(50, 50, mask)
     refusal = known.unsupported(problem, mask, block, LIMITS)
-    assert refusal is not None
     assert words in refusal.reason
     assert refusal.nearest_block is not None
     assert known.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
@@ -123,7 +122,6 @@ def test_that_the_nearest_legal_block_is_the_nearest_of_all(
         return (candidate.x + 2) * (candidate.y + 4) * 4
 
     nearest = nearest_legal(block, limits, shared_bytes, least)
-    assert nearest is not None
     assert nearest.threads <= 96
     assert nearest.x >= least.x
     assert nearest.y >= least.y
@@ -133,24 +131,14 @@ def test_that_the_nearest_legal_block_is_the_nearest_of_all(
     assert distance == brute_force(block, limits, shared_bytes, least)
 
 
-def test_that_no_block_is_offered_where_none_is_legal() -> None:
-    mask = Mask(np.ones((63, 63)))
-    refusal = variant("tiled").unsupported(
-        problem_of(9, 9, mask), mask, Block(8, 8), Limits(shared_bytes=1000)
-    )
-    assert refusal is not None
-    assert refusal.nearest_block is None
-    assert refusal.remedy == ""
-
-
-def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block() -> None:
-    mask = Mask(np.ones((63, 63)))
+def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block_where_there_is_one() -> None:
+    tiled, mask = variant("tiled"), Mask(np.ones((63, 63)))
     problem = problem_of(2000, 2000, mask)
-    refusal = variant("tiled").unsupported(problem, mask, Block(256, 4), LIMITS)
-    assert refusal is not None
+    refusal = tiled.unsupported(problem, mask, Block(256, 4), LIMITS)
     assert "needs 83,952 bytes of shared memory for its tile; a block has 49,152" in refusal.reason
-    assert refusal.nearest_block is not None
-    assert variant("tiled").unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+    assert tiled.unsupported(problem, mask, refusal.nearest_block, LIMITS) is None
+    refusal = tiled.unsupported(problem, mask, Block(8, 8), Limits(shared_bytes=1000))
+    assert (refusal.nearest_block, refusal.remedy) == (None, "")
 
 
 @every_plain_variant
@@ -162,7 +150,6 @@ def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_low
     mask = Mask(np.ones((side, side)))
     problem = problem_of(1 << 24, 8, mask)
     refusal = known.unsupported(problem, mask, block, LIMITS)
-    assert refusal is not None
     if block == Block(32, 8):
         assert "16,777,216 rows need 2,097,152 blocks of 32 x 8 down; CUDA allows 65,535" in refusal.reason
     if refusal.nearest_block is None:
@@ -179,5 +166,4 @@ def test_that_the_highest_grid_is_allowed_and_one_row_more_is_not(known: Variant
     mask = Mask(np.ones((3, 3)))
     assert known.unsupported(problem_of(MAX_GRID_Y * 4, 3, mask), mask, Block(8, 4), LIMITS) is None
     refusal = known.unsupported(problem_of(MAX_GRID_Y * 4 + 1, 3, mask), mask, Block(8, 4), LIMITS)
-    assert refusal is not None
     assert refusal.nearest_block == Block(8, 5)

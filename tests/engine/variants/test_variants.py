@@ -43,8 +43,6 @@ def in_simulator() -> Iterator[Callable[[Variant, str], dict[str, str]]]:
         cwd=ROOT,
         env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
     )
-    assert child.stdin is not None
-    assert child.stdout is not None
 
     def ask(variant: Variant, group: str) -> dict[str, str]:
         child.stdin.write(f"{variant.key}\t{group}\n")

@@ -1,6 +1,6 @@
 import pytest
 
-from engine.errors import BadValue, DeviceUnavailable
+from engine.errors import BadValue, Cancelled, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.host.protocol import CheckVariants, OpenPicture, Preview
 from gui.explore import preview_controller
@@ -180,7 +180,10 @@ def test_that_a_preview_is_stopped_once_however_long_that_takes(impatient, qtbot
     qtbot.waitUntil(lambda: bool(stopped))
     for border in (Border.REFLECT, Border.ZERO, Border.REPLICATE):
         impatient.change(border=border)
-    impatient.previews.cancel()
+    # Edited back to the preview that is being stopped, which will bring nothing.
+    impatient.change(border=Border.WRAP)
+    impatient.fail(Preview, Cancelled("The preview", "it was stopped"))
+    assert borders(impatient) == [Border.WRAP]
     assert len(stopped) == 1
 
 

@@ -50,19 +50,11 @@ def open_page(open_window, qtbot):
     return make
 
 
-def type_into(qtbot, field, text):
-    """Type without Enter; the focus stays where it is."""
-    field.setFocus()
-    field.selectAll()
-    qtbot.keyClicks(field, text)
-
-
 def status(haloscope):
     return haloscope.window.status_line.last_run
 
 
-def test_that_the_page_is_built_when_it_is_first_shown_by_its_keys(open_window, qtbot):
-    haloscope = open_window()
+def test_that_the_page_is_built_when_it_is_first_shown_by_its_keys(haloscope, qtbot):
     assert haloscope.window.findChild(QWidget, "matrices") is None
     assert haloscope.matmul.rows == ()
     qtbot.keyClick(haloscope.window, Qt.Key(Qt.Key.Key_1 + POSITION), Qt.KeyboardModifier.AltModifier)
@@ -142,40 +134,36 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert status(haloscope) == last
 
 
-def test_that_what_is_typed_is_multiplied_without_enter(open_page, qtbot):
+def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(open_page, qtbot):
     haloscope, page = open_page()
-    run = haloscope.window.top_bar.findChild(QAbstractButton, "primary")
-    for press, side, tile in (
-        (lambda: qtbot.keyClick(haloscope.window, Qt.Key.Key_F5), 300, 5),
-        (lambda: qtbot.mouseClick(run, Qt.MouseButton.LeftButton), 200, 7),
-    ):
-        for field, text in ((page.product_panel.rows, side), (page.product_panel.tiles.field, tile)):
+    panel, run = page.product_panel, haloscope.window.top_bar.findChild(QAbstractButton, "primary")
+
+    def type_and_run(side, tiles, *, by_button=False):
+        for field, text in ((panel.tiles.field, tiles), (panel.rows, side)):
+            field.setFocus()
             field.selectAll()
-            qtbot.keyClicks(field, str(text))
-        press()
-        qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and haloscope.matmul.rows[-1].is_proven)
-        qtbot.waitUntil(lambda: not haloscope.state.running)
-        assert haloscope.matmul.settings.product == MatrixProduct(side, side, side)
-        assert [row.tile for row in haloscope.matmul.rows] == [tile, tile, None]
+            qtbot.keyClicks(field, text)
+        if by_button:
+            qtbot.mouseClick(run, Qt.MouseButton.LeftButton)
+        else:
+            qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
 
-
-def test_that_nothing_is_multiplied_while_a_tile_or_a_side_is_refused(open_page, qtbot):
-    haloscope, page = open_page()
-    panel = page.product_panel
-    type_into(qtbot, panel.tiles.field, "4, 40")
-    qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
+    type_and_run("1024", "4, 40")
     assert not haloscope.state.running
     assert panel.tiles.refusal.isVisible()
     assert panel.tiles.field.text() == "4, 40"
-    type_into(qtbot, panel.tiles.field, "4")
-    type_into(qtbot, panel.rows, "12000")
-    qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
+    type_and_run("12000", "4")
     assert not haloscope.state.running
     assert panel.refusal.text() == (
         "Rows of the matrices did not change: '12000' is not a whole number from 1 to 8192."
     )
-    qtbot.keyClicks(panel.rows, "3")
-    assert not panel.refusal.isVisible()
+    for side, tile, by_button in ((300, 5, False), (200, 7, True)):
+        type_and_run(str(side), str(tile), by_button=by_button)
+        qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and haloscope.matmul.rows[-1].is_proven)
+        qtbot.waitUntil(lambda: not haloscope.state.running)
+        assert not panel.refusal.isVisible()
+        assert haloscope.matmul.settings.product == MatrixProduct(side, side, side)
+        assert [row.tile for row in haloscope.matmul.rows] == [tile, tile, None]
 
 
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
@@ -224,20 +212,19 @@ def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_pag
     assert page.findChild(QDockWidget, "lecture").isVisible()
 
 
-def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_marked(open_window, qtbot):
-    haloscope = open_window()
-    kernels = [kernel for paper in PAPERS for kernel in paper.kernels if kernel.here.is_product]
-    for variant in ("matmul-naive", "matmul-tiled"):
-        kernel = next(known for known in kernels if known.here.variant == variant and known.here.block)
-        haloscope.actions["page:course"].trigger()
-        haloscope.matmul.change(tiles=(2, 3))
-        haloscope.courses.load(kernel)
-        assert haloscope.window.pages.currentIndex() == POSITION
-        assert haloscope.matmul.settings.tiles == (kernel.here.block.x,)
-        qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 3)
-        panel = haloscope.window.pages.currentWidget().findChild(MatmulResultsPanel)
-        marked = [index.row() for index in panel.table.selectionModel().selectedRows()]
-        assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
+@pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
+def test_that_a_papers_product_is_loaded_with_its_tile_alone_and_its_row_is_marked(haloscope, qtbot, variant):
+    known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.here.variant == variant)
+    kernel = next(kernel for kernel in known if kernel.here.block)
+    haloscope.actions["page:course"].trigger()
+    haloscope.matmul.change(tiles=(2, 3))
+    haloscope.courses.load(kernel)
+    assert haloscope.window.pages.currentIndex() == POSITION
+    assert haloscope.matmul.settings.tiles == (kernel.here.block.x,)
+    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 3)
+    panel = haloscope.window.pages.currentWidget().findChild(MatmulResultsPanel)
+    marked = [index.row() for index in panel.table.selectionModel().selectedRows()]
+    assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
 
 
 def test_that_messages_and_the_status_line_are_those_of_the_page_that_is_shown(open_page, qtbot):

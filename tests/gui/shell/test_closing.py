@@ -1,6 +1,7 @@
 """Closing the window while a file is being saved."""
 
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from PySide6.QtCore import Qt
@@ -23,10 +24,6 @@ def saving(open_window, tmp_path):
     return haloscope
 
 
-def engine_of(haloscope):
-    return haloscope.link._client
-
-
 def press(qtbot, dialog: SavingDialog, text: str) -> None:
     (button,) = (found for found in dialog.findChildren(QPushButton) if found.text().replace("&", "") == text)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -36,42 +33,47 @@ def press(qtbot, dialog: SavingDialog, text: str) -> None:
 def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(
     qtbot, saving, tmp_path: Path, how: str
 ):
-    if how == "window":
-        assert not saving.window.close()
-    else:
-        saving.actions["quit"].trigger()
+    # Its layout is kept once, and only when it closes.
+    with qtbot.assertNotEmitted(saving.window.closing):
+        saving.window.close() if how == "window" else saving.actions["quit"].trigger()
     assert saving.window.isVisible()
     dialog = saving.closing.dialog
     assert dialog.isVisible()
     assert dialog._what.text() == "Saving x.png…"
     press(qtbot, dialog, "Wait")
     assert saving.window.isVisible()
-    engine_of(saving).answer()
+    with qtbot.waitSignal(saving.window.closing):
+        saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
     assert (tmp_path / "x.png").exists()
 
 
-def test_that_a_window_closes_at_once_when_nothing_is_being_saved(open_window):
-    haloscope = open_window()
-    assert haloscope.window.close()
+@pytest.mark.parametrize("how", ["window", "ctrl-c"])
+def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtbot, capsys, how):
+    if how == "window":
+        assert haloscope.window.close()
+    else:
+        haloscope.closing.interrupted.emit()
+        qtbot.waitUntil(lambda: not haloscope.window.isVisible())
     assert haloscope.closing.dialog is None
+    assert capsys.readouterr().err == ""
 
 
 def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
-    engine_of(saving).answer_all(CountCourse)
+    saving.link._client.answer_all(CountCourse)
     saving.window.close()
     assert saving.closing.dialog._what.text() == "Saving x.png and 1 more…"
-    engine_of(saving).answer()
+    saving.link._client.answer()
     qtbot.waitUntil(lambda: saving.closing.dialog._what.text() == "Saving lab-tables…")
-    engine_of(saving).answer()
+    saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
 
 
 def test_that_a_save_that_fails_keeps_the_window_open_with_its_error(qtbot, saving):
     saving.window.close()
     press(qtbot, saving.closing.dialog, "Wait")
-    engine_of(saving).fail(FULL)
+    saving.link._client.fail(FULL)
     qtbot.waitUntil(lambda: saving.closing.dialog is None)
     assert saving.window.isVisible()
     assert "The disk is full" in saving.window.message_bar.text
@@ -104,18 +106,11 @@ def test_that_cancel_keeps_the_window_open_and_the_save_goes_on(qtbot, saving, t
     else:
         qtbot.keyClick(dialog, Qt.Key.Key_Escape)
     assert saving.closing.dialog is None
-    assert not engine_of(saving).cancelled
-    engine_of(saving).answer()
+    assert not saving.link._client.cancelled
+    saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.link.files_being_saved)
     assert (tmp_path / "x.png").exists()
     assert saving.window.isVisible()
-
-
-def test_that_the_layout_is_kept_once_and_only_when_the_window_closes(qtbot, saving):
-    with qtbot.assertNotEmitted(saving.window.closing):
-        saving.window.close()
-    with qtbot.waitSignal(saving.window.closing):
-        engine_of(saving).answer()
 
 
 def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at_once(qtbot, saving, capsys):
@@ -127,35 +122,15 @@ def test_that_ctrl_c_waits_for_the_save_and_says_so_and_the_second_one_closes_at
     )
     saving.closing.interrupted.emit()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
-    assert len(engine_of(saving).waiting(SaveResult)) == 1
-
-
-def test_that_ctrl_c_closes_at_once_when_nothing_is_being_saved(qtbot, open_window, capsys):
-    haloscope = open_window()
-    haloscope.closing.interrupted.emit()
-    qtbot.waitUntil(lambda: not haloscope.window.isVisible())
-    assert capsys.readouterr().err == ""
-
-
-class Session:
-    """Stands in for QSessionManager, which only the platform can make."""
-
-    def __init__(self) -> None:
-        self.is_cancelled = False
-
-    def allowsInteraction(self) -> bool:  # noqa: N802 - Qt's name
-        return True
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
+    assert len(saving.link._client.waiting(SaveResult)) == 1
 
 
 def test_that_the_end_of_the_session_is_held_up_while_a_file_is_being_saved(qtbot, saving):
-    session = Session()
+    # Stands in for QSessionManager, which only the platform can make.
+    session, later = MagicMock(), MagicMock()
     saving.closing.end_session(session)
-    assert session.is_cancelled
-    engine_of(saving).answer()
+    session.cancel.assert_called_once()
+    saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
-    later = Session()
     saving.closing.end_session(later)
-    assert not later.is_cancelled
+    later.cancel.assert_not_called()

@@ -48,14 +48,12 @@ def width_of_words(widget: QWidget) -> int:
         return 0
     if isinstance(widget, QLabel) and (widget.wordWrap() or Qt.mightBeRichText(widget.text())):
         return 0
-    text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
-    if isinstance(widget, QToolButton) and widget.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly:
+    style = widget.toolButtonStyle() if isinstance(widget, QToolButton) else None
+    if style == Qt.ToolButtonStyle.ToolButtonIconOnly:
         return widget.iconSize().width()
+    text = widget.currentText() if isinstance(widget, QComboBox) else widget.text()
     width = max(widget.fontMetrics().horizontalAdvance(line.replace("&", "")) for line in text.split("\n"))
-    beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
-    has_icon = (
-        isinstance(widget, QToolButton) and widget.toolButtonStyle() == beside and not widget.icon().isNull()
-    )
+    has_icon = style == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and not widget.icon().isNull()
     return width + (widget.iconSize().width() if has_icon else 0)
 
 
@@ -73,18 +71,8 @@ def test_that_the_window_fits_and_no_word_is_cut(open_window, size, theme):
             assert widget.height() >= widget.fontMetrics().ascent() or not text, text
 
 
-def scroll_bars(panel: QWidget) -> list[str]:
-    """Names of the scroll areas of a panel that hide something above or below."""
-    return [
-        area.objectName() for area in panel.findChildren(QScrollArea) if area.verticalScrollBar().maximum()
-    ]
-
-
 @pytest.mark.parametrize("device", ["auto", "simulator"])
-def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_screen(
-    open_window, qtbot, device
-):
-    haloscope = open_window()
+def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_screen(haloscope, qtbot, device):
     haloscope.workspace.change(device=device)
     haloscope.actions["run_all"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() and not haloscope.state.running)
@@ -92,22 +80,21 @@ def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_scr
     assert page.kernel_panel.breakdown.isVisible()
     assert page.mask_panel.apply_controls.offset_field.isVisible()
     QApplication.processEvents()
-    assert scroll_bars(page.mask_panel) == scroll_bars(page.kernel_panel) == []
+    for panel in (page.mask_panel, page.kernel_panel):
+        areas = panel.findChildren(QScrollArea)
+        assert [area.objectName() for area in areas if area.verticalScrollBar().maximum()] == []
 
 
-def mnemonics(menu) -> list[str]:
-    letters = re.findall(r"&(\w)", " ".join(action.text().replace("&&", "") for action in menu.actions()))
-    return [letter.casefold() for letter in letters]
+def test_that_no_two_entries_of_a_menu_have_the_same_letter(haloscope):
+    bar = haloscope.window.menuBar()
+    for menu in (bar, *bar.findChildren(QMenu)):
+        texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
+        letters = [letter.casefold() for letter in re.findall(r"&(\w)", texts)]
+        assert len(set(letters)) == len(letters), letters
 
 
-def test_that_no_two_entries_of_a_menu_have_the_same_letter(open_window):
-    window = open_window().window
-    for menu in (window.menuBar(), *window.menuBar().findChildren(QMenu)):
-        assert len(set(mnemonics(menu))) == len(mnemonics(menu)), mnemonics(menu)
-
-
-def test_that_the_page_has_all_its_docks_in_view(open_window):
-    window = open_window().window
+def test_that_the_page_has_all_its_docks_in_view(haloscope):
+    window = haloscope.window
     docks = shown(window, QDockWidget)
     assert {dock.objectName() for dock in docks} == {"mask", "kernel", "time", "speed-up", "results"}
     widths = {dock.objectName(): dock.width() for dock in docks}
@@ -115,78 +102,88 @@ def test_that_the_page_has_all_its_docks_in_view(open_window):
     assert window.first_page.surface.width() >= 400
 
 
-def test_that_each_plot_comes_once_and_after_the_first_paint(open_window):
-    haloscope = open_window()
+def test_that_each_plot_comes_once_and_after_the_first_paint(haloscope):
     haloscope.finish()
     kinds = [type(widget).__name__ for widget in haloscope.window.findChildren(QWidget)]
     assert kinds.count("MetricPlot") == 2
 
 
-def test_that_every_control_of_the_frame_has_a_tooltip_and_a_name(open_window):
-    window = open_window().window
+def test_that_every_control_of_the_frame_has_a_tooltip_and_a_name(haloscope):
+    window = haloscope.window
     for bar in (window.top_bar, window.page_bar, window.status_line):
         for button in shown(bar, QAbstractButton):
             assert button.toolTip(), button.text()
             assert button.accessibleName(), button.text()
 
 
-def test_that_run_all_fills_the_table_and_the_status_line(open_window, qtbot):
-    haloscope = open_window()
+def test_that_run_all_fills_table_and_status_line_and_the_selected_row_is_explained(haloscope, qtbot):
     haloscope.actions["run_all"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3)
-    qtbot.waitUntil(lambda: not haloscope.state.running)
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
     assert "verified" in haloscope.window.status_line.last_run
     assert haloscope.actions["export_csv"].isEnabled()
+    page = haloscope.window.first_page
+    assert page.kernel_panel.breakdown.title.startswith("Run 3: naive")
+    page.results_panel.table.selectRow(0)
+    assert page.kernel_panel.breakdown.title == "Run 1: cpu-serial"
+    assert "cpu-serial" in page.kernel_panel.work.toolTip()
 
 
-def test_that_cancel_can_only_be_chosen_while_there_is_something_to_stop(open_window, qtbot):
-    haloscope = open_window()
+def test_that_run_or_cancel_can_be_chosen_and_run_says_why_it_cannot(haloscope, qtbot):
+    run, cancel = haloscope.actions["run"], haloscope.actions["cancel"]
     haloscope.link._client.automatic = False
-    assert not haloscope.actions["cancel"].isEnabled()
-    haloscope.actions["run"].trigger()
-    assert haloscope.actions["cancel"].isEnabled()
-    assert not haloscope.actions["run"].isEnabled()
-    haloscope.actions["cancel"].trigger()
+    assert not cancel.isEnabled()
+    run.trigger()
+    assert (run.isEnabled(), cancel.isEnabled()) == (False, True)
+    assert "Esc" in run.toolTip()
+    cancel.trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert not haloscope.actions["cancel"].isEnabled()
-    assert haloscope.actions["run"].isEnabled()
+    assert (run.isEnabled(), cancel.isEnabled()) == (True, False)
+    assert "reference" in run.toolTip()
+    assert "Esc" not in run.toolTip()
 
 
 def dropped(window, path):
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(path))])
-    event = QDropEvent(
-        QPointF(10, 10),
-        Qt.DropAction.CopyAction,
-        data,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )
-    window.dropEvent(event)
+    left, nothing = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    window.dropEvent(QDropEvent(QPointF(10, 10), Qt.DropAction.CopyAction, data, left, nothing))
 
 
-def test_that_a_dropped_picture_is_opened(open_window, qtbot, tmp_path):
-    haloscope = open_window()
+def test_that_a_dropped_picture_is_opened(haloscope, qtbot, tmp_path):
     dropped(haloscope.window, tmp_path / "photo.png")
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "photo.png")
     assert "photo.png" in haloscope.window.windowTitle()
 
 
-def test_that_a_dropped_session_is_taken_up(open_window, qtbot, tmp_path):
-    haloscope = open_window()
-    haloscope.workspace.change(border=Border.WRAP, block=Block(8, 8))
-    haloscope.window.first_page.files.save_session(tmp_path / "work.json")
-    haloscope.workspace.change(border=Border.ZERO, block=None)
+def test_that_a_dropped_session_or_mask_is_taken_up(haloscope, qtbot, tmp_path):
+    workspace, files = haloscope.workspace, haloscope.window.first_page.files
+    workspace.change(border=Border.WRAP, block=Block(8, 8))
+    files.save_session(tmp_path / "work.json")
+    files.save_mask(tmp_path / "mask.json")
+    workspace.change(border=Border.ZERO, block=None)
     dropped(haloscope.window, tmp_path / "work.json")
-    qtbot.waitUntil(lambda: haloscope.workspace.settings.border is Border.WRAP)
-    assert haloscope.workspace.settings.block == Block(8, 8)
+    qtbot.waitUntil(lambda: workspace.settings.border is Border.WRAP)
+    assert workspace.settings.block == Block(8, 8)
+    (tmp_path / "other.csv").write_text("1,2\n3,4\n")
+    for name, shape in (("other.csv", (2, 2)), ("mask.json", (3, 3))):
+        dropped(haloscope.window, tmp_path / name)
+        assert workspace.mask.shape == shape
 
 
-def test_that_what_cannot_be_opened_is_told_and_the_window_goes_on(open_window, qtbot, tmp_path):
-    haloscope = open_window()
-    dropped(haloscope.window, tmp_path / "missing.png")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("missing.png", None), ("words.txt", "hello"), ("work.json", ""), ("work.json", "[1, 2]"),
+     ("work.json", '{"format": "haloscope-session", "version": 1'), ("work.json", "\0\1")],
+)  # fmt: skip
+def test_that_what_cannot_be_opened_is_told_and_the_window_goes_on(haloscope, qtbot, tmp_path, name, text):
+    before = haloscope.workspace.settings, haloscope.workspace.mask
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    dropped(haloscope.window, tmp_path / name)
     qtbot.waitUntil(haloscope.window.message_bar.isVisible)
-    assert "missing.png cannot be opened" in haloscope.window.message_bar.text
+    assert name in haloscope.window.message_bar.text
+    assert text is not None or f"{name} cannot be opened" in haloscope.window.message_bar.text
+    assert (haloscope.workspace.settings, haloscope.workspace.mask) == before
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
 
@@ -205,91 +202,48 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     assert second.window.findChild(QDockWidget, "speed-up").isVisible()
 
 
-def test_that_bad_preferences_are_told_once_and_the_defaults_used(open_window, tmp_path):
-    path = tmp_path / "preferences.json"
-    path.write_text('{"version": 1, "geometry": "zz"}')
-    haloscope = open_window(theme="", preferences_path=path)
-    assert "preferences.json.bak" in haloscope.window.message_bar.text
-    assert path.with_suffix(".json.bak").exists()
+OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", "gone": "00"}}
 
 
-def test_that_a_layout_of_another_version_leaves_the_default_one(open_window, tmp_path):
+@pytest.mark.parametrize(
+    ("preferences", "is_bad"),
+    [({"version": 1, "geometry": "zz"}, True), (OTHER_VERSION, False)],
+    ids=["damaged", "layout of another version"],
+)
+def test_that_preferences_that_cannot_be_used_leave_the_default_layout(
+    open_window, tmp_path, preferences, is_bad
+):
     path = tmp_path / "preferences.json"
-    path.write_text(
-        json.dumps({"version": 1, "geometry": "00", "layouts": {"explore": "00ff", "gone": "00"}})
-    )
+    path.write_text(json.dumps(preferences))
     window = open_window(theme="", preferences_path=path).window
+    assert ("preferences.json.bak" in window.message_bar.text) == is_bad
+    assert path.with_suffix(".json.bak").exists() == is_bad
     assert len(shown(window, QDockWidget)) == 5
 
 
-@pytest.mark.parametrize("name", ["open", "save", "open_session", "save_session", "load_mask", "save_mask"])
-def test_that_file_dialogs_do_not_stop_the_window(open_window, qtbot, name):
-    haloscope = open_window()
-    haloscope.actions[name].trigger()
-    dialog = haloscope.files.dialog
-    qtbot.waitUntil(dialog.isVisible)
-    dialog.reject()
+NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
 
 
-def test_that_the_suggested_name_says_picture_and_mask(open_window):
-    haloscope = open_window()
-    haloscope.actions["save"].trigger()
-    assert haloscope.files.dialog.selectedFiles()[0].endswith("astronaut-sharpen.png")
-    haloscope.files.dialog.reject()
+def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
+    menu = haloscope.window.first_page.mask_panel.more_button.menu()
+    actions = {action.text(): action for action in menu.actions()}
+    for name in NAMES:
+        (actions.get(name) or haloscope.actions[name]).trigger()
+        dialog = haloscope.files.dialog
+        qtbot.waitUntil(dialog.isVisible)
+        assert ("mask" in dialog.windowTitle()) == ("mask" in name)
+        assert name != "save" or dialog.selectedFiles()[0].endswith("astronaut-sharpen.png")
+        dialog.reject()
 
 
 @pytest.mark.parametrize("name", ["about", "shortcuts", "documentation"])
-def test_that_help_opens_beside_the_window(open_window, qtbot, name):
-    haloscope = open_window()
+def test_that_help_opens_beside_the_window(haloscope, qtbot, name):
     haloscope.actions[name].trigger()
     (dialog,) = [
         w for w in haloscope.window.children() if w.isWidgetType() and w.isWindow() and w.isVisible()
     ]
     assert dialog.windowTitle() == haloscope.actions[name].iconText()
     dialog.reject()
-
-
-def test_that_a_dropped_mask_is_taken_up(open_window, tmp_path):
-    haloscope = open_window()
-    haloscope.window.first_page.files.save_mask(tmp_path / "mask.json")
-    (tmp_path / "other.csv").write_text("1,2\n3,4\n")
-    dropped(haloscope.window, tmp_path / "other.csv")
-    assert haloscope.workspace.mask.shape == (2, 2)
-    dropped(haloscope.window, tmp_path / "mask.json")
-    assert haloscope.workspace.mask.shape == (3, 3)
-    (tmp_path / "words.txt").write_text("hello")
-    dropped(haloscope.window, tmp_path / "words.txt")
-    assert "words.txt" in haloscope.window.message_bar.text
-
-
-@pytest.mark.parametrize("entry", ["Load mask…", "Save mask…"])
-def test_that_the_menu_of_the_mask_opens_the_dialogs(open_window, entry):
-    haloscope = open_window()
-    menu = haloscope.window.first_page.mask_panel.more_button.menu()
-    next(action for action in menu.actions() if action.text() == entry).trigger()
-    assert "mask" in haloscope.files.dialog.windowTitle()
-    haloscope.files.dialog.reject()
-
-
-@pytest.mark.parametrize("text", ["", "[1, 2]", '{"format": "haloscope-session", "version": 1', "\0\1"])
-def test_that_a_broken_session_is_told_and_nothing_changes(open_window, tmp_path, text):
-    haloscope = open_window()
-    before = haloscope.workspace.settings, haloscope.workspace.mask
-    (tmp_path / "work.json").write_text(text)
-    dropped(haloscope.window, tmp_path / "work.json")
-    assert "work.json" in haloscope.window.message_bar.text
-    assert (haloscope.workspace.settings, haloscope.workspace.mask) == before
-
-
-def test_that_run_says_why_it_cannot_be_chosen(open_window, qtbot):
-    haloscope = open_window()
-    haloscope.link._client.automatic = False
-    haloscope.actions["run"].trigger()
-    assert "Esc" in haloscope.actions["run"].toolTip()
-    haloscope.actions["cancel"].trigger()
-    qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert "reference" in haloscope.actions["run"].toolTip()
-    assert "Esc" not in haloscope.actions["run"].toolTip()
 
 
 def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot):
@@ -306,8 +260,7 @@ def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot)
     assert haloscope.window.focusWidget() is box
 
 
-def test_that_no_name_is_asked_for_a_result_that_is_not_of_these_settings(open_window):
-    haloscope = open_window()
+def test_that_no_name_is_asked_for_a_result_that_is_not_of_these_settings(haloscope):
     haloscope.link._client.automatic = False
     haloscope.workspace.change(border=Border.WRAP)
     haloscope.actions["save"].trigger()
@@ -316,8 +269,7 @@ def test_that_no_name_is_asked_for_a_result_that_is_not_of_these_settings(open_w
 
 
 @pytest.mark.parametrize("by", ["button", "menu"])
-def test_that_copying_results_is_told(open_window, qtbot, by):
-    haloscope = open_window()
+def test_that_copying_results_is_told(haloscope, qtbot, by):
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
     if by == "menu":
@@ -327,8 +279,7 @@ def test_that_copying_results_is_told(open_window, qtbot, by):
     assert haloscope.window.message_bar.text == "1 row copied."
 
 
-def test_that_the_longest_title_stands_whole_beside_a_time(open_window):
-    haloscope = open_window()
+def test_that_the_longest_title_stands_whole_beside_a_time(haloscope):
     kernels = haloscope.window.first_page.kernel_panel.kernels
     title = QFontMetrics(small_font()).horizontalAdvance("Separable, global memory (L0)")
     time = QFontMetrics(number_font()).horizontalAdvance("0.0123 ms")
@@ -337,8 +288,7 @@ def test_that_the_longest_title_stands_whole_beside_a_time(open_window):
     assert 28 + title + 8 + time + 8 <= kernels.width() - 2 * kernels.frameWidth() - bar
 
 
-def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(open_window, qtbot):
-    haloscope = open_window()
+def test_that_a_refused_run_is_told_without_the_name_of_its_variant_twice(haloscope, qtbot):
     client = haloscope.link._client
     client.automatic = False
     haloscope.actions["run"].trigger()
@@ -367,8 +317,7 @@ def test_that_in_a_narrow_window_the_zoom_steps_make_room_and_come_back(open_win
 
 
 @pytest.mark.parametrize("what", ["mask size", "block", "border value"])
-def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(open_window, qtbot, what):
-    haloscope = open_window()
+def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot, what):
     haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
     page = haloscope.window.first_page
     field = {
@@ -405,8 +354,7 @@ def test_that_the_window_of_the_first_start_fits_the_screen_with_its_frame(qapp,
     haloscope.link.shutdown()
 
 
-def test_that_a_message_does_not_move_the_picture(open_window):
-    haloscope = open_window()
+def test_that_a_message_does_not_move_the_picture(haloscope):
     canvas = haloscope.window.first_page.surface
     before = canvas.size(), canvas.view.transform
     haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason " * 30))
@@ -422,19 +370,7 @@ def test_that_the_simulator_is_offered_with_a_small_picture_where_there_is_no_gp
     assert haloscope.workspace.picture.sample == "impulse"
 
 
-def test_that_the_selected_row_is_the_run_of_breakdown_and_work_model(open_window, qtbot):
-    haloscope = open_window()
-    haloscope.actions["run_all"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
-    page = haloscope.window.first_page
-    assert page.kernel_panel.breakdown.title.startswith("Run 3: naive")
-    page.results_panel.table.selectRow(0)
-    assert page.kernel_panel.breakdown.title == "Run 1: cpu-serial"
-    assert "cpu-serial" in page.kernel_panel.work.toolTip()
-
-
-def test_that_the_status_line_names_the_run_that_the_speed_up_is_against(open_window):
-    haloscope = open_window()
+def test_that_the_status_line_names_the_run_that_the_speed_up_is_against(haloscope):
     line = haloscope.window.status_line
     haloscope.results.add(make_result("cpu-serial", 20.0))
     haloscope.results.add(make_result("tiled", 0.04))

@@ -120,10 +120,7 @@ def write(qtbot, widget: QWidget, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*EXPLORE, *MATRICES])
-def test_that_a_field_refuses_what_is_no_value_in_words_and_keeps_the_last_right_one(
-    open_window, qtbot, name
-):
-    haloscope = open_window()
+def test_that_a_field_refuses_what_is_no_value_in_words_and_keeps_the_last_right_one(haloscope, qtbot, name):
     field = (matrices_fields if name in MATRICES else explore_fields)(haloscope)[name]
     size = haloscope.window.size()
     for text in field.wrong:
@@ -145,8 +142,7 @@ def test_that_a_field_refuses_what_is_no_value_in_words_and_keeps_the_last_right
 
 
 @pytest.mark.parametrize("text", [text for text in NO_NUMBERS if text.isascii() and len(text) < 20])
-def test_that_a_cell_of_the_mask_refuses_what_is_no_number(open_window, qtbot, text):
-    haloscope = open_window()
+def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot, text):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
     panel.grid.setFocus()
     panel.grid.setCurrentIndex(panel.model.index(0, 0))
@@ -177,8 +173,7 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(open_window, qtbot, t
     ],
     ids=["empty", "words", "ragged", "nan", "1e400", "comma", "huge", "long", "64 x 64", "brackets", "JSON"],
 )
-def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(open_window, qtbot, text):
-    haloscope = open_window()
+def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtbot, text):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
     QGuiApplication.clipboard().setText(text)
     panel.grid.setFocus()
@@ -200,8 +195,7 @@ def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(open_window, q
     assert haloscope.workspace.mask is before
 
 
-def test_that_the_window_has_no_other_field_that_a_person_types_into(open_window):
-    haloscope = open_window()
+def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope):
     named = [*explore_fields(haloscope).values(), *matrices_fields(haloscope).values()]
     haloscope.window.show_page("course")
     window = haloscope.window

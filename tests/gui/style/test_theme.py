@@ -1,5 +1,8 @@
+import gc
+
 import pytest
 from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QWidget
 
 from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, theme_notifier
 
@@ -39,3 +42,20 @@ def test_that_the_system_theme_is_one_of_the_two_and_the_same_again_is_no_change
     apply_theme(qapp, "light")
     with qtbot.assertNotEmitted(theme_notifier().changed):
         apply_theme(qapp, "light")
+
+
+def test_that_nothing_is_collected_while_qt_walks_over_all_widgets(qapp, qtbot):
+    seen = []
+
+    class Watching(QWidget):
+        def changeEvent(self, event):  # noqa: N802
+            seen.append(gc.isenabled())
+
+    widget = Watching()
+    qtbot.addWidget(widget)
+    widget.show()
+    seen.clear()
+    apply_theme(qapp, "dark")
+    apply_theme(qapp, "light")
+    assert set(seen) == {False}
+    assert gc.isenabled()

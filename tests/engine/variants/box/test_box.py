@@ -10,7 +10,6 @@ from engine.errors import UnsupportedVariant
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
@@ -18,9 +17,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.box import box
 from engine.variants.box.box_shape import SHARED_BYTES
 from engine.variants.cpu import box as cpu_box
-from engine.variants.cpu import edges
 from engine.variants.registry import variant
-from tests.engine.variants.cases import Case, check
 from tests.engine.variants.counting import count
 
 BLOCK = Block(32, 4)
@@ -94,32 +91,6 @@ def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet
     for dtype, border, channels in (("uint8", Border.WRAP, 3), ("float32", Border.CONSTANT, 1)):
         shape = (160, cpu_box.TILE_SAMPLES // channels + 37, channels)
         filtered(random.integers(0, 9, shape).astype(dtype), mask, border)
-
-
-def test_that_nothing_is_written_beside_the_lines_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    guard, guarded, function = 1024, [], cpu_box.box_sums_of_bands
-
-    def guarding(*arguments: object) -> None:
-        *others, lines, pitch = arguments
-        copy = np.full(lines.size + 2 * guard, 7.5, np.float32)
-        copy[guard:-guard] = lines.reshape(-1)
-        guarded.append(copy)
-        function(*others, copy[guard:-guard].reshape(lines.shape), pitch)
-
-    monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
-    monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
-    monkeypatch.setattr(cpu_box, "box_sums_of_bands", guarding)
-    shapes = ((1, 1, 1), (1, 1)), ((49, 300, 3), (2, 63)), ((48, 256, 1), (63, 1)), ((9, 33, 4), (1, 127))
-    for shape, sides in shapes:
-        image, mask = np.ones(shape, np.float32), Mask(np.ones(sides))
-        out = np.full(image.size + 2 * guard, 7.5, np.float32)
-        prepared = cpu_box.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, BLOCK)
-        prepared.launch(image, out[guard:-guard].reshape(shape))
-        assert (out[guard:-guard] == mask.taps).all()
-        for buffer in (*guarded, out):
-            assert (buffer[:guard] == 7.5).all()
-            assert (buffer[-guard:] == 7.5).all()
-    assert guarded
 
 
 def wavefronts(elements: list[int], width: int) -> int:
@@ -251,7 +222,3 @@ def test_that_code_reads_whole_vectors_and_needs_no_local_memory(
     times, rest = divmod(found, box.box_shape(problem).along.windows.weighed)
     assert rest == 0
     assert 1 <= times <= 8
-
-
-def test_that_rows_beside_the_picture_are_not_read() -> None:
-    check(variant("cpu-box"), Case("box, packed", 5, 7, 3, weights="equal even", rows=Layout.PACKED), "cpu")

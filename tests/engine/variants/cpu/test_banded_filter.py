@@ -10,7 +10,7 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
-from engine.variants.cpu import bands, edges, parallel, streamed_bands, two_passes
+from engine.variants.cpu import bands, box, edges, parallel, separable, streamed_bands, two_passes
 from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE
 from engine.variants.cpu.row_sums import MOST_ROWS
 from engine.variants.ir.cpu_vectors import VECTOR
@@ -32,9 +32,9 @@ WIDE = streamed_bands.TILE_SAMPLES
 WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
 
 
-@pytest.mark.parametrize("mask_shape", [(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1)])
+@pytest.mark.parametrize("mask_shape", [(1, 1), (3, 3), (15, 15), (1, 5), (2, 63), (63, 1), (1, 127)])
 @pytest.mark.parametrize("shape", [(1, 1, 1), (49, 300, 3), (50, 33, 4), (48, 256, 1)], ids=str)
-@every_banded_variant
+@pytest.mark.parametrize("module", [parallel, separable, box], ids=[*KEYS, "cpu-box"])
 def test_that_nothing_is_written_beside_the_buffers(
     module: ModuleType, shape: tuple[int, ...], mask_shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,7 +55,7 @@ def test_that_nothing_is_written_beside_the_buffers(
 
     monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
     monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
-    for holder, name in COMPILED:
+    for holder, name in (*COMPILED, (box, "box_sums_of_bands")):
         monkeypatch.setattr(holder, name, guarding(getattr(holder, name)))
     image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
     problem = describe_problem(image, mask, "wrap", 0.0)

@@ -58,7 +58,7 @@ def test_that_only_what_samples_are_exactly_is_held() -> None:
 @pytest.mark.parametrize("samples", [1, 30, 64, 1000])
 def test_that_all_taps_of_the_middle_lie_inside_the_picture(samples: int, before_vector: int) -> None:
     image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
-    halo = Halo.of(describe_problem(image, mask, Border.ZERO, 0.0))
+    halo = Halo(describe_problem(image, mask, Border.ZERO, 0.0))
     left_end, right_start = halo.columns(samples, before_vector)
     assert 0 <= left_end <= right_start <= samples
     assert (right_start - left_end) % VECTOR == 0

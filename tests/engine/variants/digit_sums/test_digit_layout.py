@@ -73,8 +73,8 @@ def test_that_words_have_the_right_bytes_and_four_lanes_all_cells(
 def warp_sums(shape: DigitShape, digit: np.ndarray, tile: np.ndarray) -> np.ndarray:
     """Return what a warp's multiplications with one digit add up to: (4 rows of results, samples).
 
-    Each is done as the instruction says: lane (g, t) gives of the 16 x 32 samples rows g and g + 8, columns
-    4 t on and 16 + 4 t on, of the 32 x 8 digits column g; it gets columns 2 t and 2 t + 1 of rows g and g + 8.
+    Each is done as the instruction says: lane (g, t) gives of the 16 x 32 samples rows g and g + 8, columns 4
+    t on and 16 + 4 t on, of the 32 x 8 digits column g; it gets columns 2 t and 2 t + 1 of rows g and g + 8.
     """
     words = fragments_of(shape, digit[np.newaxis]).reshape(shape.digit_vectors, 32, 4)
     digits = words.swapaxes(0, 1).reshape(32, -1).copy().view(np.uint8 if digit.max() > 127 else np.int8)

@@ -5,7 +5,6 @@ import pytest
 
 import engine
 from engine.device.launches import DeviceKind, Operand
-from engine.errors import UnknownName
 from engine.geometry.block import Block, Limits
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
@@ -18,18 +17,6 @@ from tests.engine.variants.matmul.cases import CASES, Case, check, compare
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
 every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
-
-
-def test_that_the_stable_keys_are_there_in_teaching_order() -> None:
-    assert [known.key for known in MATMUL_VARIANTS] == ["matmul-naive", "matmul-tiled", "numpy"]
-    assert NUMPY.title == "numpy (BLAS)"
-    assert len({known.title for known in MATMUL_VARIANTS}) == len(MATMUL_VARIANTS)
-    assert all(known.idea.endswith(".") for known in MATMUL_VARIANTS)
-
-
-def test_that_an_unknown_key_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(UnknownName, match=r"variant 'matmul-tield'.*Did you mean matmul-tiled\?.*numpy"):
-        matmul_variant("matmul-tield")
 
 
 def test_that_numpy_agrees_with_the_oracle() -> None:
@@ -133,7 +120,6 @@ def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one(
 ) -> None:
     for variant in variants:
         refusal = variant.unsupported(product, None, Block(tile, tile), limits)
-        assert refusal is not None
         assert words in refusal.reason
         legal = None if nearest is None else Block(nearest, nearest)
         assert refusal.nearest_block == legal

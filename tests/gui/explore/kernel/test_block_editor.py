@@ -142,15 +142,19 @@ def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot, editor, w
     assert workspace.settings.block == Block(128, 8)
 
 
-def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_typed(
+def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_typed_or_set(
     qtbot, editor, workspace, state
 ):
+    workspace.change(block=Block(64, 64))
     type_number(qtbot, editor.width_box, "1e3")
     assert editor.refusal.text().startswith("Block width did not change: '1e3' is not a whole number")
-    # Neither is it a block that could be offered, nor is a refusal without a legal block about the block.
-    assert not editor.offer.isVisible()
-    state.set_availability((Availability("tiled", "no driver"),))
+    assert not editor.offer.isVisible(), "it is no block that has a nearest one"
+    state.set_availability((Availability("tiled"),))
     assert editor.refusal.text().startswith("Block width")
     qtbot.keyClicks(editor.width_box, "6")
+    assert "4,096 threads" in editor.refusal.text()
+    type_number(qtbot, editor.width_box, "1e3")
+    # A refusal without a nearest block is not about the block.
+    state.set_availability((Availability("tiled", "no driver"),))
+    workspace.change(block=None)
     assert not editor.refusal.isVisible()
-    assert workspace.settings.block is None

@@ -163,6 +163,10 @@ def test_that_the_note_of_the_chosen_kernel_has_its_remark_and_is_not_cut(show):
     shown.workspace.change(variant="tiled")
     idea = "The input tile with its halo in shared memory."
     assert (note.text(), note.toolTip()) == (f"{idea} {REMARK}", f"{idea}\n\n{REMARK}")
+    shown.kernels.hovered.emit("cached")
+    QApplication.processEvents()
+    assert note.height() == short, "nothing moves under the mouse"
+    shown.kernels.hovered.emit("")
     shown.workspace.change(variant="cached")
     QApplication.processEvents()
     lines = note.lines_of(note.text())

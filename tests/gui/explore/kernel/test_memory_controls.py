@@ -78,9 +78,10 @@ def test_that_on_the_cpu_the_layout_is_greyed_with_the_reason_and_the_choice_is_
     assert (switch.isEnabled(), switch.isChecked(), switch.text()) == (False, True, "Packed rows")
     assert "always packed" in switch.toolTip()
     assert "choose a CUDA device or the simulator" in switch.toolTip()
-    assert workspace.settings.layout is Layout.PITCHED
+    workspace.change(layout=Layout.PACKED)
+    assert switch.isChecked()
     workspace.change(device="simulator")
-    assert (switch.isEnabled(), switch.isChecked()) == (True, True)
+    assert (switch.isEnabled(), switch.isChecked()) == (True, False)
 
 
 def test_that_the_tooltip_says_what_the_layout_means_for_the_picture(make_switch, workspace):

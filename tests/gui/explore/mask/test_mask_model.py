@@ -6,6 +6,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from engine.mask.mask import Mask
 from gui.explore.mask.mask_model import MaskModel, MaskRole
 from gui.explore.workspace import Workspace
+from gui.style.theme import apply_theme
 
 EDIT = Qt.ItemDataRole.EditRole
 
@@ -47,6 +48,14 @@ def test_that_edits_of_one_cell_are_one_step_and_of_two_cells_two(model, workspa
     workspace.undo_stack.undo()
     assert workspace.mask == before
     assert model.index(0, 0).data() == "1"
+
+
+def test_that_colours_follow_the_theme(model, qapp):
+    grounds = set()
+    for theme in ("light", "dark", "light"):
+        apply_theme(qapp, theme)
+        grounds.add(model.index(2, 1).data(Qt.ItemDataRole.BackgroundRole).name())
+    assert len(grounds) == 2
 
 
 def test_that_only_the_anchor_is_marked_and_can_be_put_elsewhere(model, workspace):

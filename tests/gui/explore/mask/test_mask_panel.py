@@ -146,10 +146,12 @@ def test_that_flip_and_normalise_are_settings_and_a_sum_of_0_cannot_be_divided_b
 
 
 def test_that_dividing_divides_every_weight_once(enter, panel, workspace):
-    workspace.set_mask(Mask([[1, 2, 1]]))
+    workspace.set_mask(Mask([[1, 2, 1]], name="mine"))
     enter(panel.apply_controls.divide_field, "4")
+    assert panel.presets.text() == "mine, edited"
     assert workspace.mask.weights.tolist() == [[0.25, 0.5, 0.25]]
-    assert panel.apply_controls.divide_field.text() == ""
+    enter(panel.apply_controls.divide_field, "")
+    assert panel.facts.text().startswith("One-dimensional"), "nothing typed is no wish to divide"
 
 
 def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell_of_a_long_mask(

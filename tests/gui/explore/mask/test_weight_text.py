@@ -55,6 +55,7 @@ def test_that_short_texts_get_shorter_and_stay_near(weight):
         (1 / 9, "0.1111", ".1"),
         (-0.0625, "−0.0625", "−.06"),
         (1e-7, "1e-7", "1e-7"),
+        (12345.0, "12345", "1e4"),
     ],
 )
 def test_that_a_cell_starts_exact_and_ends_short(weight, first, last):

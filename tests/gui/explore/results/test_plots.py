@@ -95,6 +95,7 @@ def test_that_times_stand_at_their_median_and_older_runs_stay(times, results):
     # Of a coarse clock.
     add(results, ("cpu-serial", 0.0))
     assert len(marks(times)) == 3
+    assert times.axis.is_log
 
 
 def test_that_a_speed_up_stands_at_its_ratio_with_the_number_at_its_end(speed_ups, results):
@@ -164,7 +165,7 @@ def test_that_an_empty_plot_says_how_to_fill_it(plot, results):
     assert marks(plot)
     assert plot.empty_text.isHidden()
     results.clear()
-    assert marks(plot) == []
+    assert marks(plot) == written(plot) == []
     assert not plot.empty_text.isHidden()
 
 

@@ -50,6 +50,8 @@ def test_that_copy_takes_the_selected_rows_in_the_order_shown_or_every_row(qtbot
     qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert [cells[0] for cells in copied()] == ["Variant", "tiled"]
     assert "40" in copied()[1]
+    results.add(make_failure())
+    assert not panel.table.selectionModel().selectedRows(), "the newest result is the one to speak of"
 
 
 def test_that_the_buttons_ask_for_files_and_clear(qtbot, panel, results):
@@ -108,12 +110,12 @@ def test_that_columns_are_chosen_in_the_menu_of_the_header(panel, results):
     assert hidden(panel, results, "compile_ms") == [True]
 
 
-def test_that_a_row_can_be_used_as_baseline(panel, results):
+def test_that_a_row_can_be_used_as_baseline(panel, results, workspace):
     for result in (make_result("naive", 2.0), make_result("naive", 8.0), make_failure()):
         results.add(result)
     assert not panel.table.run_menu(2).actions()[0].isEnabled()
     panel.table.run_menu(1).actions()[0].trigger()
-    assert results.baseline == "naive"
+    assert results.baseline == workspace.settings.baseline == "naive"
     assert results.rows()[0].baseline_run == 2
     use, fastest, *_ = panel.table.run_menu(1).actions()
     assert not use.isEnabled()

@@ -1,9 +1,11 @@
-"""A timeline as a picture: a line per queue, with a bar per chunk. matplotlib is loaded when needed."""
+"""A timeline of a stream read from JSON, and drawn: a line per queue, with a bar per chunk."""
 
 import io
+from dataclasses import fields
 from typing import Any, Literal
 
-from engine.streams.timeline import Queue, Timeline
+from engine.errors import BadValue
+from engine.streams.timeline import FORMAT, Chunk, Queue, Span, Timeline
 
 # Okabe and Ito's colours, darker for white numbers; one for each slot of the ring.
 _COLOURS = ("#0072b2", "#b87d00", "#008a64", "#b85c92", "#2b8fc9", "#d55e00", "#968c00", "#4d5560")
@@ -18,6 +20,24 @@ _SETTINGS: Any = {
 }
 # More numbers would run into one another.
 _MOST_NUMBERS = 40
+
+
+def timeline_from_json(document: Any) -> Timeline:
+    """Return the timeline that `Timeline.as_json` wrote; a `BadValue` says why there is none."""
+    try:
+        if document["format"] != FORMAT:
+            raise ValueError("another format")
+        values = {field.name: document[field.name] for field in fields(Timeline)}
+        values["chunks"] = tuple(Chunk(**chunk) for chunk in values["chunks"])
+        values["spans"] = tuple(
+            Span(span["chunk"], Queue(span["lane"]), span["begin_ms"], span["end_ms"])
+            for span in values["spans"]
+        )
+        return Timeline(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadValue(
+            "the timeline", f"the document is none: {error}", "Choose a file that bench.streams wrote."
+        ) from error
 
 
 def draw(timeline: Timeline, form: Literal["svg", "png"] = "svg") -> bytes:

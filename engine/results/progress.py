@@ -1,0 +1,17 @@
+"""How far a run or a request is: what the pipeline reports, and the host and the window pass on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A step of a run, or of a request, begins."""
+
+    stage: str  # in words: "compiling", "verifying", "sampling 12 of 30"
+    fraction: float  # done so far, 0 to 1
+    expected_s: float  # the client gives up on the host after ten times that, and never before 5 s
+
+
+Checkpoint = Callable[[Progress], None]
+"""Called before each step; raises `Cancelled` where the person stopped the run."""
