@@ -30,15 +30,7 @@ _MEDIAN = "_median_ms"
 class MetricPlot(RowPlot):
     """The runs of the newest result's problem: the newest of each row with its number, earlier ones paler.
 
-    Parameters
-    ----------
-    results : ResultsModel
-    key : str
-        Of the metric that is the axis at first.
-    name : str
-        For screen readers.
-    empty : str
-        What will be here and how to fill it.
+    `key` is the metric that is plotted at first; `name` is for screen readers; `empty` says how to fill it.
     """
 
     def __init__(self, results: ResultsModel, key: str, name: str, empty: str) -> None:
