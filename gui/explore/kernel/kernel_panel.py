@@ -17,7 +17,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 
-_BASELINE_TEACHES = (
+_BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
     "take cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that "
     "run."
@@ -53,7 +53,7 @@ class KernelPanel(QWidget):
         self.breakdown = BreakdownBar(selected)
         self.work = WorkLine(selected)
         self.baseline.setAccessibleName("Baseline of speed-ups")
-        self.baseline.setToolTip(_BASELINE_TEACHES)
+        self.baseline.setToolTip(_BASELINE_TOOLTIP)
         content = QWidget()
         content.installEventFilter(self)
         self._column = column(
