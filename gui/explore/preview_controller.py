@@ -38,12 +38,7 @@ class PreviewController(QObject):
     simulator_wanted = Signal()
 
     def __init__(
-        self,
-        workspace: Workspace,
-        state: EngineState,
-        link: EngineLink,
-        messages: Speaker,
-        display: Display,
+        self, workspace: Workspace, state: EngineState, link: EngineLink, messages: Speaker, display: Display
     ) -> None:
         super().__init__()
         self._workspace = workspace

@@ -31,11 +31,7 @@ class KernelPanel(QWidget):
     """The kernel and launch settings of the workspace, and where the time of the selected run went."""
 
     def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        results: ResultsModel,
-        selected: SelectedResult,
+        self, workspace: Workspace, engine_state: EngineState, results: ResultsModel, selected: SelectedResult
     ) -> None:
         super().__init__()
         self._workspace = workspace
