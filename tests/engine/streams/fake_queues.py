@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import Prepared
-from engine.streams.queues import ChunkJob
+from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.timeline import Queue
 
 

@@ -12,8 +12,8 @@ from engine.errors import Cancelled, EngineError
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.streams import staging
+from engine.streams.chunk_jobs import ChunkJob
 from engine.streams.pipeline import Pipeline
-from engine.streams.queues import ChunkJob
 from engine.streams.timeline import Chunk, Queue
 from engine.variants.auto.planner import choose
 from tests.engine.streams.fake_queues import FakeQueues
