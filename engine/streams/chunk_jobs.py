@@ -22,8 +22,8 @@ class ChunkJob:
     sources: Sequence[np.ndarray]  # of shape (rows, W, C); one below the other they are the picture to filter
     target: np.ndarray  # of shape (result rows, W, C): where the result goes
     skip: int  # rows of the filtered picture before the first of the result
-    # Gives the variant for a picture of the sources' shape; what it raises ends the stream. Called when the
-    # copy of the sources is already under way.
+    # Returns the variant for a picture of the sources' shape; its error ends the stream. Called when the copy
+    # of the sources is already enqueued.
     prepare: Callable[[], Prepared]
 
     @property
@@ -36,9 +36,9 @@ class ChunkJob:
 def run_in_order(
     jobs: Iterable[ChunkJob], backend: Backend, layout: Layout, finished: Callable[[ChunkJob], None]
 ) -> tuple[Span, ...]:
-    """Filter each chunk before the next is taken; return when each was in which queue, by the host's clock.
+    """Filter each chunk before the next is taken; return the spans by the host's clock.
 
-    `finished` is called for each chunk when its result lies in its target.
+    `finished` is called for each chunk when its result is in its target.
     """
     zero_s = time.perf_counter()
     spans: list[Span] = []

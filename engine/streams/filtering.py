@@ -33,8 +33,8 @@ class Streamed:
     Parameters
     ----------
     values : ndarray, or tuple of ndarray
-        Each of its picture's shape, float32 or of the picture's type, as it was asked for; a tuple for a
-        batch, empty with `receive`.
+        Each of its picture's shape, float32 or of the picture's type, as requested; a tuple for a batch,
+        empty with `receive`.
     timeline : Timeline
     """
 
@@ -99,7 +99,7 @@ def filter_stream(
     UnsupportedVariant
         Also: a variant whose results depend on where a band begins, for a picture that has to be cut.
     EngineError
-        Anything else, in words.
+        Anything else.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def filter_stream(
             raise
 
     if not is_one:
-        # What is wrong with the call is reported of the call, not of its first picture.
+        # Errors of the call are reported for the call, not for its first picture.
         resolve(np.zeros((1, 1), np.uint8))
     outputs = Outputs((out,) if isinstance(out, np.ndarray) else out)
     stream = Stream(resolve if is_one else resolve_next, outputs, chunk_bytes, int(ring), checkpoint, receive)
