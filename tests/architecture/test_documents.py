@@ -27,6 +27,15 @@ FOLDERS = ("engine", "gui", "tests", "bench", "docs", "assets", ".ci")
 PLACEHOLDER = re.compile(r"\[|\.\.\.|\bCOMMAND\b|\bDEVICE\b|^python main\.py (?:batch|filter) IN")
 
 
+TEXTS = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS}
+
+
+def links_of(text: str) -> list[tuple[str, str]]:
+    """Return the links of a text within this folder: file and heading, either of them may be empty."""
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [(link.partition("#")[0], link.partition("#")[2]) for link in links if "://" not in link]
+
+
 def anchors_of(path: Path) -> set[str]:
     """Return the anchors of a document's headings, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ (.+)$", path.read_text(encoding="utf-8"))
@@ -35,38 +44,31 @@ def anchors_of(path: Path) -> set[str]:
 
 def test_that_every_link_leads_to_a_file_and_a_heading() -> None:
     missing = []
-    for path in DOCUMENTS:
-        text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
-        for link in re.findall(r"\]\(([^)\s]+)\)", text):
-            target, _, anchor = link.partition("#")
-            if "://" in link:
-                continue
+    for path, text in TEXTS.items():
+        for target, anchor in links_of(re.sub(r"(?ms)^```.*?^```", "", text)):
             file = (path.parent / target).resolve() if target else path
             if not file.exists() or (anchor and anchor not in anchors_of(file)):
-                missing.append(f"{path}: {link}")
+                missing.append(f"{path}: {target}#{anchor}")
     assert not missing
+
+
+def test_that_every_document_is_linked_from_another_one() -> None:
+    linked = {
+        (path.parent / target).resolve() for path, text in TEXTS.items() for target, _ in links_of(text)
+    }
+    assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]
 
 
 def test_that_every_path_that_is_named_exists() -> None:
     named = re.compile(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*)`")
-    missing = [
-        f"{path}: {name}"
-        for path in DOCUMENTS
-        for name in named.findall(path.read_text(encoding="utf-8"))
-        if not list(ROOT.glob(name.rstrip("/")))
-    ]
-    assert not missing
+    named_by = {(path, name) for path, text in TEXTS.items() for name in named.findall(text)}
+    assert not [f"{path}: {name}" for path, name in named_by if not list(ROOT.glob(name.rstrip("/")))]
 
 
 def test_that_lines_of_prose_end_at_the_line_length() -> None:
-    long = [
-        f"{path}: {line}"
-        for path in DOCUMENTS
-        if GENERATED not in path.parents
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if len(line) > LINE_LENGTH and not line.startswith(("|", "!["))
-    ]
-    assert not long
+    written = ((path, text) for path, text in TEXTS.items() if GENERATED not in path.parents)
+    long = [(path, line) for path, text in written for line in text.splitlines() if len(line) > LINE_LENGTH]
+    assert not [f"{path}: {line}" for path, line in long if not line.startswith(("|", "!["))]
 
 
 class Parsed(BaseException):
@@ -78,7 +80,7 @@ class Parsed(BaseException):
 
 def commands_of(path: Path) -> Iterator[str]:
     """Yield what a document says to type, from blocks of code and from the running text."""
-    text = path.read_text(encoding="utf-8")
+    text = TEXTS[path]
     blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
     running = re.sub(r"(?ms)^```.*?^```", "", text)
     spans = [line.strip() for block in blocks for line in block.splitlines()]
@@ -144,7 +146,7 @@ def understand(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_that_the_reference_has_every_option_of_a_command_and_no_other(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    text = TEXTS[ROOT / "docs" / "cli.md"]
     sections = dict(re.findall(r"(?ms)^## (.+?)$(.*?)(?=^## |\Z)", text))
     section = next(body for heading, body in sections.items() if command in heading.split(", "))
     if command == "batch":
@@ -160,7 +162,7 @@ def test_that_the_reference_has_every_option_of_a_command_and_no_other(
 
 
 def test_that_the_architecture_names_every_room() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    text = TEXTS[ROOT / "docs" / "architecture.md"]
     rooms = {
         f"{top}/{entry.name}"
         for top in ("engine", "gui")
@@ -179,12 +181,3 @@ def test_that_every_table_is_what_the_kept_results_give(monkeypatch: pytest.Monk
         if written != "\n".join(wrapped(table.lines)):
             differ.append(f"{table.document}: {table.name}")
     assert not differ, "python -m bench.document writes them anew"
-
-
-def test_that_every_document_is_linked_from_another_one() -> None:
-    linked = {
-        (path.parent / link.partition("#")[0]).resolve()
-        for path in DOCUMENTS
-        for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
-    }
-    assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]

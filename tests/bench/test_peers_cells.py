@@ -11,15 +11,9 @@ def every_cell(device: str, *, quick: bool) -> set[Cell]:
 
 
 @pytest.mark.parametrize("device", ["gpu", "cpu"])
-def test_that_the_check_measures_cells_of_both_grids(device: str) -> None:
-    wanted = set(check_cells(device))
-    assert wanted <= every_cell(device, quick=True)
-    assert wanted <= every_cell(device, quick=False)
-
-
-@pytest.mark.parametrize("device", ["gpu", "cpu"])
-def test_that_a_cell_has_a_key_of_its_own(device: str) -> None:
-    cells = every_cell(device, quick=False)
+def test_that_a_cell_has_a_key_of_its_own_and_the_check_measures_cells_of_both_grids(device: str) -> None:
+    quick, cells = (every_cell(device, quick=quick) for quick in (True, False))
+    assert set(check_cells(device)) <= quick & cells
     assert len({cell.key for cell in cells}) == len(cells)
     assert {Cell.from_json(cell.as_json()) for cell in cells} == cells
 
@@ -33,16 +27,11 @@ def test_that_whole_weights_cannot_saturate_8_bit_results(side: int) -> None:
     assert mask.weights.sum() <= 1
 
 
-def test_that_a_gaussian_is_the_product_of_its_factors() -> None:
-    mask = mask_of(Cell(8, 8, 7, kind="gaussian"))
-    assert mask.factor is not None
-    assert (np.outer(mask.factor, mask.factor) == mask.weights).all()
-
-
-def test_that_random_weights_are_the_same_for_all_who_round_them_to_float32() -> None:
-    mask = mask_of(Cell(8, 8, 5))
-    assert (mask.weights32.astype(np.float64) == mask.weights).all()
-    assert np.linalg.matrix_rank(mask.weights) == 5
+def test_that_masks_are_the_same_for_all_who_factor_them_or_round_them_to_float32() -> None:
+    gaussian, random = mask_of(Cell(8, 8, 7, kind="gaussian")), mask_of(Cell(8, 8, 5))
+    assert (np.outer(gaussian.factor, gaussian.factor) == gaussian.weights).all()
+    assert (random.weights32.astype(np.float64) == random.weights).all()
+    assert np.linalg.matrix_rank(random.weights) == 5
 
 
 def test_that_pictures_are_always_the_same() -> None:

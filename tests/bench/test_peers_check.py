@@ -70,20 +70,17 @@ def test_that_nothing_falls_where_ratios_stay() -> None:
     assert methods == {"haloscope auto", "limit copy", "opencv filter2D", "npp filter"}
 
 
-def test_that_a_fall_is_measured_once_more_and_told_if_it_stays() -> None:
-    measured = Measured({FIRST: at(1.0, npp_filter=3.0), SECOND: at(4.0)}, {FIRST: at(1.1, npp_filter=2.9)})
+def test_that_a_fall_is_measured_once_more_and_told_if_it_stays_and_is_noise_if_not() -> None:
+    first = {FIRST: at(1.0, npp_filter=3.0), SECOND: at(4.0)}
+    fall = Fall(FIRST.key, "opencv filter2D", 2.0, 1.0)
+    measured = Measured(first, {FIRST: at(1.1, npp_filter=2.9)})
     outcome = checked(RECORDED, CELLS, measured)
     assert outcome.falls == [Fall(FIRST.key, "opencv filter2D", 2.0, 1.1)]
     assert [cells for cells, _ in measured.asked] == [[FIRST, SECOND], [FIRST]]
     lines = report(outcome, RECORDED)
     assert [line for line in lines if "fell by more than a tenth" in line and "opencv" in line]
-
-
-def test_that_a_fall_that_does_not_repeat_is_noise() -> None:
-    measured = Measured({FIRST: at(1.0, npp_filter=3.0), SECOND: at(4.0)}, {FIRST: at(2.0, npp_filter=1.0)})
-    outcome = checked(RECORDED, CELLS, measured)
-    assert outcome.falls == []
-    assert outcome.forgiven == [Fall(FIRST.key, "opencv filter2D", 2.0, 1.0)]
+    outcome = checked(RECORDED, CELLS, Measured(first, {FIRST: at(2.0, npp_filter=1.0)}))
+    assert (outcome.falls, outcome.forgiven) == ([], [fall])
     assert any("better when repeated" in line for line in report(outcome, RECORDED))
 
 

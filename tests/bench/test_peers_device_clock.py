@@ -25,16 +25,15 @@ class MadeUpDriver:
         self._captured_from = 0.0
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("cu") and name != "cuuint32_t":
-            return lambda *arguments: (self._real.CUresult.CUDA_SUCCESS,)
-        return getattr(self._real, name)
+        is_call = name.startswith("cu") and name != "cuuint32_t"
+        return (lambda *arguments: self._ok()) if is_call else getattr(self._real, name)
+
+    def _ok(self, *values: Any) -> tuple[Any, ...]:
+        return (self._real.CUresult.CUDA_SUCCESS, *values)
 
     def launch(self, copy: int) -> None:
         self.launched.append(copy)
         self.now_ms += LAUNCH_MS
-
-    def _ok(self, *values: Any) -> tuple[Any, ...]:
-        return (self._real.CUresult.CUDA_SUCCESS, *values)
 
     def cuEventCreate(self, flags: int) -> Any:
         return self._ok([0.0])
@@ -92,13 +91,12 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MadeUpDriver]:
 def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(
     made_up: Callable[..., MadeUpDriver],
 ) -> None:
-    clock = DeviceClock(made_up().launch, 1, 0)
+    driver = made_up()
+    clock = DeviceClock(driver.launch, 1, 0)
     assert clock.sample() == (pytest.approx(LAUNCH_MS), 200)
     assert clock.name == "device events around a replayed graph"
-
-
-def test_that_a_cold_sample_goes_through_all_copies_in_turn(made_up: Callable[..., MadeUpDriver]) -> None:
-    driver = made_up()
+    # A cold sample goes through all copies in turn.
+    driver.launched.clear()
     _, runs = DeviceClock(driver.launch, 7, 0).sample()
     assert runs % 7 == 0
     assert driver.launched == [number % 7 for number in range(len(driver.launched))]
@@ -139,10 +137,7 @@ def test_that_a_run_that_fails_leaves_no_stream_held(made_up: Callable[..., Made
     driver = made_up(graphs=False)
     clock = DeviceClock(driver.launch, 1, 0)
 
-    def fail(copy: int) -> None:
-        raise RuntimeError("no")
-
-    clock._run = fail
+    clock._run = MagicMock(side_effect=RuntimeError("no"))
     with pytest.raises(RuntimeError, match="no"):
         clock.sample()
     assert driver.held == 0

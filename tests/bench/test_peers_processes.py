@@ -46,20 +46,15 @@ def test_that_only_a_right_result_has_a_time(measurement: Measurement) -> None:
     }
 
 
-def test_that_what_is_not_there_is_told(measurement: Measurement) -> None:
+def test_that_what_is_not_there_is_told_and_only_wanted_contenders_are_measured(
+    measurement: Measurement,
+) -> None:
     assert measurement.absent == {
         "stranger": "not built for this machine",
         "nobody": "not installed (no_such_library_here)",
     }
-    assert measurement.facts["peer"] == {
-        "title": "A peer",
-        "versions": {"tiny": "1.0"},
-        "threads": 1,
-        "notes": {},
-    }
-
-
-def test_that_only_wanted_contenders_are_measured(measurement: Measurement) -> None:
+    facts = {"title": "A peer", "versions": {"tiny": "1.0"}, "threads": 1, "notes": {}}
+    assert measurement.facts["peer"] == facts
     found = measurement.cells([CELL], {"peer correlate"})[CELL.key]["contenders"]
     assert list(found) == ["peer correlate"]
 
@@ -67,15 +62,10 @@ def test_that_only_wanted_contenders_are_measured(measurement: Measurement) -> N
 def test_that_a_process_that_ended_is_started_again(tmp_path: Path) -> None:
     np.save(tmp_path / "pictures.npy", pictures_of(CELL))
     worker = Worker(MODULE, methods=("dies",))
+    pictures = str(tmp_path / "pictures.npy")
     try:
         with pytest.raises(Lost, match="status 7"):
-            worker.ask(
-                "prepare",
-                cell=CELL.as_json(),
-                method="dies",
-                pictures=str(tmp_path / "pictures.npy"),
-                copies=1,
-            )
+            worker.ask("prepare", cell=CELL.as_json(), method="dies", pictures=pictures, copies=1)
         assert worker.ask("methods", cell=CELL.as_json()) == {"ok": True, "methods": ["dies"]}
     finally:
         worker.end()

@@ -59,7 +59,7 @@ def test_that_copies_count_that_no_cache_had_a_part_in() -> None:
     assert limits_of(run)["copies"] == [(picture_bytes, pytest.approx(2 * picture_bytes / 0.5e-3))] * 2
 
 
-def test_that_a_table_has_ours_the_limit_the_peers_and_the_lead() -> None:
+def test_that_a_table_has_ours_the_limit_the_peers_and_the_lead_and_a_wide_spread() -> None:
     run = make_run()
     assert table_lines(run, run["tables"][0]) == [
         "**Mask size**",
@@ -71,10 +71,6 @@ def test_that_a_table_has_ours_the_limit_the_peers_and_the_lead() -> None:
         "",
         "- `npp filter`, 3 x 3: not verified: row 0",
     ]
-
-
-def test_that_a_wide_spread_stands_beside_its_median() -> None:
-    run = make_run()
     run["cells"][CELLS[0].key]["contenders"]["haloscope auto"] = timed(1.0, spread=0.2)
     assert "| 3 x 3 | 1.00 (0.90 to 1.10) |" in "\n".join(table_lines(run, run["tables"][0]))
 
@@ -87,39 +83,27 @@ def test_that_a_document_says_who_was_not_measured_and_where_we_are_behind() -> 
     assert "![Time against mask size](picture.svg)" in text
 
 
-def test_that_a_kept_file_has_a_line_a_cell() -> None:
+def test_that_a_kept_file_has_a_line_a_cell_and_reasons_name_their_cells() -> None:
     run = make_run()
     text = as_text(run)
     assert json.loads(text) == run
     assert sum("haloscope auto" in line for line in text.splitlines()) == len(run["cells"])
-
-
-def test_that_reasons_name_their_cells() -> None:
-    run = make_run()
     entries = [run["cells"][cell.key] for cell in CELLS]
     assert reasons(entries) == {"npp filter": {"not verified: row 0": [0]}}
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.5, "0.50"), (9.994, "9.99"), (12.34, "12.3"), (123.4, "123"), (45678.0, "45678")]
-)
-def test_that_three_digits_are_written(value: float, text: str) -> None:
-    assert number(value) == text
+def test_that_three_digits_are_written() -> None:
+    written = {0.5: "0.50", 9.994: "9.99", 12.34: "12.3", 123.4: "123", 45678.0: "45678"}
+    assert {value: number(value) for value in written} == written
 
 
 def test_that_only_what_stands_between_the_markers_is_replaced(tmp_path: Path) -> None:
     document = tmp_path / "document.md"
-    document.write_text(
-        "before\n<!-- peers:cpu -->\nold\n<!-- /peers:cpu -->\nafter <!-- peers:gpu --><!-- /peers:gpu -->\n"
-    )
-    put_between(document, "peers:cpu", ["new"])
-    once = document.read_text()
-    assert once == (
-        "before\n<!-- peers:cpu -->\n\nnew\n\n<!-- /peers:cpu -->\n"
-        "after <!-- peers:gpu --><!-- /peers:gpu -->\n"
-    )
-    put_between(document, "peers:cpu", ["new"])
-    assert document.read_text() == once
+    text = "before\n<!-- peers:cpu -->{}<!-- /peers:cpu -->\nafter <!-- peers:gpu --><!-- /peers:gpu -->\n"
+    document.write_text(text.format("\nold\n"))
+    for _ in range(2):
+        put_between(document, "peers:cpu", ["new"])
+        assert document.read_text() == text.format("\n\nnew\n\n")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from engine.results.compare import Compared, compared
 from engine.results.metrics import METRICS, metric, metrics_of, number_of
 from engine.tasks.product.problem import MatrixProduct
 from tests.made_products import made_product, made_rows
-from tests.made_runs import PROBLEM, WORK, make_failure, make_result, make_simulated, make_unverified
+from tests.made_runs import PROBLEM, WORK, make_failure, make_result
 
 
 def test_that_every_metric_and_column_has_a_key_of_its_own_and_explains_itself() -> None:
@@ -18,12 +18,6 @@ def test_that_every_metric_and_column_has_a_key_of_its_own_and_explains_itself()
     assert [entry.key for entry in METRICS if entry.key.endswith("_ms") != (entry.unit == "ms")] == []
     heads = {entry.key for entry in METRICS}
     assert [entry.key for entry in METRICS if entry.of and entry.of not in heads] == []
-
-
-@pytest.mark.parametrize("result", [make_failure(), make_unverified(), make_simulated()])
-def test_that_a_run_without_a_speed_has_no_duration(result) -> None:
-    values = {entry.key: entry.value(Compared(result)) for entry in METRICS if entry.unit in ("ms", "GFLOPS")}
-    assert set(values.values()) == {None}
 
 
 def test_that_the_numbers_of_a_filter_run_are_those_of_its_timing_and_its_model() -> None:

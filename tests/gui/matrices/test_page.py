@@ -42,6 +42,7 @@ def open_page(open_window, qtbot):
 
     def make(*arguments, **options):
         haloscope = open_window(*arguments, **options)
+        assert haloscope.window.findChild(QWidget, "matrices") is None, "built before it is shown"
         haloscope.window.show_page("matrices")
         qtbot.waitUntil(lambda: bool(haloscope.matmul.rows))
         page = haloscope.window.pages.currentWidget().findChild(QWidget, "matrices")
@@ -52,17 +53,6 @@ def open_page(open_window, qtbot):
 
 def status(haloscope):
     return haloscope.window.status_line.last_run
-
-
-def test_that_the_page_is_built_when_it_is_first_shown_by_its_keys(haloscope, qtbot):
-    assert haloscope.window.findChild(QWidget, "matrices") is None
-    assert haloscope.matmul.rows == ()
-    qtbot.keyClick(haloscope.window, Qt.Key(Qt.Key.Key_1 + POSITION), Qt.KeyboardModifier.AltModifier)
-    # A button that is pressed by its keys is seen to go down, for a tenth of a second.
-    qtbot.waitUntil(lambda: haloscope.window.pages.currentIndex() == POSITION)
-    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 9)
-    qtbot.keyClick(haloscope.window, Qt.Key.Key_1, Qt.KeyboardModifier.AltModifier)
-    qtbot.waitUntil(lambda: haloscope.window.pages.currentIndex() == 0)
 
 
 def assert_fits(haloscope, page):
