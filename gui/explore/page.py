@@ -1,6 +1,7 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
 from collections.abc import Callable
+from typing import Any
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QWidget
@@ -136,9 +137,9 @@ class ExplorePage(Page):
             here = intent.here
             border, layout = Border(here.border), Layout(here.layout)
             # The papers neither turn the mask nor divide it by its sum.
-            fields = {"result_type": "float32", "flip": False, "normalise": False}
+            fields: dict[str, Any] = {"result_type": "float32", "flip": False, "normalise": False}
             fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
-            self.workspace.load(resolve_mask(here.mask), f"Load {intent.name}", **fields)
+            self.workspace.set_mask(resolve_mask(here.mask), f"Load {intent.name}", **fields)
         else:
             return False
         return True

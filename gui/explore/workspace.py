@@ -80,13 +80,13 @@ class Workspace(QObject):
     # Anything that a result depends on changed; emitted after the more specific signal.
     job_changed = Signal()
 
-    def __init__(self, mask: Mask, settings: Settings | None = None) -> None:
+    def __init__(self, mask: Mask) -> None:
         super().__init__()
         self.undo_stack = QUndoStack(self)
         self._picture: PictureHandle | None = None
         self._mask = mask
         self._mask_title = title_of(mask)
-        self._settings = settings or Settings()
+        self._settings = Settings()
 
     @property
     def picture(self) -> PictureHandle | None:
@@ -112,18 +112,13 @@ class Workspace(QObject):
             self.picture_changed.emit(picture)
             self.job_changed.emit()
 
-    def set_mask(self, mask: Mask, text: str = "Edit mask", merge_key: int = -1) -> None:
-        """Change the mask as one step that can be undone.
+    def set_mask(self, mask: Mask, text: str = "Edit mask", merge_key: int = -1, **fields: object) -> None:
+        """Change the mask, and fields of the settings with it, as one step that can be undone.
 
         Edits with the same `merge_key` (not -1) in a row become one step.
         """
-        if mask != self._mask:
-            self.undo_stack.push(_Edit(self, mask, {}, text, merge_key))
-
-    def load(self, mask: Mask, text: str, **fields: object) -> None:
-        """Change the mask and fields of the settings together, as one step that can be undone."""
         if mask != self._mask or replace(self._settings, **fields) != self._settings:  # type: ignore[arg-type]
-            self.undo_stack.push(_Edit(self, mask, fields, text))
+            self.undo_stack.push(_Edit(self, mask, fields, text, merge_key))
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `workspace.change(border=Border.WRAP)`."""

@@ -25,7 +25,6 @@ class RowScroll(QScrollBar):
         plot.viewport().installEventFilter(self)
 
     def set_rows(self, count: int) -> None:
-        """Say how many rows there are."""
         self._rows = count
         self._fit()
 

@@ -38,7 +38,6 @@ class ElidedLabel(QLabel):
 
     @property
     def colour(self) -> QColor:
-        """What it is written in."""
         return QColor(current_theme().muted)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -46,7 +45,6 @@ class ElidedLabel(QLabel):
         self._fit()
 
     def set_lines(self, lines: int) -> None:
-        """Take another number of lines."""
         if lines != self._lines:
             self._lines = lines
             self.updateGeometry()

@@ -147,7 +147,6 @@ class Place(QWidget):
         self.setLayout(self._column)
 
     def fill(self, widget: QWidget) -> None:
-        """Put the widget here."""
         self._column.addWidget(widget)
 
     def sizeHint(self) -> QSize:

@@ -59,7 +59,6 @@ class RunsModel(QAbstractTableModel):
         return tuple(self._runs)
 
     def position(self, key: str) -> int:
-        """Return where the column of a key stands."""
         return [column.key for column in self.columns].index(key)
 
     def set_baseline(self, variant: str) -> None:

@@ -109,7 +109,6 @@ class RunsTable(QTableView):
         self._show_columns()
 
     def column_menu(self) -> QMenu:
-        """Return the choice of columns."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         for position, column in enumerate(self._runs.columns):
@@ -123,7 +122,6 @@ class RunsTable(QTableView):
         return menu
 
     def run_menu(self, row: int) -> QMenu:
-        """Return what can be done with a run."""
         menu = QMenu(self)
         (run,) = self.runs([row])
         use = menu.addAction("Use as baseline")

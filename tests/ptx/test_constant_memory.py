@@ -64,7 +64,7 @@ def test_that_a_larger_mask_stays_in_constant_memory(
     assert "ld.const.f32" in ptx or "ld.const.b32" in ptx
 
 
-def test_that_every_smaller_mask_becomes_immediates_too() -> None:
-    for shape in ((1, 1), (1, 3), (3, 1), (2, 2), (3, 2)):
-        ptx, step = compiled(Mask(weights_of(*shape)), Border.MIRROR, "uint8", (9, 0), 3)
-        assert bytes_of("const", ptx) == step.launch.constant_bytes == 0
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)], ids=str)
+def test_that_every_smaller_mask_becomes_immediates_too(shape: tuple[int, int]) -> None:
+    ptx, step = compiled(Mask(weights_of(*shape)), Border.MIRROR, "uint8", (9, 0), 3)
+    assert bytes_of("const", ptx) == step.launch.constant_bytes == 0

@@ -10,6 +10,7 @@ from numba import types
 
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR, TileShape
+from engine.variants.register_blocked.byte_tile_shape import WORD, ByteTileShape
 
 Values = list[Any]
 
@@ -68,20 +69,31 @@ class Accumulation:
         shape, code = self.shape, self.code
         windows = [*windows, self._window(cells, m + shape.rows - 1)]
         row, columns = weights + m * shape.weight_pitch, shape.mask_columns
-        partials: Values = []
-        for n, weight in enumerate([row.load()] if columns == 1 else code.load_row(row, columns)):
-            for place in range(shape.rows * shape.across):
-                i, k = divmod(place, shape.across)
-                value = windows[i][shape.shift + k + n * shape.channels]
-                if n:
-                    partials[place] = code.fma(value, weight, partials[place])
-                elif sums:
-                    partials.append(value * weight)
-                else:
-                    partials.append(code.fma(value, weight, self.start))
+        weights_of_row = [row.load()] if columns == 1 else code.load_row(row, columns)
+        lines = [window[shape.shift :] for window in windows]
+        start = None if sums else self.start
+        partials = row_sums(code, lines, weights_of_row, shape.channels, shape.across, start)
         if sums:
             partials = [total + part for total, part in zip(sums, partials, strict=True)]
         return windows[1:], partials
+
+
+def row_sums(
+    code: Any, lines: list[Values], weights: Values, apart: int, count: int, start: Any = None
+) -> Values:
+    """Return `count` sums over neighbouring windows of each line: chains of fused multiply-adds.
+
+    The cells of a window are `apart` from each other. Each sum begins with `start`; None: with nothing.
+    """
+    sums: Values = []
+    for n, weight in enumerate(weights):
+        for place in range(len(lines) * count):
+            value = lines[place // count][place % count + n * apart]
+            if n:
+                sums[place] = code.fma(value, weight, sums[place])
+            else:
+                sums.append(value * weight if start is None else code.fma(value, weight, start))
+    return sums
 
 
 def window_pointers(shape: TileShape, row: Any, lane: Any) -> Values:
@@ -99,12 +111,7 @@ def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
     `at` is where the row of the tile begins that lies under the mask's first row and the thread's first
     results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
 
-    Parameters
-    ----------
-    shape : TileShape
-    all_weights : int, optional
-        Of the kernel in constant memory, with those of other functions, which come after its own; None: there
-        are no others.
+    `all_weights` are those of the kernel in constant memory, its own first; None: it has no others.
     """
     count = shape.weights if all_weights is None else all_weights
 
@@ -114,6 +121,47 @@ def accumulator(shape: TileShape, all_weights: int | None = None) -> Any:
         return Accumulation(code, shape, cells, mask, start).sums()
 
     return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
+
+
+def byte_accumulator(shape: ByteTileShape) -> Any:
+    """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
+
+    `at` is the byte where the row of the tile begins that lies under the mask's first row and the thread's
+    first results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
+
+    Each input row is loaded and converted once, and serves every mask row that lies on it for one of the
+    thread's rows of results, so no row is kept. Each (result, mask row) pair has a float32 partial sum of its
+    own, a chain of fused multiply-adds; they are added in the order of the mask rows.
+    """
+
+    def accumulate(code, tile, at, lane, weights, start):
+        at_window = code.narrow(lane) * shape.across + shape.first_word * WORD
+        first = code.shared(tile) + (code.narrow(at) + at_window)
+        mask = code.weights(weights, shape.weights, shape.weight_pitch)
+        mask_rows = [
+            code.load_row(mask + row * shape.weight_pitch, shape.mask_columns)
+            for row in range(shape.mask_rows)
+        ]
+        sums: list[Values] = [[] for _ in range(shape.rows)]
+        for row in range(shape.rows + shape.mask_rows - 1):
+            window = _byte_window(code, shape, first + row * shape.tile_samples)
+            for i in range(max(0, row - shape.mask_rows + 1), min(shape.rows, row + 1)):
+                begin = None if sums[i] else start
+                partials = row_sums(code, [window], mask_rows[row - i], shape.channels, shape.across, begin)
+                if sums[i]:
+                    partials = [total + part for total, part in zip(sums[i], partials, strict=True)]
+                sums[i] = partials
+        return [total for row_of_sums in sums for total in row_of_sums]
+
+    return device_function(types.UniTuple(types.float32, shape.rows * shape.across), accumulate)
+
+
+def _byte_window(code: Any, shape: ByteTileShape, row: Any) -> Values:
+    """Return a thread's samples of an input row, the first one under the mask's first column."""
+    samples: Values = []
+    for word, size in shape.loads:
+        samples += code.load_bytes(row + WORD * word, size)
+    return samples[shape.shift :]
 
 
 def row_store(shape: TileShape) -> Any:

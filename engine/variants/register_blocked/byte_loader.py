@@ -1,7 +1,7 @@
 """The input tile of an 8-bit picture, kept as bytes in shared memory.
 
 Nothing is converted on its way, so a thread waits for no load: 16 samples at a time go straight to shared
-memory (`CudaCode.copy_ahead`), and whoever reads them converts them (`byte_accumulator.py`).
+memory (`CudaCode.copy_ahead`), and whoever reads them converts them (`accumulator.py`).
 """
 
 from dataclasses import dataclass

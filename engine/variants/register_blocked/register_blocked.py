@@ -44,8 +44,7 @@ from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
-from engine.variants.register_blocked.accumulator import accumulator
-from engine.variants.register_blocked.byte_accumulator import byte_accumulator
+from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
 from engine.variants.register_blocked.result_storer import result_storer

@@ -38,23 +38,11 @@ def filtered_line(
     weights: Any,
     start: Any,
 ) -> Values:
-    """Return the results of a thread.
+    """Return the results of a thread, each of which begins with `start`.
 
-    Parameters
-    ----------
-    code : CudaCode or PlainCode
-    windows : Windows
-    load : callable of (int, int or None) -> list of values
-        Loads a vector: its number, and the rounds of the loop before it.
-    round_weights : int
-        Weights of a round of the loop; their cells are whole vectors.
-    width : int
-        Cells of a vector.
-    shift : int
-        Cells of the first vector before the first window.
-    weights : pointer
-    start : float32
-        What each sum begins with.
+    `load(number, rounds)` loads a vector of `width` cells: its number, and the rounds of the loop before it
+    (None: none). A round takes `round_weights` weights, whose cells are whole vectors. The first window
+    begins `shift` cells after the first vector.
     """
     # At least one weight comes after the loop, so that no cell is loaded that no window needs.
     rounds = (windows.length - 1) // round_weights
@@ -140,16 +128,8 @@ def column_weigher(down: ColumnWindows, first_element: int, first_weight: int, a
     """Return the function `filter_down(tile, first, column, weights, start)` -> results, one per row.
 
     `first` is the row of the ring under the mask's first row and the thread's first result, a multiple of
-    `rows`; `column` is the thread's own. `weights` has the shape (mask rows, 1).
-
-    Parameters
-    ----------
-    down : ColumnWindows
-        Of one column and a ring.
-    first_element : int
-        Where the ring begins in the tile.
-    first_weight, all_weights : int
-        In constant memory.
+    `rows`; `column` is the thread's own. The ring begins at `first_element` of the tile. `weights` has the
+    shape (mask rows, 1); in constant memory they begin at `first_weight` of `all_weights`.
     """
 
     def filter_down(code, tile, first, column, weights, start):

@@ -46,12 +46,27 @@ from engine.tasks.work import Work
 from engine.variants.contract import Variant
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.split_float16.pair_storer import PAIR, pair_storer
-from engine.variants.split_float16.split_accumulator import first_scaling, lane_weights, split_accumulator
-from engine.variants.split_float16.split_fragments import fragments_of
-from engine.variants.split_float16.split_shape import MOST_REGISTERS, SplitShape, registers_of, split_shape
+from engine.variants.split_float16.split_accumulator import (
+    first_scaling,
+    lane_weights,
+    pair_storer,
+    split_accumulator,
+)
+from engine.variants.split_float16.split_shape import (
+    MOST_REGISTERS,
+    PAIR,
+    SplitShape,
+    registers_of,
+    split_shape,
+)
 from engine.variants.split_float16.split_sums import HALF_STRIP
-from engine.variants.split_float16.weight_halves import halves_of, is_in_range, may_be_exact, roundings_of
+from engine.variants.split_float16.weight_halves import (
+    fragments_of,
+    halves_of,
+    is_in_range,
+    may_be_exact,
+    roundings_of,
+)
 from engine.variants.strips.strip_grid import StripGrid
 from engine.variants.strips.strip_loader import strip_columns, strip_loader
 from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES

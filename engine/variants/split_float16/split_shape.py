@@ -15,6 +15,9 @@ from engine.variants.strips.strip_shape import StripShape
 EIGHT = 8
 """Results of a row of the samples, and cells that neighbouring rows are apart."""
 
+PAIR = 2
+"""Neighbouring samples that a lane loads at once, and results that it stores."""
+
 MOST_REGISTERS = 170
 """Weights and sums that a thread can hold beside all else, of 255 registers: 17 x 17 takes as many (8 bytes
 spilled, H200)."""

@@ -26,8 +26,7 @@ from engine.variants.ir.cuda_code import CudaCode
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import F32, I32
 from engine.variants.ir.warp import Warp
-from engine.variants.split_float16.pair_storer import PAIR
-from engine.variants.split_float16.split_shape import SplitShape
+from engine.variants.split_float16.split_shape import PAIR, SplitShape
 from engine.variants.split_float16.weight_halves import LOWER_SCALE, ROOM_ABOVE, ROOM_BELOW, SCALED_TO
 from engine.variants.strips.strip_shape import LANES
 
@@ -67,7 +66,7 @@ def _power(exponent: Any) -> Any:
 class SplitSums:
     """What a lane does with a group of input rows, the first cell of which is at `rows`.
 
-    `weights` are the lane's words (`split_fragments.py`) and `unit` what their halves count
+    `weights` are the lane's words (`fragments_of`) and `unit` what their halves count
     (`WeightHalves.unit`); `mask` points to the weights as float32, row after row, for groups that are not
     split. Every result begins with `offset`.
     """

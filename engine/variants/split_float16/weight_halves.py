@@ -30,6 +30,7 @@ import numpy as np
 
 from engine.mask.float_step import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
+from engine.variants.split_float16.split_shape import EIGHT, SplitShape
 from engine.verify.closeness import UNIT_ROUNDOFF
 
 LOWER_SCALE = 4096.0
@@ -96,13 +97,28 @@ def may_be_exact(mask: Mask) -> bool:
 def roundings_of(mask: Mask, steps: int, additions: int) -> float:
     """Return how many u of the sum of magnitudes a result may be off; a direct sum is granted cells + 2.
 
-    Parameters
-    ----------
-    mask : Mask
-    steps : int
-        Multiplications on tensor cores one after another for one sum.
-    additions : int
-        Additions of such sums to a result, two roundings each; the last one adds the offset.
+    Of `steps` multiplications on tensor cores one after another for one sum, and `additions` of such sums to
+    a result, two roundings each; the last one adds the offset.
     """
     rest = max(0.0, halves_of(mask).rest - 2)
     return SPLIT_ROUNDINGS + rest + STEP_ROUNDINGS * steps + 2 * additions + 1
+
+
+@lru_cache(maxsize=64)
+def fragment_columns(shape: SplitShape) -> np.ndarray:
+    """Return the mask column of each half of a lane's words (eights, lanes, 2); past the last are zeros.
+
+    Lane (g, t) holds of an eight of the weights' rows those numbered 2 t and 2 t + 1, of column g (PTX ISA
+    9.7.14.5, fragments of `mma.m16n8k16` and `mma.m16n8k8` with float16).
+    """
+    lanes = np.arange(32)
+    cells = EIGHT * np.arange(shape.eights)[:, None, None] + (2 * (lanes % 4))[:, None] + np.arange(2)
+    columns = cells - (lanes // 4)[:, None] - shape.shift
+    return np.where((columns >= 0) & (columns < shape.mask_columns), columns, shape.mask_columns)
+
+
+def fragments_of(shape: SplitShape, halves: WeightHalves) -> np.ndarray:
+    """Return the words of all lanes as loaded: uint32, flat (upper and lower, mask rows, eights, lanes)."""
+    parts = np.zeros((2, shape.mask_rows, shape.mask_columns + 1), np.float16)
+    parts[0, :, :-1], parts[1, :, :-1] = halves.upper, halves.lower
+    return np.ascontiguousarray(parts[:, :, fragment_columns(shape)]).view(np.uint32).ravel()

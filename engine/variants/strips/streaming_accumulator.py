@@ -6,7 +6,7 @@ from numba import types
 
 from engine.variants.ir.device_function import device_function
 from engine.variants.ir.register_tile import VECTOR
-from engine.variants.register_blocked.accumulator import window_pointers
+from engine.variants.register_blocked.accumulator import row_sums, window_pointers
 from engine.variants.strips.strip_shape import FactorStripShape
 
 Values = list[Any]
@@ -29,15 +29,20 @@ def streaming_accumulator(shape: FactorStripShape) -> Any:
     results_type = types.UniTuple(types.float32, VECTOR * shape.group_rows)
     returns = types.Tuple((results_type, types.UniTuple(types.float32, shape.kept)))
 
+    row = shape.along
+
     def accumulate(code, tile, at, lane, accumulators, along, down):
-        cells = window_pointers(shape.along, code.shared(tile) + at, code.narrow(lane))
-        rows = code.weights(along, shape.weights, shape.along.weight_pitch)
+        cells = window_pointers(row, code.shared(tile) + at, code.narrow(lane))
+        rows = code.weights(along, shape.weights, row.weight_pitch)
         columns = code.weights(down, shape.weights, shape.rank, shape.down_at)
         results: Values = []
         for number in range(shape.group_rows):
-            start = number * shape.along.tile_samples
+            start = number * row.tile_samples
             window = [value for pointer in cells for value in (pointer + start).load(VECTOR)]
-            filtered = [_filtered_along(code, shape, window, rows, r) for r in range(shape.rank)]
+            filtered = []
+            for first in range(0, shape.down_at, row.weight_pitch):
+                weights = code.load_row(rows + first, row.mask_columns, first)
+                filtered.append(row_sums(code, [window[row.shift :]], weights, row.channels, VECTOR))
             sums = _filtered_down(code, shape, [*accumulators], filtered, columns)
             results += sums[:VECTOR]
             # A mask of one row keeps nothing, but a tuple has to have something in it.
@@ -45,20 +50,6 @@ def streaming_accumulator(shape: FactorStripShape) -> Any:
         return results, accumulators
 
     return device_function(returns, accumulate)
-
-
-def _filtered_along(code: Any, shape: FactorStripShape, window: Values, weights: Any, r: int) -> Values:
-    """Return the 4 values that an input row gives with row r of the weights."""
-    along, first = shape.along, r * shape.along.weight_pitch
-    sums: Values = []
-    for n, weight in enumerate(code.load_row(weights + first, along.mask_columns, first)):
-        for k in range(VECTOR):
-            value = window[along.shift + k + n * along.channels]
-            if n:
-                sums[k] = code.fma(value, weight, sums[k])
-            else:
-                sums.append(value * weight)
-    return sums
 
 
 def _filtered_down(

@@ -36,12 +36,6 @@ def strip_columns(shape: TileShape, rule: Rule) -> Any:
     `left` is the strip's first cell, before or in the picture, `samples` those of a row of the picture; -1 is
     a ghost cell. Those of the lane's cells beside the picture (`cells_beside`) come after them, where these
     are shared out.
-
-    Parameters
-    ----------
-    shape : TileShape
-    rule : callable of (int, int) -> int
-        The border's index rule.
     """
     count, extra = VECTOR * vectors_of(shape), 2 * shares_out(shape)
 

@@ -10,17 +10,10 @@ from engine.variants.ir.register_tile import VECTOR
 
 
 def strip_storer(rows: int, itemsize: int) -> Any:
-    """Return the function that writes 4 results in each of some rows.
+    """Return the function that writes 4 results in each of some rows, as samples of `itemsize` bytes.
 
     `store(out, row, first, end, sample, samples, results, offset)`: `row` and `sample` are those of the first
     result; nothing is written before row `first`, from row `end` on, or from sample `samples` on.
-
-    Parameters
-    ----------
-    rows : int
-    itemsize : int
-        Bytes of a sample of the result: 4 is float32, fewer are unsigned integers
-        (`engine/variants/ir/quantise.py`).
     """
 
     def store(code, out, row, first, end, sample, samples, results, offset):

@@ -1,7 +1,8 @@
 """The ladder of variants as a list model: auto first, then the engine's order; newest times and reasons."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
@@ -13,7 +14,6 @@ from engine.results.compare import comparable
 from engine.results.quantities import ms_text
 from engine.tasks.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.refusal_text import reasons_in_list
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace, problem_of
 
@@ -73,7 +73,7 @@ class VariantsModel(QAbstractListModel):
             results.modelReset,
         ):
             signal.connect(self.refresh)
-        engine_state.filtered.connect(self._take_choice)
+        engine_state.filtered.connect(self._keep_choice)
 
     def refresh(self) -> None:
         """Read the state again; a selection survives unless the ladder itself changed."""
@@ -167,7 +167,7 @@ class VariantsModel(QAbstractListModel):
             return row
         return replace(row, idea=f"Chose {variant}: {because}.", subtitle=variant)
 
-    def _take_choice(self, filtered: Filtered) -> None:
+    def _keep_choice(self, filtered: Filtered) -> None:
         # Runs of named variants come in between and chose nothing.
         if filtered.chosen_because:
             self._choice = filtered.variant, filtered.chosen_because, self._chosen_for()
@@ -177,3 +177,23 @@ class VariantsModel(QAbstractListModel):
         """Return what the choice depends on, less the weights: it stays while a mask is being edited."""
         settings, job = self._workspace.settings, self._workspace.job()
         return job and problem_of(job), settings.device, settings.block
+
+
+def short_reason(reason: str) -> str:
+    """Return the beginning of a reason; its details and the remedy are left to the tooltip."""
+    for end in (". ", "; ", ", and "):
+        reason = reason.split(end)[0]
+    return reason.rstrip(".")
+
+
+def reasons_in_list(reasons: Sequence[str]) -> list[str]:
+    """Return the text under each kernel of a list: its short reason, once for neighbours that share it.
+
+    `reasons` has the whole reason of each kernel that is greyed, "" for the others.
+    """
+    texts: list[str] = []
+    for short, group in groupby(reasons, key=short_reason):
+        count = len(list(group))
+        text = f"{short} ({count} kernels)" if short and count > 1 else short
+        texts += [text] + [""] * (count - 1)
+    return texts

@@ -162,7 +162,6 @@ class PictureCanvas(QWidget):
             super().keyPressEvent(event)
 
     def _layers(self) -> list[Layer]:
-        """Return what is painted where."""
         if self._original is None or self._values is None:
             return []
         width, height = self._device_size()
@@ -194,6 +193,5 @@ class PictureCanvas(QWidget):
         self.handle.place()
 
     def _device_size(self) -> tuple[int, int]:
-        """Return width and height in device pixels."""
         ratio = self.devicePixelRatioF()
         return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))

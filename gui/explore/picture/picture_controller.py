@@ -57,7 +57,6 @@ class PictureController(QObject):
         self._link.ask(self.asked(OpenPicture(path=str(path)), then))
 
     def open_sample(self, key: str, then: Then | None = None) -> None:
-        """Open a picture that comes with the program."""
         self._link.ask(self.asked(OpenPicture(sample=key), then))
 
     def asked(self, request: OpenPicture, then: Then | None = None) -> Ask:

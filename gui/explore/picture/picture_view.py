@@ -66,7 +66,6 @@ class PictureView(QWidget):
         self._name_result()
 
     def set_mode(self, mode: ViewMode) -> None:
-        """Share the pane between original and result in another way."""
         self.canvas.set_mode(mode)
         self.toolbar.show_mode(mode)
         self._describe()

@@ -16,7 +16,6 @@ class PixelValues:
         self.result: np.ndarray | None = None
 
     def set_result(self, values: SharedArray) -> None:
-        """Take the values of a result."""
         self.result = attach(values)
 
     def original_texts(self, row: int, column: int) -> tuple[str, ...]:

@@ -59,7 +59,6 @@ class Readout(QWidget):
         self.show_pixel(None)
 
     def name_result(self, name: str) -> None:
-        """Call the result something else."""
         self._result_name = name
         if "result" in self._captions:
             self._captions["result"].setText(name)

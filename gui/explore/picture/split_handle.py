@@ -41,7 +41,6 @@ class SplitHandle(QWidget):
         self._describe()
 
     def set_fraction(self, fraction: float) -> None:
-        """Move the line."""
         fraction = min(max(fraction, 0.0), 1.0)
         if fraction != self.fraction:
             self.fraction = fraction

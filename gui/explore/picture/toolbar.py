@@ -79,7 +79,6 @@ class PictureToolbar(QWidget):
         self._show_settings()
 
     def show_mode(self, mode: ViewMode) -> None:
-        """Mark the mode that is shown."""
         self.mode_buttons.button(list(ViewMode).index(mode)).setChecked(True)
 
     def show_zoom(self, zoom: float | None) -> None:

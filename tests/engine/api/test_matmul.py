@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device.devices import device_named
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
-from engine.host.executor import SimulatorExecutor, executor_for
-from engine.run.executor import outcome_of
-from engine.run.job import product_job
-from engine.run.sampling import NO_SAMPLES
-from engine.tasks.product.operands import random_matrices
-from engine.tasks.product.problem import MatrixProduct
-from engine.variants.registry import matmul_variant
+from engine.host.executor import SimulatorExecutor
 
 RANDOM = np.random.default_rng(8)
 A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
@@ -34,6 +27,7 @@ def test_that_the_simulator_multiplies(variant):
     [
         (A, {}, BadValue, "A has 5 columns and B has 7 rows"),
         (B, {"tile": 33}, BadValue, "nearest legal tile is 32"),
+        (B, {"tile": 99, "variant": "numpy"}, BadValue, "nearest legal tile is 32"),
         (B, {"tile": 2.5}, BadValue, "not a whole number from 2 to 32"),
         (B, {"variant": "tiled"}, UnknownName, "Did you mean matmul-tiled"),
         (B, {"device": "cuda:77"}, DeviceUnavailable, "no such device"),
@@ -52,17 +46,3 @@ def test_that_what_cannot_be_is_refused_in_words(
     monkeypatch.setattr(SimulatorExecutor, "submit", None)  # nothing is started
     with pytest.raises(error, match=says):
         engine.matmul(A, b, **options)  # type: ignore[arg-type]
-
-
-def test_that_a_tile_is_looked_at_on_every_device():
-    with pytest.raises(BadValue):
-        engine.matmul(A, B, variant="numpy", tile=99)
-
-
-def test_that_the_simulator_proves_and_does_not_time():
-    product = MatrixProduct(6, 5, 4)
-    job = product_job(matmul_variant("matmul-tiled"), 3, *random_matrices(product, 2))
-    result = outcome_of(job, device_named("simulator"), NO_SAMPLES, executor_for).result
-    assert (result.device, result.tile, result.problem) == ("simulator", 3, product)
-    assert result.is_proven
-    assert result.timing is None

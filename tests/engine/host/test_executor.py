@@ -126,16 +126,6 @@ def test_that_a_cancelled_call_stops_and_a_killed_host_is_reported_and_the_next_
         executor.shutdown()
 
 
-def test_that_a_python_that_cannot_be_started_is_reported_in_words(monkeypatch, tmp_path):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    executor = SimulatorExecutor()
-    try:
-        with pytest.raises(HostLost, match=r"The simulator's process ended: .*No such file"):
-            executor.submit(pid_of_host).result(PATIENCE_S)
-    finally:
-        executor.shutdown()
-
-
 @pytest.mark.parametrize(
     "error",
     [VerificationFailed("a", "b", "c"), UnsupportedVariant("a", "b", "c", engine.Block(8, 4))],

@@ -36,6 +36,20 @@ def png_header(width, height, depth=8, colour=2):
     return b"\x89PNG\r\n\x1a\n" + b"".join(png_chunk(*chunk) for chunk in chunks)
 
 
+def jpeg_header(width, height):
+    """A JPEG whose header promises that size and whose pixels are those of 41 x 37."""
+    size = struct.pack(">HH", height, width)
+    return with_pillow(smooth_rgb(), "JPEG").replace(b"\x08\x00\x25\x00\x29\x03", b"\x08" + size + b"\x03")
+
+
+def webp_header(width, height):
+    """A lossy WebP whose header promises that size."""
+    data = bytearray(with_pillow(smooth_rgb(), "WEBP"))
+    at = data.index(b"\x9d\x01\x2a") + 3
+    data[at : at + 4] = struct.pack("<HH", width, height)
+    return bytes(data)
+
+
 def retagged(data, **values):
     """A TIFF with other values in tags of its first page."""
     buffer = io.BytesIO(data)

@@ -17,6 +17,7 @@ from engine.image.formats import FORMATS
 from engine.image.open import open_image
 from engine.image.samples import sample_path
 from tests.engine.image.encoded import (
+    jpeg_header,
     one_of_each,
     png_header,
     retagged,
@@ -30,13 +31,14 @@ FILES = one_of_each()
 ROOT = Path(__file__).resolve().parents[3]
 
 BMP = with_pillow(smooth_rgb(), "BMP")
-JPEG_SIZE, GIF_SIZE = b"\x08\x00\x25\x00\x29\x03", b"GIF87a\x29\x00\x25\x00"
 BOMBS = {
     "png": png_header(200_000, 200_000),
     "bmp": BMP[:18] + b"\xff\xff\x00\x00\xff\xff\x00\x00" + BMP[26:],
     "tiff": tiff_header(200_000, 200_000),
-    "jpeg": with_pillow(smooth_rgb(), "JPEG").replace(JPEG_SIZE, b"\x08\xff\xdc\xff\xdc\x03"),
-    "gif": with_pillow(smooth_rgb()[..., 0], "GIF").replace(GIF_SIZE, b"GIF87a\xff\xff\xff\xff"),
+    "jpeg": jpeg_header(65_500, 65_500),
+    "gif": with_pillow(smooth_rgb()[..., 0], "GIF").replace(
+        b"GIF87a\x29\x00\x25\x00", b"GIF87a\xff\xff\xff\xff"
+    ),
 }
 
 
@@ -67,7 +69,9 @@ def refusal(path, **options):
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_that_first_bytes_decide_and_not_the_name(tmp_path, kind):
+def test_that_first_bytes_decide_and_not_the_name_and_bands_of_any_size_make_the_same(
+    tmp_path, monkeypatch, kind
+):
     path = tmp_path / "picture"
     path.write_bytes(FILES[kind])
     picture = open_image(path)
@@ -82,6 +86,8 @@ def test_that_first_bytes_decide_and_not_the_name(tmp_path, kind):
         assert np.abs(picture.pixels.astype(int) - smooth_rgb()).mean() < 3
     else:
         assert np.array_equal(picture.pixels, smooth_rgb())
+    monkeypatch.setattr("engine.image.scratch._BAND_BYTES", 500)
+    assert np.array_equal(open_image(path).pixels, picture.pixels)
 
 
 def test_that_a_wrong_extension_is_noted(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.device.numba_cuda import cuda, missing
+from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.agreement import verify
@@ -65,6 +66,15 @@ def check_counted(
     for name in {"picture_loads", "shared_loads", "shared_stores", "constant_loads"} - {uncounted}:
         assert getattr(model, name) == getattr(counts, name), name
     assert model.flops == 2 * counts.multiplications
+
+
+def refused(
+    variant: Variant, problem: Problem, mask: Mask, limits: Limits | None = None, block: Block | None = None
+) -> str:
+    """Return the reason of a refusal, which offers no block; empty where there is none."""
+    refusal = variant.unsupported(problem, mask, block or variant.default_block, limits or Limits())
+    assert refusal is None or refusal.nearest_block is None
+    return refusal.reason if refusal else ""
 
 
 def ptx_of(

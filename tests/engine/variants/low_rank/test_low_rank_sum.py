@@ -22,6 +22,7 @@ from engine.variants.contract import Variant
 from engine.variants.low_rank import low_rank_2, low_rank_3
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.counting import count
+from tests.engine.variants.ir.emitted import refused
 
 TWO, THREE = low_rank_2.VARIANT, low_rank_3.VARIANT
 RANDOM = np.random.default_rng(23)
@@ -37,10 +38,8 @@ def sum_of(terms: int, rows: int, columns: int) -> Mask:
     return Mask(np.sum(products, axis=0))
 
 
-def refused(variant: Variant, mask: Mask, dtype: str = "float32", limits: Limits | None = None) -> str:
-    problem = Problem(50, 60, 3, dtype, mask.shape, mask.anchor)
-    refusal = variant.unsupported(problem, mask, variant.default_block, limits or Limits())
-    return refusal.reason if refusal else ""
+def reason_for(variant: Variant, mask: Mask, dtype: str = "float32") -> str:
+    return refused(variant, Problem(50, 60, 3, dtype, mask.shape, mask.anchor), mask)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +61,7 @@ def refused(variant: Variant, mask: Mask, dtype: str = "float32", limits: Limits
     ],
 )
 def test_that_another_mask_is_refused_with_what_would_do(variant: Variant, mask: Mask, words: str) -> None:
-    assert words in refused(variant, mask)
+    assert words in reason_for(variant, mask)
     with pytest.raises(UnsupportedVariant, match="sum of products"):
         variant.passes(Problem(9, 9, mask_shape=mask.shape, anchor=mask.anchor), mask, variant.default_block)
 
@@ -73,9 +72,9 @@ def test_that_masks_whose_results_must_be_exact_are_refused_for_whole_numbers_on
 ) -> None:
     columns, rows = RANDOM.integers(-9, 9, (9, terms)), RANDOM.integers(-9, 9, (terms, 9))
     mask = Mask((columns @ rows).astype(float))
-    assert "so few digits" in refused(variant, mask, "uint8")
-    assert refused(variant, mask) == ""
-    assert refused(variant, sum_of(terms, 9, 9), "uint16") == ""
+    assert "so few digits" in reason_for(variant, mask, "uint8")
+    assert reason_for(variant, mask) == ""
+    assert reason_for(variant, sum_of(terms, 9, 9), "uint16") == ""
 
 
 def largest_error(mask: Mask, border: Border, picture: tuple[int, int, int], cval: float) -> float:
@@ -91,7 +90,7 @@ def largest_error(mask: Mask, border: Border, picture: tuple[int, int, int], cva
 def test_that_a_mask_that_is_no_product_weight_by_weight_is_done_as_a_sum_of_two() -> None:
     assert not factor(NO_PRODUCT).separable
     assert low_rank(NO_PRODUCT, 2).rank == 1
-    assert refused(TWO, NO_PRODUCT) == refused(TWO, NO_PRODUCT, "uint8") == ""
+    assert reason_for(TWO, NO_PRODUCT) == reason_for(TWO, NO_PRODUCT, "uint8") == ""
     largest_error(NO_PRODUCT, Border.MIRROR, (9, 11, 1), 0.0)
 
 
@@ -132,10 +131,6 @@ def test_that_a_refusal_names_a_variant_that_takes_the_mask(variant: Variant, sh
             named = [one for one in others if re.search(rf"(?<![\w-]){one.key}(?![\w-])", refusal.reason)]
             taken = (why_not(one, problem, mask, one.default_block, Limits()) is None for one in named)
             assert any(taken), refusal.reason
-
-
-def test_that_shared_memory_is_asked_for() -> None:
-    assert "a block has 8,192" in refused(TWO, sum_of(2, 9, 63), limits=Limits(shared_bytes=8192))
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,9 @@ import pytest
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.low_rank import low_rank_2
-from engine.variants.low_rank.product_strips import SHARED_BYTES, grid_of, launch_of, shape_of
+from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of
 from engine.variants.strips.strip_shape import LANES
 from tests.engine.variants.ir.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of
-
-
-@pytest.mark.parametrize("side", [4, 5, 15, 31])
-@pytest.mark.parametrize("size", [1, 7, 256, 1024, 4096, 16384])
-def test_that_strips_cover_the_picture_and_filter_few_rows_twice_in_large_ones(size: int, side: int) -> None:
-    problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
-    launch, shape = launch_of(problem, 2), shape_of(problem, 2)
-    rows = grid_of(problem, shape).rows
-    assert launch.grid[1] * rows >= size > (launch.grid[1] - 1) * rows
-    assert launch.grid[0] * launch.block[1] * 128 >= size
-    assert (rows + side - 1) % shape.group_rows == 0
-    if size >= 4096:
-        assert (side - 1) / rows <= 0.25
-        assert launch.blocks * launch.block[1] >= 900
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from engine.variants.ir.register_tile import VECTOR, TileShape
-from engine.variants.register_blocked.accumulator import accumulator
-from engine.variants.register_blocked.byte_accumulator import byte_accumulator
+from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape
 from engine.variants.register_blocked.register_blocked import tile_shape
 from tests.engine.variants.ir.emitted import on_both, whole

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
@@ -16,7 +15,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.register_blocked.byte_tile_shape import byte_tile_shape
 from engine.variants.register_blocked.register_blocked import SHARED_BYTES, VARIANT, tile_shape
 from tests.engine.variants.counting import count
-from tests.engine.variants.ir.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of
+from tests.engine.variants.ir.emitted import RANDOM, multiply_adds, needs_nvvm, ptx_of, refused
 
 BLOCK = VARIANT.default_block
 BYTES = {"dtype": "uint8", "result_dtype": "uint8"}
@@ -29,15 +28,13 @@ def problem_of(
     return Problem(*size, channels, **(shape | others))
 
 
-def refused(problem: Problem, limits: Limits | None = None, block: Block = BLOCK) -> str:
-    """Return the reason of a refusal; empty where there is none."""
-    refusal = VARIANT.unsupported(problem, Mask(np.ones(problem.mask_shape)), block, limits or Limits())
-    return refusal.reason if refusal else ""
+def reason_for(problem: Problem) -> str:
+    return refused(VARIANT, problem, Mask(np.ones(problem.mask_shape)))
 
 
 @pytest.mark.parametrize("shape", [(32, 3), (3, 32), (63, 63), (1, 127)])
 def test_that_a_mask_over_31_is_refused_with_what_would_do(shape: tuple[int, int]) -> None:
-    reason = refused(problem_of(*shape))
+    reason = reason_for(problem_of(*shape))
     assert f"A mask of {shape[0]} x {shape[1]}" in reason
     assert "up to 31 rows and columns. Use tiled." in reason
 
@@ -47,21 +44,9 @@ def test_that_a_picture_higher_than_the_grid_is_refused_and_the_highest_is_not(
     side: int, rows: int, types: dict[str, str]
 ) -> None:
     most = 65_535 * rows
-    assert not refused(problem_of(side, side, size=(most, 3), **types))
-    reason = refused(problem_of(side, side, size=(most + 1, 3), **types))
+    assert not reason_for(problem_of(side, side, size=(most, 3), **types))
+    reason = reason_for(problem_of(side, side, size=(most + 1, 3), **types))
     assert f"{most + 1:,} rows need more blocks down than CUDA allows; it takes up to {most:,}." in reason
-
-
-def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
-    reason = refused(problem_of(31, 31), Limits(shared_bytes=16_384))
-    assert "bytes of shared memory for its tile; a block has 16,384" in reason
-
-
-def test_that_the_block_of_the_request_does_not_matter() -> None:
-    problem = problem_of(5, 5)
-    assert VARIANT.plan(problem, Block(7, 3)) == VARIANT.plan(problem, BLOCK)
-    assert not refused(problem, block=Block(0, 0))
-    assert not VARIANT.uses_block
 
 
 @pytest.mark.parametrize("itemsize", [1, 4])

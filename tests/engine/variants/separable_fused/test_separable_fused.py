@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from engine.errors import UnsupportedVariant
-from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
@@ -18,7 +17,7 @@ from engine.variants.separable_fused import fused_in_place, fused_ring
 from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape, strip_rows
 from engine.variants.separable_fused.separable_fused import VARIANT
-from tests.engine.variants.ir.emitted import RANDOM, check_counted, multiply_adds, needs_nvvm, ptx_of
+from tests.engine.variants.ir.emitted import RANDOM, check_counted, multiply_adds, needs_nvvm, ptx_of, refused
 
 BLOCK = VARIANT.default_block
 every_number_of_channels = pytest.mark.parametrize("channels", [1, 2, 3, 4])
@@ -38,31 +37,19 @@ def problem_of(height: int, width: int, mask: Mask, channels: int = 1, dtype: st
     return Problem(height, width, channels, dtype, mask.shape, mask.anchor)
 
 
-def refused(problem: Problem, mask: Mask, limits: Limits | None = None, block: Block = BLOCK) -> str:
-    """Return the reason of a refusal; empty where there is none."""
-    refusal = VARIANT.unsupported(problem, mask, block, limits or Limits())
-    return refusal.reason if refusal else ""
-
-
 @pytest.mark.parametrize("shape", [(64, 1), (1, 64), (127, 1)])
 def test_that_a_mask_over_63_is_refused_with_what_would_do(shape: tuple[int, int]) -> None:
     mask = Mask(np.ones(shape))
-    reason = refused(problem_of(50, 50, mask), mask)
+    reason = refused(VARIANT, problem_of(50, 50, mask), mask)
     assert f"A mask of {shape[0]} x {shape[1]}" in reason
     assert "up to 63 rows and columns. Use separable-l1 or separable-l0." in reason
 
 
 def test_that_a_mask_that_is_no_product_is_refused_and_has_no_passes() -> None:
     mask = Mask([[1, 2], [3, 4]])
-    assert "one column times one row" in refused(problem_of(50, 50, mask), mask)
+    assert "one column times one row" in refused(VARIANT, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="two passes"):
         VARIANT.passes(problem_of(50, 50, mask), mask, BLOCK)
-
-
-def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
-    mask = gaussian(31)
-    reason = refused(problem_of(99, 99, mask), mask, Limits(shared_bytes=16_384))
-    assert "bytes of shared memory for its rows; a block has 16,384" in reason
 
 
 @pytest.mark.parametrize(
@@ -71,7 +58,7 @@ def test_that_a_device_with_little_shared_memory_is_refused_in_words() -> None:
 def test_that_a_picture_may_be_as_high_as_it_likes(width: int, mask: Mask) -> None:
     for height in (65_535 * 32, 65_535 * 32 + 1, 2**24):
         problem = problem_of(height, width, mask)
-        assert not refused(problem, mask)
+        assert not refused(VARIANT, problem, mask)
         (launch,) = VARIANT.plan(problem, BLOCK)
         assert launch.grid[1] <= 65_535
         if mask.rows > 33:
@@ -86,7 +73,7 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(channels
             for column in {0, columns // 2, columns - 1}:
                 mask = Mask(np.ones((rows, columns)), (rows // 2, column))
                 for size in (9, 4096):
-                    assert not refused(problem_of(size, size, mask, channels, dtype), mask)
+                    assert not refused(VARIANT, problem_of(size, size, mask, channels, dtype), mask)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
@@ -145,48 +132,54 @@ def test_that_the_blocks_of_a_large_picture_are_done_in_one_or_two_waves(
     assert strip_rows(problem, ring_shape(problem)) == rows
 
 
-def test_that_the_block_of_the_request_does_not_matter() -> None:
-    mask = gaussian(5)
-    problem = problem_of(40, 300, mask)
-    assert VARIANT.plan(problem, Block(7, 3)) == VARIANT.plan(problem, BLOCK)
-    assert not refused(problem, mask, block=Block(0, 0))
-    assert not VARIANT.uses_block
-
-
 def test_that_multiply_adds_grow_with_the_side_and_not_with_the_cells() -> None:
     few, many = (VARIANT.work(problem_of(4096, 4096, gaussian(side)), BLOCK) for side in (5, 15))
     assert many.flops < 4 * few.flops
     assert many.picture_loads < 2 * 4096 * 4096
 
 
-@pytest.mark.parametrize(
-    ("picture", "rows", "columns", "anchor", "border"),
-    [
-        pytest.param((18, 5, 1), 63, 2, None, Border.MIRROR, id="ring of filtered rows"),
-        pytest.param((3, 2, 3), 63, 3, (62, 2), Border.WRAP, id="ring of filtered rows, three channels"),
-        pytest.param((3, 2, 1), 50, 3, None, Border.ZERO, id="ring of filtered rows, high"),
-        pytest.param((2, 45, 3), 2, 31, (1, 30), Border.CONSTANT, id="in place, wide"),
-        pytest.param(
-            (3, 130, 1), 1, 17, (0, 0), Border.REFLECT, id="in place, two blocks across, one mask row"
-        ),
-        pytest.param((35, 5, 1), 4, 7, (3, 0), Border.CONSTANT, id="in place, two blocks down"),
-        pytest.param((2, 3, 1), 33, 2, (11, 1), Border.MIRROR, id="in place, high"),
-        pytest.param((70, 3, 1), 27, 2, None, Border.CONSTANT, id="ring, three steps"),
-        pytest.param((34, 3, 1), 33, 12, (32, 0), Border.WRAP, id="ring, highest"),
-    ],
-)
-def test_that_large_masks_agree_and_are_counted(
+COUNTED = {
+    "ring of filtered rows": ((18, 5, 1), 63, 2, None, Border.MIRROR),
+    "ring of filtered rows, three channels": ((3, 2, 3), 63, 3, (62, 2), Border.WRAP),
+    "ring of filtered rows, high": ((3, 2, 1), 50, 3, None, Border.ZERO),
+    "in place, wide": ((2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
+    "in place, two blocks across, one mask row": ((3, 130, 1), 1, 17, (0, 0), Border.REFLECT),
+    "in place, two blocks down": ((35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
+    "in place, high": ((2, 3, 1), 33, 2, (11, 1), Border.MIRROR),
+    "ring, three steps": ((70, 3, 1), 27, 2, None, Border.CONSTANT),
+    "ring, highest": ((34, 3, 1), 33, 12, (32, 0), Border.WRAP),
+}
+# Several lots a strip, and more than one strip.
+COUNTED_IN_RINGS = {
+    "strips": ((66, 5, 1), 37, 5, None, Border.CONSTANT),
+    "two blocks across": ((20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
+    "channels": ((34, 5, 3), 33, 3, (32, 0), Border.WRAP),
+    "strips of bytes": ((40, 5, 3), 63, 2, None, Border.REFLECT),
+    "wide": ((20, 2, 4), 2, 63, None, Border.ZERO),
+    "one mask row of integers": ((20, 70, 1), 1, 17, None, Border.ZERO),
+}
+
+
+def counted(
     picture: tuple[int, int, int],
-    rows: int,
-    columns: int,
-    anchor: tuple[int, int] | None,
+    mask: Mask,
     border: Border,
-    monkeypatch: pytest.MonkeyPatch,
+    dtype: str = "float32",
+    *,
+    has_nan: bool = False,
 ) -> None:
+    image = RANDOM.uniform(0, 255, picture).astype(dtype)
+    if has_nan:
+        image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
+    check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Else only large pictures take several steps a block.
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
-    mask, image = product(rows, columns, anchor), RANDOM.uniform(0, 255, picture).astype(np.float32)
-    check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
+    picture, rows, columns, anchor, border = COUNTED[name]
+    counted(picture, product(rows, columns, anchor), border)
 
 
 def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
@@ -195,37 +188,17 @@ def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
     monkeypatch.setattr(fused_in_place, "BLOCKS_AT_ONCE", 1)
     monkeypatch.setattr(fused_in_place, "MOST_STEPS", 2)
     # Strips of two steps: the second one has a single row.
-    mask, image = product(27, 2), RANDOM.uniform(0, 255, (65, 3, 1)).astype(np.float32)
-    check_counted(VARIANT, describe_problem(image, mask, Border.REFLECT, 2.5), mask, image)
+    counted((65, 3, 1), product(27, 2), Border.REFLECT)
 
 
-@pytest.mark.parametrize(
-    ("picture", "dtype", "rows", "columns", "anchor", "border"),
-    [
-        pytest.param((66, 5, 1), "float32", 37, 5, None, Border.CONSTANT, id="strips"),
-        pytest.param((20, 70, 1), "float32", 3, 31, (0, 30), Border.MIRROR, id="two blocks across"),
-        pytest.param((34, 5, 3), "float32", 33, 3, (32, 0), Border.WRAP, id="channels"),
-        pytest.param((40, 5, 3), "uint8", 63, 2, None, Border.REFLECT, id="strips of bytes"),
-        pytest.param((20, 2, 4), "float32", 2, 63, None, Border.ZERO, id="wide"),
-        pytest.param((20, 70, 1), "uint16", 1, 17, None, Border.ZERO, id="one mask row"),
-    ],
-)
+@pytest.mark.parametrize("name", COUNTED_IN_RINGS)
 def test_that_results_of_a_ring_of_filtered_rows_agree_and_are_counted(
-    picture: tuple[int, int, int],
-    dtype: str,
-    rows: int,
-    columns: int,
-    anchor: tuple[int, int] | None,
-    border: Border,
-    ring_for_every_mask: None,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, ring_for_every_mask: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Several lots a strip, and more than one strip.
     monkeypatch.setattr(fused_ring, "MULTIPROCESSORS", 1)
-    mask, image = product(rows, columns, anchor), RANDOM.uniform(0, 255, picture).astype(dtype)
-    if dtype == "float32":
-        image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
-    check_counted(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
+    picture, rows, columns, anchor, border = COUNTED_IN_RINGS[name]
+    dtype = "uint8" if "bytes" in name else "uint16" if "integers" in name else "float32"
+    counted(picture, product(rows, columns, anchor), border, dtype, has_nan=dtype == "float32")
 
 
 @needs_nvvm

@@ -7,7 +7,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.protocol import Availability, Filtered
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.variants_model import VariantsModel
+from gui.explore.kernel.variants_model import VariantsModel, reasons_in_list, short_reason
 from tests.gui.made_results import make_engine_state
 from tests.made_runs import make_result, make_simulated
 
@@ -76,3 +76,23 @@ def test_that_auto_says_what_it_chose_and_why_until_the_job_or_the_variant_chang
     assert model.rows()[0].subtitle == "tiled"
     workspace.change(variant="naive")
     assert model.rows()[0].subtitle == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "short"),
+    [
+        ("No NVIDIA driver was found. Install one.", "No NVIDIA driver was found"),
+        ("It needs equal weights; that in row 1 is 0.3. Use tiled.", "It needs equal weights"),
+        ("Not separable: its rank is 2, and 25 % are left over. Use tiled.", "Not separable: its rank is 2"),
+        ("Its rank is 2.5 at most.", "Its rank is 2.5 at most"),
+        ("", ""),
+    ],
+)
+def test_that_a_reason_is_shown_up_to_its_first_stop(reason: str, short: str) -> None:
+    assert short_reason(reason) == short
+
+
+def test_that_neighbours_share_a_reason_and_others_repeat_it() -> None:
+    driver, rank = "No driver. Install one.", "Rank 2; not 1. Use tiled."
+    given = ["", driver, "No driver. Or else.", driver, "", rank, driver]
+    assert reasons_in_list(given) == ["", "No driver (3 kernels)", "", "", "", "Rank 2", "No driver"]
