@@ -19,7 +19,7 @@ CONTRACTS, MYPY = TOOLS["importlinter"]["contracts"], TOOLS["mypy"]
 
 
 @pytest.fixture(scope="module")
-def graph() -> grimp.ImportGraph:
+def graph():
     """Who imports whom, of what is imported when a program runs."""
     return grimp.build_graph(
         "engine", "gui", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
@@ -36,32 +36,32 @@ def modules_of_variants() -> dict[str, object]:
     return found
 
 
-def test_that_every_module_with_a_variant_is_in_a_registry_and_the_other_way_round() -> None:
+def test_that_every_module_with_a_variant_is_in_a_registry_and_the_other_way_round():
     registered = [*VARIANTS, *MATMUL_VARIANTS]
     assert sorted(known.key for known in modules_of_variants().values()) == sorted(v.key for v in registered)
 
 
-def test_that_variants_never_import_one_another_not_even_through_others(graph: grimp.ImportGraph) -> None:
+def test_that_variants_never_import_one_another_not_even_through_others(graph):
     modules = set(modules_of_variants())
     found = {name: graph.find_upstream_modules(name) & modules for name in modules}
     assert not {name: others for name, others in found.items() if others}
 
 
-def test_that_the_layers_of_every_room_are_exhaustive() -> None:
+def test_that_the_layers_of_every_room_are_exhaustive():
     layered = [one for one in CONTRACTS if one["type"] == "layers" and "containers" in one]
     rooms = {name for contract in layered for name in contract["containers"]}
     assert rooms >= {"engine", "engine.variants", "engine.tasks", "gui"}
     assert all(contract.get("exhaustive") for contract in layered)
 
 
-def test_that_the_contract_on_numba_names_every_room_below_the_devices() -> None:
+def test_that_the_contract_on_numba_names_every_room_below_the_devices():
     (rooms,) = (contract["layers"] for contract in CONTRACTS if contract.get("containers") == ["engine"])
     (numba,) = (one for one in CONTRACTS if one.get("forbidden_modules") == ["numba", "llvmlite"])
     below = ":".join(rooms[rooms.index("device") + 1 :]).split(":")
     assert {f"engine.{room.strip()}" for room in below} <= set(numba["source_modules"])
 
 
-def test_that_only_devices_variants_and_three_modules_import_numba(graph: grimp.ImportGraph) -> None:
+def test_that_only_devices_variants_and_three_modules_import_numba(graph):
     direct = set.union(*(graph.find_modules_that_directly_import(name) for name in ("numba", "llvmlite")))
     assert {name for name in direct if not name.startswith(("engine.device.", "engine.variants."))} == {
         "engine.host.display_levels",
@@ -70,7 +70,7 @@ def test_that_only_devices_variants_and_three_modules_import_numba(graph: grimp.
     }
 
 
-def test_that_mypy_treats_every_family_of_variants_the_same_way() -> None:
+def test_that_mypy_treats_every_family_of_variants_the_same_way():
     untyped = next(entry for entry in MYPY["overrides"] if not entry.get("disallow_untyped_decorators", True))
     assert "engine.variants.*" in untyped["module"]
 
@@ -140,11 +140,11 @@ def sniffing(tree: ast.AST) -> Iterator[ast.AST]:
         "variant.startswith(('separable', 'cpu-separable'))",
     ],
 )  # fmt: skip
-def test_that_what_was_done_once_is_noticed(source: str) -> None:
+def test_that_what_was_done_once_is_noticed(source):
     assert list(sniffing(ast.parse(source)))
 
 
-def test_that_nobody_looks_at_the_letters_of_a_key() -> None:
+def test_that_nobody_looks_at_the_letters_of_a_key():
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
         for path in SOURCES
@@ -153,7 +153,7 @@ def test_that_nobody_looks_at_the_letters_of_a_key() -> None:
     assert not found, "Ask the variant's traits (engine/variants/contract.py):\n" + "\n".join(found)
 
 
-def test_that_no_json_has_numbers_that_json_does_not_have() -> None:
+def test_that_no_json_has_numbers_that_json_does_not_have():
     # Documents for people go through engine.results.strict_json, where such a number is its name; all others
     # refuse it.
     loose = [

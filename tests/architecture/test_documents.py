@@ -42,7 +42,7 @@ def anchors_of(path: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-def test_that_every_link_leads_to_a_file_and_a_heading() -> None:
+def test_that_every_link_leads_to_a_file_and_a_heading():
     missing = []
     for path, text in TEXTS.items():
         for target, anchor in links_of(re.sub(r"(?ms)^```.*?^```", "", text)):
@@ -52,20 +52,20 @@ def test_that_every_link_leads_to_a_file_and_a_heading() -> None:
     assert not missing
 
 
-def test_that_every_document_is_linked_from_another_one() -> None:
+def test_that_every_document_is_linked_from_another_one():
     linked = {
         (path.parent / target).resolve() for path, text in TEXTS.items() for target, _ in links_of(text)
     }
     assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]
 
 
-def test_that_every_path_that_is_named_exists() -> None:
+def test_that_every_path_that_is_named_exists():
     named = re.compile(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*)`")
     named_by = {(path, name) for path, text in TEXTS.items() for name in named.findall(text)}
     assert not [f"{path}: {name}" for path, name in named_by if not list(ROOT.glob(name.rstrip("/")))]
 
 
-def test_that_lines_of_prose_end_at_the_line_length() -> None:
+def test_that_lines_of_prose_end_at_the_line_length():
     written = ((path, text) for path, text in TEXTS.items() if GENERATED not in path.parents)
     long = [(path, line) for path, text in written for line in text.splitlines() if len(line) > LINE_LENGTH]
     assert not [f"{path}: {line}" for path, line in long if not line.startswith(("|", "!["))]
@@ -116,7 +116,7 @@ def entrance(arguments: list[str]) -> Callable[[], Any]:
     return lambda: command_line.parse(arguments)
 
 
-def test_that_every_command_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_every_command_is_understood(monkeypatch):
     named = {command: path for path in DOCUMENTS for command in commands_of(path)}
     not_understood = []
     for command, path in named.items():
@@ -143,9 +143,7 @@ def understand(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("command", ["The window", *engine.commands.COMMANDS, "screenshot"])
-def test_that_the_reference_has_every_option_of_a_command_and_no_other(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_reference_has_every_option_of_a_command_and_no_other(command, monkeypatch):
     text = TEXTS[ROOT / "docs" / "cli.md"]
     sections = dict(re.findall(r"(?ms)^## (.+?)$(.*?)(?=^## |\Z)", text))
     section = next(body for heading, body in sections.items() if command in heading.split(", "))
@@ -161,7 +159,7 @@ def test_that_the_reference_has_every_option_of_a_command_and_no_other(
     assert written == options
 
 
-def test_that_the_architecture_names_every_room() -> None:
+def test_that_the_architecture_names_every_room():
     text = TEXTS[ROOT / "docs" / "architecture.md"]
     rooms = {
         f"{top}/{entry.name}"
@@ -172,7 +170,7 @@ def test_that_the_architecture_names_every_room() -> None:
     assert rooms == set(re.findall(r"(?m)^\| `((?:engine|gui)/[\w.]+)` \|", text))
 
 
-def test_that_every_table_is_what_the_kept_results_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_every_table_is_what_the_kept_results_give(monkeypatch):
     monkeypatch.chdir(ROOT)
     differ = []
     for table in kept_tables():

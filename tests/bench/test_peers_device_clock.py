@@ -2,7 +2,6 @@
 """The clock of a device on a made-up driver: each launch takes a known time on a stream."""
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -76,7 +75,7 @@ class Held:
 
 
 @pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MadeUpDriver]:
+def made_up(monkeypatch):
     """Put a driver in place of the real one, whose streams can be held."""
 
     def make(*, graphs: bool = True, gave_up: bool = False) -> MadeUpDriver:
@@ -88,9 +87,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MadeUpDriver]:
     return make
 
 
-def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(
-    made_up: Callable[..., MadeUpDriver],
-) -> None:
+def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(made_up):
     driver = made_up()
     clock = DeviceClock(driver.launch, 1, 0)
     assert clock.sample() == (pytest.approx(LAUNCH_MS), 200)
@@ -108,8 +105,8 @@ def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(
     ids=["held", "a call that waits itself"],
 )
 def test_that_what_cannot_be_captured_is_queued_and_held_unless_the_calls_wait_themselves(
-    made_up: Callable[..., MadeUpDriver], monkeypatch: pytest.MonkeyPatch, gave_up: bool, name: str
-) -> None:
+    made_up, monkeypatch, gave_up, name
+):
     driver = made_up(graphs=False, gave_up=gave_up)
     clock = DeviceClock(driver.launch, 1, 0, launches=4)
     if gave_up:
@@ -122,7 +119,7 @@ def test_that_what_cannot_be_captured_is_queued_and_held_unless_the_calls_wait_t
     assert gave_up or driver.held == 0
 
 
-def test_that_a_flag_gives_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_flag_gives_up_after_a_while(monkeypatch):
     monkeypatch.setattr(device_clock, "LONGEST_HOLD_S", 1e-3)
     word = ctypes.c_uint32(7)
     monkeypatch.setattr(device_clock, "check", lambda answer: ctypes.addressof(word))
@@ -133,7 +130,7 @@ def test_that_a_flag_gives_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> 
     assert (flag.gave_up, word.value) == (True, 1)
 
 
-def test_that_a_run_that_fails_leaves_no_stream_held(made_up: Callable[..., MadeUpDriver]) -> None:
+def test_that_a_run_that_fails_leaves_no_stream_held(made_up):
     driver = made_up(graphs=False)
     clock = DeviceClock(driver.launch, 1, 0)
 
