@@ -28,9 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find
     that out.
     """
-    without_gpu = (
-        None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver was found.")
-    )
+    without_gpu = None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver.")
     for item in items:
         if "qapp" in getattr(item, "fixturenames", ()):
             item.add_marker("gui")

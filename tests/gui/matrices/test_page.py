@@ -159,7 +159,7 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
     haloscope, page = open_page()
     results = page.results_panel
-    assert results.reasons.text() == "matmul-naive, matmul-tiled: No NVIDIA driver was found"
+    assert results.reasons.text() == "matmul-naive, matmul-tiled: No NVIDIA driver"
     assert results.try_small.isVisible()
     results.try_small.click()
     qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and not haloscope.state.running)
@@ -265,4 +265,4 @@ def test_that_the_status_line_waits_for_the_engine_and_tells_products_without_a_
     assert status(haloscope).endswith("simulated: its times mean nothing")
     haloscope.matmul.add(made_rows(product, (8,))[0])
     assert "matmul-naive, tile 8, 1024 x 1024 x 1024: variant" in status(haloscope)
-    assert "No NVIDIA driver was found" in status(haloscope)
+    assert "No NVIDIA driver" in status(haloscope)
