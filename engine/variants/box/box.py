@@ -196,8 +196,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
         there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
         for lot in range(lots):
             wait()
-            # Nobody may read a cell before whoever copies it has it there, or replace a sum that others still
-            # read.
+            # No thread may read a cell before its copy has arrived, or replace a sum that is still read.
             cuda.syncthreads()
             if IS_RING:
                 for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
@@ -239,13 +238,7 @@ def kernel(border: Border, shape: BoxShape, itemsize: int, result_itemsize: int)
 
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass.
-
-    Raises
-    ------
-    UnsupportedVariant
-        The mask is no box.
-    """
+    """Return the one pass; raise UnsupportedVariant for a mask that is no box."""
     refusal = refuse_other_masks(mask, INSTEAD)
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)

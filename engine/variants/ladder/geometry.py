@@ -70,11 +70,8 @@ def refuse_launch(
 
     Parameters
     ----------
-    problem : Problem
-    mask : Mask
-        Any: it is here so that this function can be a variant's `unsupported`.
-    block : Block
-    limits : Limits
+    problem, mask, block, limits
+        As a variant's `unsupported` gets them; the mask may be any.
     shared_bytes : callable of Block -> int
         Static shared memory that the variant uses with a block, bytes.
     least_x : int
