@@ -40,8 +40,9 @@ class CudaCode(LlvmCode):
 
         Numba's own constant arrays are part of the compiled code. This one has a name instead, and is
         written when a launch is prepared (`Pass.constant`, `engine/device/constant_memory.py`). A warp reads
-        a weight from it into a uniform register; with weights from shared memory in ordinary registers 15 x 15
-        takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one bank.
+        a weight from it into a uniform register; with weights from shared memory in ordinary registers 15
+        x 15 takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one
+        bank.
 
         Parameters
         ----------
