@@ -19,8 +19,8 @@ class ByteTileFill:
     """Fills a tile; the fields are those of `byte_tile_loader`.
 
     A thread copies one piece of 16 samples per round, always in the same columns, so it divides once. In a
-    tile that touches an edge, rows come from where the border's rule says, and the columns that no whole piece
-    of the picture covers, few of them, are shared out cell by cell.
+    tile that touches an edge, rows come from where the border's rule says, and the columns that no whole
+    piece of the picture covers, few of them, are shared out cell by cell.
     """
 
     code: Any
