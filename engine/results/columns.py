@@ -16,33 +16,18 @@ KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A column of words about a run; a metric is one of numbers.
-
-    Parameters
-    ----------
-    text : callable of Compared
-        The text of a cell.
-    number : callable of Compared, optional
-        What it is sorted by where that is a number; None for a row without one.
-    tasks : tuple of str
-        Those that have it; empty: all.
-    shown : bool
-        Whether tables show it at first.
-    caption : str
-        How it is said once, above the table, where it is the same for all rows; empty: never.
-    of_problem : bool
-        Whether it belongs to what is computed, not to how.
-    """
+    """A column of words about a run; a metric is one of numbers."""
 
     key: str
     header: str
     explanation: str
-    text: Callable[[Compared], str]
+    text: Callable[[Compared], str]  # the text of a cell
+    # What it is sorted by where that is a number; None for a row without one.
     number: Callable[[Compared], float | None] | None = None
-    tasks: tuple[str, ...] = ()
-    shown: bool = True
-    caption: str = ""
-    of_problem: bool = False
+    tasks: tuple[str, ...] = ()  # those that have it; empty: all
+    shown: bool = True  # whether tables show it at first
+    caption: str = ""  # how it is said once, above the table, where it is the same for all rows; empty: never
+    of_problem: bool = False  # whether it belongs to what is computed, not to how
 
     @property
     def is_number(self) -> bool:

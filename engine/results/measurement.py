@@ -59,32 +59,20 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The durations of one run, each under its own name, in milliseconds.
+    """The durations of one run, each under its own name, in milliseconds."""
 
-    Parameters
-    ----------
-    kernel : Spread
-        The computation alone: device events on CUDA, the host's clock on the CPU.
-    end_to_end : Spread
-        From the operands in the host's memory to the result there: copies and kernel, nothing compiled or
-        allocated.
-    compile_ms, allocate_ms : float
-        Once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
-    host_to_device, device_to_host : Spread, optional
-        The two copies; None on the CPU, which needs none.
-    clock : str
-        What measured `kernel`: "device events" or "host clock".
-    cache : str
-        "warm": the same buffers again and again, so the picture may lie in the device's cache.
-    """
-
-    kernel: Spread
+    kernel: Spread  # the computation alone: device events on CUDA, the host's clock on the CPU
+    # From the operands in the host's memory to the result there: copies and kernel, nothing compiled or
+    # allocated.
     end_to_end: Spread
+    # Once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
     compile_ms: float
     allocate_ms: float
+    # The two copies; None on the CPU, which needs none.
     host_to_device: Spread | None = None
     device_to_host: Spread | None = None
-    clock: str = "host clock"
+    clock: str = "host clock"  # what measured `kernel`: "device events" or "host clock"
+    # "warm": the same buffers again and again, so the picture may lie in the device's cache.
     cache: str = "warm"
 
     def as_json(self) -> dict[str, Any]:

@@ -47,32 +47,19 @@ def ways(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSweep:
-    """What a benchmark of filters measures: each combination of all lists, on random pictures.
+    """What a benchmark of filters measures: each combination of all lists, on random pictures."""
 
-    Parameters
-    ----------
-    options : FilterOptions
-        Border, device and type of the results; the lists say the rest.
-    sizes : sequence of (int, int)
-        Pictures, width x height, pixels.
-    masks : sequence of Mask or (int, int)
-        Those that were asked for by name; of a shape, rows x columns, with random weights.
-    seed : int
-        Of the pictures, the weights and the rectangles that are verified.
-    budget_s : float
-        Time for the samples of each cell, seconds.
-    """
-
-    options: FilterOptions
+    options: FilterOptions  # border, device and type of the results; the lists say the rest
     variants: Sequence[Variant]
-    sizes: Sequence[tuple[int, int]]
+    sizes: Sequence[tuple[int, int]]  # pictures, width x height, pixels
+    # Those that were asked for by name; of a shape, rows x columns, with random weights.
     masks: Sequence[Mask | tuple[int, int]]
     blocks: Sequence[Block] = ()
     layouts: Sequence[Layout] = ONE_LAYOUT
     channels: int = 1
     dtype: str = "float32"
-    seed: int = 0
-    budget_s: float = 0.5
+    seed: int = 0  # of the pictures, the weights and the rectangles that are verified
+    budget_s: float = 0.5  # time for the samples of each cell, seconds
 
     @property
     def cells(self) -> int:

@@ -12,32 +12,18 @@ from engine.verify.regions import Region
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a result compares with the float64 oracle.
+    """How a result compares with the float64 oracle."""
 
-    Parameters
-    ----------
-    passed : bool
-        Every checked sample lies within its own rounding bound.
-    max_error, bound : float
-        Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
-    checked_pixels, total_pixels : int
-        The whole picture where that is affordable; else the four edges and spread rectangles.
-    exact : bool
-        Whether every checked sample equals the oracle bit for bit, rounded to the result's type.
-    reason : str
-        Where it failed, in words; empty if it passed.
-    in_steps : bool
-        Whether `max_error` and `bound` are steps of a result of 8 or 16 bit.
-    """
-
-    passed: bool
+    passed: bool  # every checked sample lies within its own rounding bound
+    # Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
     max_error: float
     bound: float
+    # The whole picture where that is affordable; else the four edges and spread rectangles.
     checked_pixels: int
     total_pixels: int
-    exact: bool
-    reason: str = ""
-    in_steps: bool = False
+    exact: bool  # whether every checked sample equals the oracle bit for bit, rounded to the result's type
+    reason: str = ""  # where it failed, in words; empty if it passed
+    in_steps: bool = False  # whether `max_error` and `bound` are steps of a result of 8 or 16 bit
 
     def sentence(self, unit: str = "pixel") -> str:
         """Return the verification in words for people, where "pixel" or "element" is what was checked."""
