@@ -105,7 +105,7 @@ class Measurement(Generic[P]):
     refused : bool
         Whether the failure is that this cannot be done, so that nothing was tried.
     chosen_because : str
-        The planner's reason where `auto` was asked for.
+        The planner's reason where `auto` was chosen.
     seed : int
         Of the rectangles that were verified, and of random operands.
     layout : str
@@ -148,6 +148,11 @@ class Measurement(Generic[P]):
     def is_proven(self) -> bool:
         """Whether it was computed and agrees with the oracle."""
         return not self.failure and self.verification is not None and self.verification.passed
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether it failed, or was computed and disagrees with the oracle."""
+        return bool(self.failure) or (self.verification is not None and not self.verification.passed)
 
     @property
     def kernel_ms(self) -> float | None:

@@ -47,12 +47,7 @@ class Job(Generic[P, O, V]):
         return _received, (self.task, made, *rest)
 
     def refuse(self, device: DeviceInfo) -> None:
-        """Refuse what cannot be done on a device, with these very operands.
-
-        Raises
-        ------
-        UnsupportedVariant, BadValue
-        """
+        """Raise UnsupportedVariant or BadValue for what cannot be done on a device with these operands."""
         constant = self.task.constant(self.operands)
         refuse_unsuitable(self.variant, self.problem, constant, self.block, device)
         self.task.refuse_operands(self.variant, self.operands)

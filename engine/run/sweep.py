@@ -52,7 +52,7 @@ class FilterSweep:
     options: FilterOptions  # border, device and type of the results; the lists say the rest
     variants: Sequence[Variant]
     sizes: Sequence[tuple[int, int]]  # pictures, width x height, pixels
-    # Those that were asked for by name; of a shape, rows x columns, with random weights.
+    # A mask; or a shape, rows x columns, for one with random weights.
     masks: Sequence[Mask | tuple[int, int]]
     blocks: Sequence[Block] = ()
     layouts: Sequence[Layout] = ONE_LAYOUT
@@ -115,14 +115,10 @@ def product_jobs(
     seed: int = 0,
     unmade: bool = False,
 ) -> Iterator[ProductJob]:
-    """Yield the job of every product in every way, in order of products, variants, tiles.
+    """Yield the job of every product with every variant and tile, in that order.
 
-    Parameters
-    ----------
-    seed : int
-        Of the matrices, which are made once for each product.
-    unmade : bool
-        Leave the matrices out: the jobs are counted and not done.
+    The matrices are made from `seed` once for each product; `unmade` leaves them out, for jobs that are only
+    counted.
     """
     blocks = [Block(tile, tile) for tile in tiles]
     for product in products:

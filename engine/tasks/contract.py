@@ -1,4 +1,4 @@
-"""What a task is: everything that the pipeline of `engine.run` asks of one. No Numba in here.
+"""What a task is: everything that the pipeline of `engine.run` needs of one. No Numba in here.
 
 A task is a folder of this room with its problem, oracle, verification and model of work, one class that
 answers the questions below with them, and a line in `engine.tasks.registry`. The pipeline (resolve, verify,

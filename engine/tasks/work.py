@@ -1,4 +1,4 @@
-"""Work: what one computation asks of the machine, counted by construction: a model, and shown as one."""
+"""Work: a model of operations and memory accesses, counted by construction, and shown as a model."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ class Work:
     # offset is not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor
     # cores, for one digit; those of `split-float16` are of float32, each formed by three of float16.
     flops: int
-    # Elements that threads ask of global memory (CUDA) or of memory (CPU).
+    # Elements that threads access in global memory (CUDA) or in memory (CPU).
     global_loads: int
     global_stores: int
     # The same in bytes: cells of the picture and results have their own types, everything else is float32.
@@ -22,10 +22,10 @@ class Work:
     minimum_bytes: int  # the least that must move: every input element read once, every result written once
     # The cells of the picture among `global_loads`; the others are weights and results of an earlier pass.
     picture_loads: int = 0
-    # float32 elements that threads ask of shared memory.
+    # float32 elements that threads access in shared memory.
     shared_loads: int = 0
     shared_stores: int = 0
-    constant_loads: int = 0  # float32 elements that threads ask of constant memory
+    constant_loads: int = 0  # float32 elements that threads load from constant memory
 
     @property
     def cgma(self) -> float:
@@ -34,7 +34,7 @@ class Work:
 
     @property
     def arithmetic_intensity(self) -> float:
-        """Floating-point operations for each byte asked of global memory."""
+        """Floating-point operations per byte of global memory accesses."""
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 

@@ -26,7 +26,7 @@ C = TypeVar("C")
 class AnyVariant(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
-    Code that has to know what a variant is like asks its traits, never its key.
+    Code that depends on what a variant is like reads its traits, never its key.
     """
 
     task: ClassVar[str]
@@ -35,7 +35,7 @@ class AnyVariant(Generic[P, C]):
     title: str  # name for people
     device: DeviceKind
     idea: str  # one or two sentences: who loads what, and what that saves against the variant before
-    default_block: Block  # the block where nobody chose one
+    default_block: Block  # used where no block is chosen
     work: Callable[[P, Block], Work | None]  # the model of work; None where it is not known
     prepare: Callable[[P, C, Block], Prepared]  # compiles for the problem and uploads what is constant
     # The launches, one per pass; empty for CPU variants.
@@ -47,7 +47,7 @@ class AnyVariant(Generic[P, C]):
     # The kernels with their arguments, one per launch; empty for CPU variants.
     passes: Callable[[P, C, Block], tuple[Pass, ...]] = lambda problem, constant, block: ()
     uses_block: bool = True  # whether the block changes how the variant runs
-    remark: str = ""  # what a person should know before using it; empty where the idea says it all
+    remark: str = ""  # a warning or limit for users; empty where the idea says it all
     # The Python package that does the work; empty where our own code does. Such a variant has no passes.
     library: str = ""
     # Makes the variant in another process, to which it is sent; None where the registry has it.
@@ -103,7 +103,7 @@ class Variant(AnyVariant[Problem, Mask]):
     # counts with.
     repeats: Callable[[Mask], int] | None = None
     # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
-    # others, whose `unsupported` is not asked about it.
+    # others, whose `unsupported` need not check it.
     integer_output: bool = False
     # Whether it takes 8-bit pictures with 8-bit results and no others, which `why_not` refuses.
     uint8_only: bool = False

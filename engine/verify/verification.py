@@ -29,19 +29,17 @@ class Verification:
         """Return the verification in words for people, where "pixel" or "element" is what was checked."""
         if not self.passed:
             return self.reason
-        share = (
-            f"every {unit}"
-            if self.checked_pixels == self.total_pixels
-            else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
-        )
+        is_whole = self.checked_pixels == self.total_pixels
+        share = f"every {unit}" if is_whole else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
         if self.exact:
-            return f"verified on {share}, equal to the float64 oracle" + (
-                ", rounded" if self.in_steps else ""
-            )
+            verb = "matches" if is_whole else "match"
+            reference = "rounded float64 reference" if self.in_steps else "float64 reference"
+            return f"verified: {share} {verb} the {reference} exactly"
         if self.in_steps:
             plural = "" if self.max_error == 1.0 else "s"
-            return f"verified on {share}, max error {self.max_error:.0f} step{plural}, within rounding"
-        return f"verified on {share}, max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+            return f"verified: {share} within rounding, max error {self.max_error:.0f} step{plural}"
+        errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+        return f"verified: {share} within rounding, {errors}"
 
 
 def verify_regions(
@@ -63,7 +61,7 @@ def verify_regions(
     wanted : callable of Region -> ndarray, float64
         The oracle.
     limits : callable of Region -> (ndarray, ndarray)
-        The sums of magnitudes and the rounding bounds, asked only where something differs.
+        The sums of magnitudes and the rounding bounds, called only where something differs.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     """
@@ -82,7 +80,7 @@ def verify_regions(
             at = [f"row {band.top + row}", f"column {band.left + column}", *(f"channel {c}" for c in channel)]
             reason = (
                 f"not verified: {', '.join(at)} is {part[found.wrong]!s}, "
-                f"the oracle says {oracle[found.wrong]:.9g} "
+                f"the float64 reference is {oracle[found.wrong]:.9g} "
                 f"(rounding explains at most {found.wrong_bound:.2g}{' steps' if in_steps else ''})"
             )
         checked += band.pixels

@@ -12,7 +12,7 @@ from engine.geometry.border import Border
 
 DTYPES = ("uint8", "uint16", "float32")
 RESULT_TYPES = ("float32", "same")
-"""How a person asks for the sample type of a result: "same" is that of the picture."""
+"""Names of the sample types of results in requests: "same" is that of the picture."""
 MAX_CHANNELS = 4
 MAX_SIDE = 1 << 24
 
@@ -21,11 +21,8 @@ MAX_SIDE = 1 << 24
 class Problem:
     """Shape, type, mask shape and border of one filtering.
 
-    Raises
-    ------
-    BadValue
-        A size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or a result that
-        is neither float32 nor of the picture's type.
+    Raises BadValue for a size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or
+    a result that is neither float32 nor of the picture's type.
     """
 
     task: ClassVar[str] = "filtering"

@@ -1,4 +1,4 @@
-"""What a way to multiply matrices has beside what every variant has. No Numba in here."""
+"""The contract of a variant that multiplies matrices. No Numba in here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

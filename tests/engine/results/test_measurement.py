@@ -106,7 +106,12 @@ def test_that_a_failure_is_told_in_place_of_a_time() -> None:
 
 
 def test_that_a_proof_says_how_much_of_the_picture_it_covers() -> None:
-    assert replace(PROOF, exact=True).sentence() == "verified on every pixel, equal to the float64 oracle"
+    assert (
+        replace(PROOF, exact=True).sentence() == "verified: every pixel matches the float64 reference exactly"
+    )
     part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
-    assert part.sentence() == "verified on 1,000 of 4,000 pixels, max error 1e-07, rounding bound 3e-07"
+    assert (
+        part.sentence()
+        == "verified: 1,000 of 4,000 pixels within rounding, max error 1e-07, rounding bound 3e-07"
+    )
     assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"
