@@ -176,7 +176,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
                     for k in range(REST):
                         partial += w_tile[ty, k] * x_tile[k, tx]
                 total += partial
-            # Nobody may overwrite a cell that another thread still reads.
+            # No thread may overwrite a cell that another one still reads.
             cuda.syncthreads()
 
         if has_pixel and has_mask:

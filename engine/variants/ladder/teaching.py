@@ -58,19 +58,8 @@ def one_pass_variant(
 ) -> Variant:
     """Return the variant of one kernel in one launch.
 
-    Parameters
-    ----------
-    kernel_of : callable of (Problem, Block) -> Numba dispatcher
-    shared_bytes : callable of (mask shape, Block) -> int
-        Static shared memory of a block, bytes.
-    tile : callable of (mask shape, Block) -> Block
-        The results of a block: by default one per thread.
-    unsupported : callable, optional
-        By default `refuse_launch`.
-    pass_of : callable, optional
-        Makes the pass; by default `one_pass`.
-    **traits
-        All else that `Variant` takes.
+    `shared_bytes` and `tile` say, for a mask shape and a block, how much static shared memory a block uses,
+    and which results it computes: by default one per thread. `pass_of` makes the pass, by default `one_pass`.
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
