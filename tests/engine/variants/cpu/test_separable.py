@@ -44,7 +44,7 @@ def test_that_there_is_code_for_few_rows_of_integers_only() -> None:
     assert max(product_rows(whole_numbers=False)) <= MOST_ROWS
 
 
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("taps", range(1, 10))
 def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: int, channels: int) -> None:
     random = np.random.default_rng(9)
