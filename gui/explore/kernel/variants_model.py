@@ -165,7 +165,8 @@ class VariantsModel(QAbstractListModel):
         variant, because, chosen_for = self._choice
         if chosen_for != self._chosen_for():
             return row
-        return replace(row, idea=f"Chose {variant}: {because}.", subtitle=variant)
+        estimate, semicolon, rest = because.partition(";")
+        return replace(row, idea=f"Chose {variant} ({estimate}){semicolon}{rest}.", subtitle=variant)
 
     def _keep_choice(self, filtered: Filtered) -> None:
         # Runs of named variants come in between and chose nothing.
