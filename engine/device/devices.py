@@ -76,10 +76,7 @@ def _no_cuda(reason: str, key: str = "cuda:0") -> DeviceInfo:
 def device_named(key: str) -> DeviceInfo:
     """Return the device of that key ("auto": a CUDA device if one works, else the CPU; "cuda": the first).
 
-    Raises
-    ------
-    DeviceUnavailable
-        There is no such device, or it cannot be used; the reason says which.
+    Raises DeviceUnavailable where there is no such device, or it cannot be used.
     """
     known = devices()
     if key == "auto":

@@ -4,7 +4,7 @@ Each border is one index rule: a plain function `rule(index, length)` that maps 
 length - 1 to the one inside whose value stands there, or to -1 for a ghost cell, whose value is a constant.
 The oracle calls the rules as they are; CPU and CUDA variants compile these very functions, so a border means
 the same everywhere, also where the mask is larger than the picture. A new border is one entry of `Border` and
-one such function: all else asks the entry. No Numba in here.
+one such function; all else follows from the entry. No Numba in here.
 
 Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is
 long is rare, and a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of
@@ -152,14 +152,7 @@ class Border(StrEnum):
 
     @classmethod
     def named(cls, name: "str | Border") -> "Border":
-        """Return the border of that name.
-
-        Raises
-        ------
-        UnknownName
-            There is no such border; the remedy lists those that exist, and which one another library's name
-            means.
-        """
+        """Return the border of that name; raises UnknownName with our name for another library's."""
         try:
             return cls(name)
         except ValueError:
