@@ -49,7 +49,7 @@ def _computed(operation: Callable[[float, float], float], *parts: Quantity | flo
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """Return a number with so many significant digits, never in powers of ten: 0.0001296, 50.8, 24.32."""
+    """Return a number rounded to significant digits, never in powers of ten: 0.0001296, 50.8, 24.32."""
     if value == 0:
         return "0"
     return np.format_float_positional(value, precision=digits, unique=False, fractional=False, trim="-")

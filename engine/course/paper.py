@@ -63,7 +63,7 @@ class Paper:
 
 @dataclass(frozen=True, slots=True)
 class TableText:
-    """What is known of a paper's table without this machine, as `assets/course/papers.toml` has it.
+    """The part of a paper's table that `assets/course/papers.toml` has.
 
     `notes` are conditions, formulas and the paper's misprints; `printed` has its values by the names of their
     rows, joined by ", ".

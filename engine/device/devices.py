@@ -49,7 +49,7 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
         return (_no_cuda(f"{missing}. Install it with the other requirements (there is none for macOS)."),)
     try:
         count = len(cuda.gpus)
-    except Exception as error:  # noqa: BLE001 - whatever a broken driver raises, the CPU must work
+    except Exception as error:  # noqa: BLE001 - the CPU must work with any broken driver
         return (_no_cuda(_why_no_driver(error)),)
     if count == 0:
         return (_no_cuda("The NVIDIA driver is installed, but it finds no GPU."),)
