@@ -28,9 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Thousands of tests that need a GPU are skipped here without one: their fixtures would take 10 s to find
     that out.
     """
-    without_gpu = (
-        None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver was found.")
-    )
+    without_gpu = None if has_driver() else pytest.mark.skip(reason="needs a CUDA device: No NVIDIA driver.")
     for item in items:
         if "qapp" in getattr(item, "fixturenames", ()):
             item.add_marker("gui")
@@ -58,7 +56,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 @pytest.fixture(autouse=True)
-def _own_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def _own_settings(tmp_path_factory, monkeypatch):
     """Keep the person's settings out of the tests, and the tests out of the person's settings."""
     folder: Path = tmp_path_factory.mktemp("settings")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "config"))

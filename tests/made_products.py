@@ -9,9 +9,7 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
 from engine.verify.verification import Verification
 
-NO_CUDA = (
-    "variant 'matmul-tiled' needs a CUDA device: No NVIDIA driver was found. Choose numpy, or the simulator."
-)
+NO_CUDA = "variant 'matmul-tiled' needs a CUDA device: No NVIDIA driver. Choose numpy, or the simulator."
 BANDWIDTH_GB_S = 4000.0
 
 

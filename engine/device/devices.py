@@ -65,7 +65,7 @@ def _cuda_devices() -> tuple[DeviceInfo, ...]:
 def _why_no_driver(error: Exception) -> str:
     why = " ".join(str(error).split()).removeprefix("Error at driver init:").strip(" :.")
     if "driver library cannot be found" in why:
-        return "No NVIDIA driver was found."
+        return "No NVIDIA driver."
     return f"The NVIDIA driver cannot be used: {why}."
 
 

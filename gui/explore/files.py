@@ -90,7 +90,7 @@ class ExploreFiles(QObject):
         """Open what was dropped: a session or a mask (by its text), else a picture. Of several, the first."""
         path = Path(paths[0])
         suffix = path.suffix.lower()
-        if suffix == ".json" and not says_mask(path):
+        if suffix == ".json" and not is_mask_file(path):
             self.open_session(path)
         elif suffix in (".json", ".csv", ".txt"):
             self.load_mask(path)
@@ -227,7 +227,7 @@ def result_filters(*, with_float: bool) -> dict[str, str]:
     return depths
 
 
-def says_mask(path: Path) -> bool:
+def is_mask_file(path: Path) -> bool:
     """Return whether a JSON file declares itself a mask; False for one that cannot be read."""
     try:
         # Opening a pipe would wait for ever.

@@ -38,12 +38,7 @@ class PreviewController(QObject):
     simulator_wanted = Signal()
 
     def __init__(
-        self,
-        workspace: Workspace,
-        state: EngineState,
-        link: EngineLink,
-        messages: Speaker,
-        display: Display,
+        self, workspace: Workspace, state: EngineState, link: EngineLink, messages: Speaker, display: Display
     ) -> None:
         super().__init__()
         self._workspace = workspace
@@ -56,16 +51,16 @@ class PreviewController(QObject):
         self._stopped: Ask | None = None
         self._given_up: FilterJob | None = None
         self._patience_ms = PATIENCE_MS
-        self._patience = QTimer(self, singleShot=True)
-        self._patience.timeout.connect(self._leave_stale)
+        self._patience_timer = QTimer(self, singleShot=True)
+        self._patience_timer.timeout.connect(self._leave_stale)
         # Most previews arrive sooner, and a label that flickers with each edit says nothing.
-        self._aging = QTimer(self, singleShot=True, interval=SLOW_MS)
-        self._aging.timeout.connect(self._show_age)
-        self._soon = QTimer(self, singleShot=True, interval=0)
-        self._soon.timeout.connect(self._job_settled)
-        workspace.job_changed.connect(self._soon.start)
+        self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
+        self._age_timer.timeout.connect(self._show_age)
+        self._settle_timer = QTimer(self, singleShot=True, interval=0)
+        self._settle_timer.timeout.connect(self._job_settled)
+        workspace.job_changed.connect(self._settle_timer.start)
         state.running_changed.connect(self._send)
-        link.ready.connect(lambda _: self._soon.start())
+        link.ready.connect(lambda _: self._settle_timer.start())
 
     def cancel(self) -> None:
         """Stop the preview that is being made, and make none until the job changes."""
@@ -77,8 +72,8 @@ class PreviewController(QObject):
         job = self._workspace.job()
         if not self._display.is_earlier:
             self._show_age()
-        elif not self._aging.isActive():
-            self._aging.start()
+        elif not self._age_timer.isActive():
+            self._age_timer.start()
         # Stopping may have led to a new host, which is no reason to begin again.
         self._given_up = job if job == self._given_up else None
         self._wanted = job if job != self._given_up else None
@@ -105,7 +100,7 @@ class PreviewController(QObject):
             lambda step: tell(step.stage, step.fraction),
         )
         self._in_flight = ask
-        self._patience.start(self._patience_ms)
+        self._patience_timer.start(self._patience_ms)
         tell("filtering")
         self._link.ask(ask)
 
@@ -128,7 +123,7 @@ class PreviewController(QObject):
         elif ask.request.job == wanted:
             # Edited back, or a host that came up meanwhile: what is wanted is on its way.
             self._wanted = None
-        elif not self._patience.isActive():
+        elif not self._patience_timer.isActive():
             self._patience_ms *= PATIENCE_GROWTH
             self._stop(ask)
 
@@ -181,7 +176,7 @@ class PreviewController(QObject):
 
     def _show_age(self) -> None:
         """Say whether the result on the screen is of an earlier job, when no preview is expected soon."""
-        self._aging.stop()
+        self._age_timer.stop()
         self._state.set_result_earlier(self._display.is_earlier)
 
     def _end_wait(self, ask: Ask | None = None) -> None:

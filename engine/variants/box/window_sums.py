@@ -60,17 +60,8 @@ def window_sums(
 ) -> list[Value]:
     """Return the sum over each window.
 
-    Parameters
-    ----------
-    windows : Windows
-    cell : callable of int -> value
-        A sample under the windows.
-    begin, first : callable of value -> value
-        The sum of one cell: where a window's sum begins, and anywhere else.
-    added : callable of (value, value) -> value
-        A sum and one more cell.
-    joined : callable of (value, value) -> value
-        Two sums.
+    `cell` returns a sample under the windows; `begin` and `first` the sum of one cell, where a window's sum
+    begins and anywhere else; `added` a sum and one more cell, `joined` two sums.
     """
     length, apart = windows.length, windows.apart
 

@@ -167,13 +167,7 @@ class BoxSums(BandedFilter):
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
-    """Return the running sums for one problem and mask, compiled.
-
-    Raises
-    ------
-    UnsupportedVariant
-        The mask is no box.
-    """
+    """Return compiled running sums; raise UnsupportedVariant for a mask that is no box."""
     refusal = unsupported(problem, mask, block, Limits())
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied by running sums", refusal.reason)

@@ -48,9 +48,7 @@ def work(problem: Problem, block: Block) -> Work:
     What two bands or two tiles share is not counted: the number of bands depends on the cores.
     """
     return filter_work(
-        problem,
-        picture_loads=problem.samples,
-        multiply_adds=problem.samples * sum(problem.mask_shape),
+        problem, picture_loads=problem.samples, multiply_adds=problem.samples * sum(problem.mask_shape)
     )
 
 
@@ -60,13 +58,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> StreamedBands | TwoPasses:
-    """Return the bands for one problem and mask, compiled.
-
-    Raises
-    ------
-    UnsupportedVariant
-        The mask is not one column times one row.
-    """
+    """Return compiled bands; raise UnsupportedVariant for a mask that is not one column times one row."""
     refusal = unsupported(problem, mask, block, Limits())
     if refusal is not None:
         raise UnsupportedVariant("The mask cannot be applied in two passes", refusal.reason)

@@ -122,18 +122,9 @@ def stream_bands(
 class StreamedBands(BandedFilter):
     """A filter that streams down bands, ready for one problem and mask.
 
-    Parameters
-    ----------
-    problem : Problem
-    weights : ndarray, flat float32
-        Of the mask, column after column; or the column of a mask that is a column times a row.
-    row_factor : ndarray, flat float32, or None
-        That row; then the mask has one of `product_rows` rows.
-    offset : float
-    multiply_adds : int
-        By which the number of threads is chosen.
-    cost_rows : float
-        What a band costs beside its own rows, as `cut` has it.
+    `weights` are the mask's, column after column; with a `row_factor` they are the column of a mask that is a
+    column times this row, and has one of `product_rows` rows. `multiply_adds` decides on the number of
+    threads; `cost_rows` is what a band costs beside its own rows, as `cut` has it.
     """
 
     def __init__(

@@ -19,21 +19,10 @@ _VECTORS = 4
 def take_row(typingctx, source, sample, weight, count, lines, line, front, ends, window, begins):
     """Add an input row to the sums down the columns, and sum up the windows that it completes.
 
-    Parameters
-    ----------
-    source : int64
-        Address of the first sample.
-    sample : flat array
-        Of the samples' type; nothing else about it is used.
-    weight : float32
-    count : int64
-        Samples.
-    lines : flat float32 array
-    line, front, ends, window : int64
-        Elements of `lines`: where the weighted row goes; the sum of its segment so far; the sum of the end of
-        the segment before; where the sum of the last two goes, the windows.
-    begins : int64
-        Whether the row is the first of its segment: the sum so far is 0.
+    `source` is the address of `count` samples of the type of the flat array `sample`. `line`, `front`, `ends`
+    and `window` are elements of the flat float32 array `lines`: where the weighted row goes; the sum of its
+    segment so far, 0 if the row `begins` one; the sum of the end of the segment before; where the sum of the
+    last two goes, the windows.
     """
     integers = (types.int64,) * 5
     signature = types.void(types.int64, sample, types.float32, types.int64, lines, *integers[:4], types.int64)
@@ -83,20 +72,10 @@ def add_line(typingctx, lines, source, target, count):
 
 @intrinsic
 def add_neighbours(typingctx, lines, line, step, terms, out, start, begins, count):
-    """Add to each of `count` results the sum of `terms` values of a line, `step` apart.
+    """Add to each of `count` results the sum of 0 to 4 `terms` of a line, `step` apart.
 
-    Parameters
-    ----------
-    lines : flat float32 array
-    line : int64
-        Element of the first result's first value.
-    step, terms : int64
-        There are 0 to 4 terms.
-    out : int64
-        Address of the results, float32.
-    start : float32
-        The results' first value if `begins`; else they are added to.
-    begins, count : int64
+    `line` is the element of the flat float32 array `lines` with the first result's first term, `out` the
+    address of the float32 results. If it `begins`, they begin with `start`; else they are added to.
     """
 
     def codegen(context, builder, signature, arguments):

@@ -40,17 +40,9 @@ _SUMS = ir.LiteralStructType([I32] * 4)
 class DigitSums:
     """What a lane does for its results.
 
-    Parameters
-    ----------
-    code : CudaCode
-    shape : DigitShape
-    tile : pointer
-        To the byte under the lane's first result and the mask's first row, in the first row that the lane
-        reads.
-    fragments : pointer
-        To the lane's first four words of digits (`engine.variants.digit_sums.digit_layout`).
-    digits : int32
-        How many digits there are.
+    `tile` points to the byte under the lane's first result and the mask's first row, in the first row that
+    the lane reads; `fragments` to its first four words of digits (`digit_layout`), of which there are
+    `digits`.
     """
 
     def __init__(self, code: CudaCode, shape: DigitShape, tile: Any, fragments: Any, digits: Any) -> None:

@@ -80,18 +80,10 @@ def fragment_cells(shape: DigitShape) -> np.ndarray:
 
 
 def fragments_of(shape: DigitShape, digits: np.ndarray) -> np.ndarray:
-    """Return the words of all lanes, as they are loaded.
+    """Return the words of all lanes as they are loaded: flat uint32 (digits, vectors, lanes, 4).
 
-    Parameters
-    ----------
-    shape : DigitShape
-    digits : ndarray of shape (digits, rows, columns)
-        Whole numbers of -128 to 255; -1 and 255 are the same byte, which the multiplication takes as signed
-        or not.
-
-    Returns
-    -------
-    ndarray of uint32, flat: (digits, vectors, lanes, 4)
+    `digits` has shape (digits, rows, columns), integers of -128 to 255; -1 and 255 are the same byte, which
+    the multiplication takes as signed or not.
     """
     count = len(digits)
     flat = np.zeros((count, shape.mask_rows * shape.mask_columns + 1), np.uint8)

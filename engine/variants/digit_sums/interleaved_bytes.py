@@ -59,21 +59,9 @@ def store_staged(
     """Store the results of a warp, all of whose lanes take part.
 
     Where some results lie outside the picture, or its rows do not begin at whole pieces, lanes store their
-    own.
-
-    Parameters
-    ----------
-    code : CudaCode
-    out : array
-        Of results.
-    place : list of int32
-        Row and sample of the warp's first result, and the samples in a row of the picture.
-    stage : pointer
-        To the warp's own `shape.stage_bytes` bytes of shared memory.
-    lane : int32
-    words : list of int32
-        The lane's results, bytes of one row.
-    shape : DigitShape
+    own. `place` has row and sample of the warp's first result and the samples in a row of the picture;
+    `stage` points to the warp's own `shape.stage_bytes` bytes of shared memory; `words` are the lane's
+    results, bytes of one row.
     """
     row, sample, samples = place
     height, row_pixels, channels = (code.narrow(side) for side in code.shape(out))

@@ -96,7 +96,7 @@ def digits_of(mask: Mask) -> WeightDigits:
     """Return the fewest digits of a mask's float32 weights whose results hold the bound; else all of them."""
     weights = mask.weights32
     step = Fraction(step_of(weights)) if weights.any() else Fraction(1)
-    # Python's whole numbers: between the largest and the smallest float32 lie 277 bits.
+    # Python's integers: between the largest and the smallest float32 lie 277 bits.
     whole = [int(Fraction(weight) / step) for weight in weights.ravel().tolist()]
     every = _split(whole)
     if sum(map(abs, whole)) >= EXACT_STEPS:
@@ -126,7 +126,7 @@ def _weight_digits(
 
 
 def _split(whole: list[int]) -> list[list[int]]:
-    """Return the digits of whole numbers, the top ones first."""
+    """Return the digits of integers, the top ones first."""
     digits: list[list[int]] = []
     left = whole
     while True:

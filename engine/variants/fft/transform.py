@@ -105,18 +105,9 @@ def transform_work(problem: Problem, sides: tuple[int, int]) -> Work:
 
 
 class SpectralFilter:
-    """One problem and mask, ready to filter tile by tile.
+    """One problem and mask, ready to filter tile by tile, with transforms of these sides.
 
-    Parameters
-    ----------
-    problem : Problem
-    mask : Mask
-    sides : (int, int)
-        Of the transforms.
-    arrays : module
-        `numpy`, or `cupy`, whose arrays lie on the device.
-    transforms : module
-        `scipy.fft` or `cupy.fft`.
+    `arrays` and `transforms` are `numpy` and `scipy.fft`, or on the device `cupy` and `cupy.fft`.
     """
 
     def __init__(
@@ -137,13 +128,7 @@ class SpectralFilter:
     def filter(self, image: Any, out: Any, tile: Tile, channel: int) -> None:
         """Compute the results of one tile of one channel (interleaved samples would take twice as long).
 
-        Parameters
-        ----------
-        image : array of shape (H, W or more, C)
-            Of the arrays' own kind, finite.
-        out : array of the same shape, of the problem's `result_dtype`
-        tile : Tile
-        channel : int
+        `image`, which is finite, and `out` are arrays of the arrays' own kind, of shape (H, W or more, C).
         """
         arrays, transforms = self._arrays, self._transforms
         mask_rows, mask_columns = self._mask_shape

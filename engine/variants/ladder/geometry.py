@@ -26,6 +26,14 @@ def one_launch(
     return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
 
 
+def launch_of_samples(
+    problem: Problem, samples: int, rows: int, warps: int, shared_bytes: int, constant_bytes: int = 0
+) -> Launch:
+    """Return the launch of blocks of `warps` warps that have `rows` rows of `samples` results each."""
+    grid = (blocks_along(problem.width * problem.channels, samples), blocks_along(problem.height, rows), 1)
+    return Launch(grid, (32, warps, 1), shared_bytes, constant_bytes)
+
+
 def loads_of_tiles(
     problem: Problem, lefts: Sequence[int], samples: int, bands: Sequence[tuple[int, int]]
 ) -> int:
@@ -62,11 +70,8 @@ def refuse_launch(
 
     Parameters
     ----------
-    problem : Problem
-    mask : Mask
-        Any: it is here so that this function can be a variant's `unsupported`.
-    block : Block
-    limits : Limits
+    problem, mask, block, limits
+        As a variant's `unsupported` gets them; the mask may be any.
     shared_bytes : callable of Block -> int
         Static shared memory that the variant uses with a block, bytes.
     least_x : int

@@ -72,7 +72,7 @@ def bank_plan(problem: Problem, block: Block, masks: int) -> tuple[Launch, ...]:
 
 
 def bank_work(problem: Problem, block: Block, masks: int) -> Work:
-    """Return the work of a bank: X is built once for every block.y masks, W once a block.
+    """Return the work of a bank: X is built once for every block.y masks, W once per block.
 
     Loads of weights include the mask's offset, once per result.
     """
@@ -176,7 +176,7 @@ def kernel(border: Border, mask_shape: tuple[int, int], block: Block):
                     for k in range(REST):
                         partial += w_tile[ty, k] * x_tile[k, tx]
                 total += partial
-            # Nobody may overwrite a cell that another thread still reads.
+            # No thread may overwrite a cell that another one still reads.
             cuda.syncthreads()
 
         if has_pixel and has_mask:

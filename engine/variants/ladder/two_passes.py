@@ -56,14 +56,8 @@ def two_pass_variant(
 ) -> Variant:
     """Return the variant of a horizontal and a vertical kernel, each with one thread per result.
 
-    Parameters
-    ----------
-    kernels_of : callable of (Problem, Block) -> two Numba dispatchers
-        As `two_passes` has them.
-    shared_bytes : callable of (mask shape, Block) -> two int
-        Static shared memory of a block in either pass, bytes.
-    **traits
-        All else that `Variant` takes.
+    `shared_bytes` says, for a mask shape and a block, how much static shared memory a block uses in either
+    pass.
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -119,23 +113,10 @@ def ghost_row_value(problem: Problem, factors: Factors) -> np.float32:
 def two_passes(
     problem: Problem, mask: Mask, launches: tuple[Launch, ...], horizontal: Any, vertical: Any
 ) -> tuple[Pass, ...]:
-    """Return the two passes.
+    """Return the two passes; raise UnsupportedVariant for a mask that is not one column times one row.
 
-    Parameters
-    ----------
-    problem : Problem
-    mask : Mask
-    launches : tuple of Launch
-        Of the horizontal and of the vertical pass.
-    horizontal : Numba dispatcher
-        Called with (image, factor, width, anchor, ghost_value, scratch)
-    vertical : Numba dispatcher
-        Called with (scratch, factor, width, anchor, ghost_value, offset, out)
-
-    Raises
-    ------
-    UnsupportedVariant
-        The mask is not one column times one row.
+    `horizontal` takes (image, factor, width, anchor, ghost_value, scratch), `vertical` takes
+    (scratch, factor, width, anchor, ghost_value, offset, out).
     """
     refusal = refuse_mask(mask)
     if refusal is not None:

@@ -43,7 +43,7 @@ from engine.variants.contract import Variant
 from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
 from engine.variants.ir.register_tile import TileShape, whole_vectors
-from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
+from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
@@ -129,12 +129,8 @@ def _shape_of(problem: Problem) -> TileShape:
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
     shape = _shape_of(problem)
-    grid = (
-        blocks_along(problem.width * problem.channels, shape.out_samples),
-        blocks_along(problem.height, shape.out_rows),
-        1,
-    )
-    return (Launch(grid, (32, shape.warps, 1), shape.shared_bytes, 4 * shape.weights),)
+    block_of = (shape.out_samples, shape.out_rows, shape.warps)
+    return (launch_of_samples(problem, *block_of, shape.shared_bytes, 4 * shape.weights),)
 
 
 def work(problem: Problem, block: Block) -> Work:

@@ -25,7 +25,7 @@ from engine.tasks.work import Work
 from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
-from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
+from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.accumulator import accumulator, row_store
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
@@ -162,9 +162,8 @@ def strip_rows(problem: Problem, shape: InPlaceShape) -> int:
 
 def launch_of(problem: Problem, shape: InPlaceShape) -> Launch:
     """Return the launch: blocks of 32 threads across."""
-    across = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
-    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
-    return Launch(grid, (32, WARPS, 1), shape.shared_bytes, 4 * shape.weights)
+    rows = strip_rows(problem, shape)
+    return launch_of_samples(problem, OUT_SAMPLES, rows, WARPS, shape.shared_bytes, 4 * shape.weights)
 
 
 def work_of(problem: Problem, shape: InPlaceShape) -> Work:

@@ -50,7 +50,7 @@ class BlockEditor(QWidget):
         self.offer = QPushButton()
         self.offer.setIcon(icon("good"))
         self._offered: Block | None = None
-        self._not_taken = ""
+        self._typing_refusal = ""
         # The label of the width stands before the editor.
         height_label = label_for("height", self.height_box)
         sides = row(
@@ -59,9 +59,9 @@ class BlockEditor(QWidget):
         self.setLayout(column(sides, self.count, self.refusal, self.offer, spacing=HALF_GRID))
 
         for box in (self.width_box, self.height_box):
-            box.valueChanged.connect(self._take)
-            box.refused.connect(self._say_not_taken)
-            box.typing.connect(lambda: self._say_not_taken(""))
+            box.valueChanged.connect(self._set_block)
+            box.refused.connect(self._show_typing_refusal)
+            box.typing.connect(lambda: self._show_typing_refusal(""))
         self.offer.clicked.connect(lambda: workspace.change(block=self._offered))
         workspace.settings_changed.connect(self._show_settings)
         engine_state.availability_changed.connect(self.refresh)
@@ -84,7 +84,7 @@ class BlockEditor(QWidget):
                     box.setSpecialValueText(in_box)
                     box.setValue(side)
             box.setEnabled(not why_not)
-            box.setToolTip(why_not or box.teaches)
+            box.setToolTip(why_not or box.help_text)
         self.menu_button.setEnabled(not why_not)
         self.count.setText(in_short or _count_text(block, default))
         self.count.setToolTip(why_not)
@@ -115,24 +115,24 @@ class BlockEditor(QWidget):
             if choice is None:
                 menu.addSeparator()
 
-    def _take(self) -> None:
+    def _set_block(self) -> None:
         x, y = self.width_box.value(), self.height_box.value()
         # A side may still be at "auto" while the other was typed.
         x, y = _FIRST_STEP.x if x == _DEFAULT else x, _FIRST_STEP.y if y == _DEFAULT else y
         self._workspace.change(block=Block(x, y))
 
     def _show_settings(self) -> None:
-        self._not_taken = ""
+        self._typing_refusal = ""
         self.refresh()
 
-    def _say_not_taken(self, sentence: str) -> None:
+    def _show_typing_refusal(self, sentence: str) -> None:
         """Say why what was typed is no side of a block; the block stays as it is."""
-        self._not_taken = sentence
+        self._typing_refusal = sentence
         self._show_refusal()
 
     def _show_refusal(self) -> None:
-        refused = None if self._not_taken else self._refused()
-        reason = refused.reason if refused else self._not_taken
+        refused = None if self._typing_refusal else self._refused()
+        reason = refused.reason if refused else self._typing_refusal
         self._offered = refused.nearest_block if refused else None
         self.refusal.setText(reason)
         self.refusal.setVisible(bool(reason))
@@ -186,10 +186,10 @@ class BlockEditor(QWidget):
 class _SideBox(WholeNumberBox):
     """One side of a block; the arrows double and halve, the keyboard types anything."""
 
-    def __init__(self, name: str, teaches: str) -> None:
+    def __init__(self, name: str, help_text: str) -> None:
         super().__init__(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16")
         self.setAccessibleName(f"{name}, threads")
-        self.teaches = f"{name}: {teaches} The arrow keys double and halve it."
+        self.help_text = f"{name}: {help_text} The arrow keys double and halve it."
         self.setSpecialValueText("auto")
         self.setMinimumWidth(self.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)
 

@@ -17,7 +17,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, label_for, row, scrolled
 
-_BASELINE_TEACHES = (
+_BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
     "take cpu-serial: one thread, the textbook loops. Right-click a row of the results to use exactly that "
     "run."
@@ -31,11 +31,7 @@ class KernelPanel(QWidget):
     """The kernel and launch settings of the workspace, and where the time of the selected run went."""
 
     def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        results: ResultsModel,
-        selected: SelectedResult,
+        self, workspace: Workspace, engine_state: EngineState, results: ResultsModel, selected: SelectedResult
     ) -> None:
         super().__init__()
         self._workspace = workspace
@@ -53,7 +49,7 @@ class KernelPanel(QWidget):
         self.breakdown = BreakdownBar(selected)
         self.work = WorkLine(selected)
         self.baseline.setAccessibleName("Baseline of speed-ups")
-        self.baseline.setToolTip(_BASELINE_TEACHES)
+        self.baseline.setToolTip(_BASELINE_TOOLTIP)
         content = QWidget()
         content.installEventFilter(self)
         self._column = column(

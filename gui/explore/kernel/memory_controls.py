@@ -9,7 +9,7 @@ from engine.tasks.filtering.problem import RESULT_TYPES
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 
-_TYPE_TEACHES = (
+_TYPE_TOOLTIP = (
     "What the kernel writes, and so what is verified and timed.\n\n"
     "float32: the sums as they are, four bytes per sample, below 0 and above full scale too; the screen and "
     "a saved file round them.\n\n"
@@ -19,7 +19,7 @@ _TYPE_TEACHES = (
 )
 _FLOAT_PICTURE = "This picture has float32 samples, so its results have them either way."
 _BITS = {"uint8": "8 bit", "uint16": "16 bit"}
-_LAYOUT_TEACHES = (
+_LAYOUT_TOOLTIP = (
     f"Pitched: each row of the picture and of the result begins on a {ROW_BYTES}-byte boundary of the GPU's "
     "memory, with unused bytes after the row before it. Then 32 neighbouring float32 values lie in one line "
     f"of {ROW_BYTES} bytes and a warp reads them at once. Off, the rows are packed: each begins where the "
@@ -56,7 +56,7 @@ class ResultTypeBox(QComboBox):
         chosen = self._workspace.settings.result_type if is_open else "float32"
         self.setCurrentIndex(self.findData(chosen))
         self.setEnabled(is_open)
-        self.setToolTip(_TYPE_TEACHES if is_open else _FLOAT_PICTURE)
+        self.setToolTip(_TYPE_TOOLTIP if is_open else _FLOAT_PICTURE)
         self.setAccessibleDescription(self.toolTip())
 
 
@@ -85,9 +85,9 @@ class LayoutSwitch(QCheckBox):
             self.setChecked(on_cpu or settings.layout is Layout.PITCHED)
         self.setEnabled(not on_cpu)
         self.setText("Packed rows" if on_cpu else "Pitched rows")
-        teaches = _CPU_IS_PACKED if on_cpu else _LAYOUT_TEACHES
-        self.setAccessibleDescription(teaches)
-        self.setToolTip(teaches if on_cpu or not picture else f"{teaches}\n\n{_bytes_per_row(picture)}")
+        tooltip = _CPU_IS_PACKED if on_cpu else _LAYOUT_TOOLTIP
+        self.setAccessibleDescription(tooltip)
+        self.setToolTip(tooltip if on_cpu or not picture else f"{tooltip}\n\n{_bytes_per_row(picture)}")
 
 
 def _bytes_per_row(picture: PictureHandle) -> str:

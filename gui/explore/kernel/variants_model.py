@@ -73,7 +73,7 @@ class VariantsModel(QAbstractListModel):
             results.modelReset,
         ):
             signal.connect(self.refresh)
-        engine_state.filtered.connect(self._take_choice)
+        engine_state.filtered.connect(self._keep_choice)
 
     def refresh(self) -> None:
         """Read the state again; a selection survives unless the ladder itself changed."""
@@ -165,9 +165,10 @@ class VariantsModel(QAbstractListModel):
         variant, because, chosen_for = self._choice
         if chosen_for != self._chosen_for():
             return row
-        return replace(row, idea=f"Chose {variant}: {because}.", subtitle=variant)
+        estimate, semicolon, rest = because.partition(";")
+        return replace(row, idea=f"Chose {variant} ({estimate}){semicolon}{rest}.", subtitle=variant)
 
-    def _take_choice(self, filtered: Filtered) -> None:
+    def _keep_choice(self, filtered: Filtered) -> None:
         # Runs of named variants come in between and chose nothing.
         if filtered.chosen_because:
             self._choice = filtered.variant, filtered.chosen_because, self._chosen_for()

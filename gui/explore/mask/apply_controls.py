@@ -13,26 +13,26 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import column, label_for, row
 
-_BORDER_TEACHES = "The border says what the mask reads where it reaches over the picture's edge."
-_VALUE_TEACHES = (
+_BORDER_TOOLTIP = "The border says what the mask reads where it reaches over the picture's edge."
+_VALUE_TOOLTIP = (
     "The value of every cell outside the picture, in the picture's own numbers (255 is white at 8 bit)."
 )
 _NO_VALUE = "Only a constant border has a value; choose Constant to give one."
-_FLIP_TEACHES = (
+_FLIP_TOOLTIP = (
     "Off: correlation, the mask is laid on the picture as you see it (ImageJ, GIMP, OpenCV).\n"
     "On: convolution, the mask is first turned by 180° (SciPy's convolve, signal processing).\n"
     "Masks that are unchanged by the turn give the same picture either way."
 )
-_NORMALISE_TEACHES = (
+_NORMALISE_TOOLTIP = (
     "Divide the mask by the sum of its weights when it is applied: even areas keep their brightness.\n"
     "The cells keep the numbers you typed."
 )
 _NO_SUM = "The weights add up to 0, and nothing can be divided by 0. Use the mask as it is."
-_DIVIDE_TEACHES = (
+_DIVIDE_TOOLTIP = (
     "Divide every weight by a number, once: type 16 for a mask written as 1 2 1; 2 4 2; 1 2 1.\n"
     "Press Enter; it can be undone."
 )
-_OFFSET_TEACHES = (
+_OFFSET_TOOLTIP = (
     "Added to every result, in the picture's own numbers: 128 puts the zero of an 8-bit edge picture in the "
     "middle."
 )
@@ -55,13 +55,13 @@ class ApplyControls(QWidget):
         self.value_field.setFixedWidth(9 * GRID)
         self._value_label = label_for("value", self.value_field)
         self.flip_box = QCheckBox("Flip (convolution)")
-        self.flip_box.setToolTip(_FLIP_TEACHES)
+        self.flip_box.setToolTip(_FLIP_TOOLTIP)
         self.normalise_box = QCheckBox("Normalise")
         self.divide_field = NumberField("Divide by", "The mask was not divided")
-        self.divide_field.setToolTip(_DIVIDE_TEACHES)
+        self.divide_field.setToolTip(_DIVIDE_TOOLTIP)
         self.divide_field.setPlaceholderText("e.g. 16")
         self.offset_field = NumberField("Offset")
-        self.offset_field.setToolTip(_OFFSET_TEACHES)
+        self.offset_field.setToolTip(_OFFSET_TOOLTIP)
         self.fields = (self.value_field, self.divide_field, self.offset_field)
         border_label = label_for("Border", self.border_box)
         divide_label = label_for("Divide by", self.divide_field)
@@ -107,15 +107,15 @@ class ApplyControls(QWidget):
         settings = self._workspace.settings
         border, can_normalise = settings.border, self._workspace.can_normalise
         self.border_box.setCurrentIndex(list(Border).index(border))
-        self.border_box.setToolTip(f"{border.sentence}\n{_BORDER_TEACHES}")
+        self.border_box.setToolTip(f"{border.sentence}\n{_BORDER_TOOLTIP}")
         for widget in (self.value_field, self._value_label):
             widget.setEnabled(border.takes_value)
         self.value_field.show_number(settings.cval)
-        self.value_field.setToolTip(_VALUE_TEACHES if border.takes_value else _NO_VALUE)
+        self.value_field.setToolTip(_VALUE_TOOLTIP if border.takes_value else _NO_VALUE)
         with QSignalBlocker(self.flip_box), QSignalBlocker(self.normalise_box):
             self.flip_box.setChecked(settings.flip)
             self.normalise_box.setChecked(settings.normalise)
         self.normalise_box.setEnabled(can_normalise)
-        self.normalise_box.setToolTip(_NORMALISE_TEACHES if can_normalise else _NO_SUM)
+        self.normalise_box.setToolTip(_NORMALISE_TOOLTIP if can_normalise else _NO_SUM)
         self.divide_field.show_number(None)
         self.offset_field.show_number(self._workspace.mask.offset)

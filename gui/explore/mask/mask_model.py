@@ -42,7 +42,7 @@ class MaskModel(QAbstractTableModel):
         self._workspace = workspace
         self._mask = workspace.mask
         self._colours: dict[float, tuple[QColor, QColor]] = {}
-        workspace.mask_changed.connect(self._take_mask)
+        workspace.mask_changed.connect(self._show_mask)
         workspace.settings_changed.connect(self._repaint)
         theme_notifier().changed.connect(self._repaint)
 
@@ -149,7 +149,7 @@ class MaskModel(QAbstractTableModel):
         pixel = f"the pixel {where}" if where else "the pixel itself (the anchor)"
         return f"Row {row + 1}, column {column + 1}: {number_text(weight)}\nMultiplies {pixel}."
 
-    def _take_mask(self, mask: Mask) -> None:
+    def _show_mask(self, mask: Mask) -> None:
         self._colours.clear()
         if mask.shape == self._mask.shape:
             self._mask = mask

@@ -30,7 +30,7 @@ class NumberField(QLineEdit):
         self.setFont(number_font())
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.setMinimumWidth(7 * GRID)
-        self.editingFinished.connect(self._take)
+        self.editingFinished.connect(self._enter)
         self.textEdited.connect(self.typing)
 
     def show_number(self, number: float | None) -> None:
@@ -51,7 +51,7 @@ class NumberField(QLineEdit):
         else:
             super().keyPressEvent(event)
 
-    def _take(self) -> None:
+    def _enter(self) -> None:
         text = self.text()
         if text == self._shown:
             return

@@ -59,5 +59,5 @@ class PresetButton(QPushButton):
         if preset is not None or is_own:
             self.setText(title)
         else:
-            self.setText(f"{title}, edited" if title else "Own mask")
+            self.setText(f"{title}, edited" if title else "Custom mask")
         self.setToolTip(f"{preset.teaches}\n\n{_TOOLTIP}" if preset is not None else _TOOLTIP)

@@ -46,15 +46,15 @@ class MetricPlot(RowPlot):
         self.axis_button.setAccessibleName(f"{name}: what is plotted")
         self.axis_button.setMenu(self._axis_menu())
         # Once per turn of the event loop, each plot in a turn of its own: 4 to 7 ms each.
-        self._soon = QTimer(self, singleShot=True, interval=0)
-        self._soon.timeout.connect(self.redraw)
+        self._redraw_timer = QTimer(self, singleShot=True, interval=0)
+        self._redraw_timer.timeout.connect(self.redraw)
         for signal in (
             results.rowsInserted,
             results.modelReset,
             results.dataChanged,
             results.headerDataChanged,
         ):
-            signal.connect(self._soon.start)
+            signal.connect(self._redraw_timer.start)
         theme_notifier().changed.connect(self.redraw)
         self.redraw()
 

@@ -6,7 +6,6 @@ Values are placed by hand, by their logarithm where all are positive, so that ti
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pyqtgraph as pg
 from PySide6.QtCore import QSize, Qt
@@ -41,7 +40,7 @@ class RowPlot(QWidget):
         self._drawn: list[pg.GraphicsObject] = []
         self._numbers: list[pg.TextItem] = []
         self._spare_numbers: list[pg.TextItem] = []
-        self.axis = _ValueAxis(tick_text)
+        self.axis = LogAxis(tick_text)
         self.caption = ElidedLabel(most=_CAPTION_LINES, small=True)
         self.axis_button = QToolButton(autoRaise=True)
         self.axis_button.setText("Axis")
@@ -175,20 +174,3 @@ class RowPlot(QWidget):
             axis.setTickFont(number_font())
             axis.setStyle(tickLength=0 if side == "left" else -HALF_GRID)
         self.plot.getAxis("bottom").setGrid(40)
-
-
-class _ValueAxis(LogAxis):
-    """The axis of the values: logarithmic where all are positive."""
-
-    def __init__(self, tick_text: Callable[[float], str]) -> None:
-        super().__init__(tick_text)
-        self._tick_text = tick_text
-        self.is_log = True
-
-    def tickValues(self, *arguments: float) -> Any:
-        return super().tickValues(*arguments) if self.is_log else pg.AxisItem.tickValues(self, *arguments)[:1]
-
-    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        return (
-            super().tickStrings(values, scale, spacing) if self.is_log else list(map(self._tick_text, values))
-        )

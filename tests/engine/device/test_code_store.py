@@ -25,6 +25,20 @@ def test_that_kept_code_comes_back_whole(tmp_path):
     assert CodeStore(tmp_path / "made").load("cuda", "another key") is None
 
 
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign"])
+def test_that_a_damaged_entry_is_absent_and_can_be_kept_anew(tmp_path, damage):
+    store = CodeStore(tmp_path)
+    store.save("cuda", "key", CODE)
+    path = only_file(tmp_path)
+    content = path.read_bytes()
+    changed = content[:-1] + bytes([content[-1] ^ 1])
+    path.write_bytes({"cut": content[:-5], "changed": changed, "empty": b"", "foreign": b"x" * 99}[damage])
+    assert store.load("cuda", "key") is None
+    assert not path.exists()
+    store.save("cuda", "key", CODE)
+    assert store.load("cuda", "key") == CODE
+
+
 def test_that_an_entry_under_another_keys_name_is_not_trusted(tmp_path):
     store = CodeStore(tmp_path)
     store.save("cuda", "key", CODE)

@@ -38,7 +38,7 @@ def broken(number: int) -> None:
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        ({"cuda": Cuda(NO_LIBRARY)}, "No NVIDIA driver was found."),
+        ({"cuda": Cuda(NO_LIBRARY)}, "No NVIDIA driver."),
         ({"cuda": Cuda(OSError("odd:\n error"))}, "The NVIDIA driver cannot be used: odd: error."),
         ({"cuda": Cuda([])}, "The NVIDIA driver is installed, but it finds no GPU."),
         ({"cuda": Cuda([0]), "cuda_info": broken}, "The NVIDIA driver cannot be used: odd."),

@@ -7,7 +7,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.engine_link.engine_start import FirstPicture
-from gui.explore.files import says_mask
+from gui.explore.files import is_mask_file
 from gui.page.intents import Begin
 from gui.page.messages import Severity
 
@@ -93,5 +93,5 @@ def test_that_a_mask_says_so_in_its_file_and_a_dropped_pipe_is_not_waited_for(be
     bench.files.save_mask(tmp_path / "mask.json")
     bench.files.save_session(tmp_path / "session.json")
     os.mkfifo(tmp_path / "pipe.json")
-    assert says_mask(tmp_path / "mask.json")
-    assert not any(says_mask(tmp_path / f"{name}.json") for name in ("session", "missing", "pipe"))
+    assert is_mask_file(tmp_path / "mask.json")
+    assert not any(is_mask_file(tmp_path / f"{name}.json") for name in ("session", "missing", "pipe"))

@@ -130,7 +130,7 @@ def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_h
     known: Variant,
 ) -> None:
     own = refusal_of(known, "uint8" if known.uint8_only else "float32")
-    # One takes no pictures of whole numbers.
+    # One takes no integer pictures.
     assert own is None or known.library or known.key == "split-float16"
     refusal = refusal_of(replace(known, integer_output=False), "uint8")
     assert refusal is not None

@@ -44,9 +44,8 @@ def test_that_a_slow_core_holds_up_a_launch_by_little(tiles: int, workers: int) 
 
 
 def test_that_small_work_stays_on_one_thread() -> None:
-    assert bands.workers_for(0, 16) == 1
-    assert bands.workers_for(bands.LEAST_MULTIPLY_ADDS * 3, 16) == 3
-    assert bands.workers_for(10**12, 16) == 16
+    work = (0, bands.LEAST_MULTIPLY_ADDS * 3, 10**12)
+    assert [bands.workers_for(multiply_adds, 16) for multiply_adds in work] == [1, 3, 16]
 
 
 def test_that_only_what_samples_are_exactly_is_held() -> None:

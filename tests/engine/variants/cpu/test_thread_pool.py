@@ -68,7 +68,7 @@ def launched(boards: threads.Boards, workers: int, bands: int, wait_for: int = 0
     counts = np.zeros(24, np.int64)
     take_bands(board, taken_by, rows, counts, bands, wait_for, 100_000_000)
     begun, ended = int(counts[BEGUN]), int(counts[ENDED])
-    # The other workers are done when the first one returns: nobody is under way who has not been counted.
+    # The other workers are done when the first one returns: all that began have been counted.
     assert ended == begun - 1
     assert begun == board[STARTED] <= workers
     boards.give_back(board)

@@ -1,4 +1,4 @@
-"""Digits of weights: that they are the weights, and that what rounding is left is no more than is said."""
+"""Digits of weights: they are the weights, and the rounding that is left keeps its stated bound."""
 
 from fractions import Fraction
 

@@ -125,7 +125,7 @@ def test_that_a_common_size_is_chosen_from_the_menu_and_the_default_comes_back(e
 
 @pytest.mark.parametrize("block", [Block(0, 8), Block(64, 32), Block(33, 33)])
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state, block):
-    state.set_availability((Availability("tiled", "No NVIDIA driver was found."),))
+    state.set_availability((Availability("tiled", "No NVIDIA driver."),))
     workspace.change(variant="auto", block=block)
     assert "threads" in editor.refusal.text()
     assert not editor.refusal.isHidden()

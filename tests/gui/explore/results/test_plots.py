@@ -176,7 +176,7 @@ def test_that_the_reason_of_a_refused_run_comes_without_its_name_again(plot, res
 
 
 def test_that_results_that_arrive_together_are_drawn_once(qtbot, times, results):
-    with qtbot.waitSignal(times._soon.timeout):
+    with qtbot.waitSignal(times._redraw_timer.timeout):
         for kernel_ms in (20.0, 19.0, 18.0):
             add(results, ("cpu-serial", kernel_ms))
             assert not times._drawn
