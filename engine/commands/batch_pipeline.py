@@ -41,7 +41,7 @@ AFFORDABLE_MULTIPLY_ADDS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The outcome of one file: why there is no result, or its notes and, if it was checked, its verification."""
+    """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
 
     task: Task
     error: EngineError | None = None
