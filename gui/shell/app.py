@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
@@ -22,8 +23,7 @@ from gui.shell.command_line import WindowOptions
 from gui.shell.engine_messages import EngineMessages
 from gui.shell.interrupt import Interrupts
 from gui.shell.main_window import MainWindow
-from gui.shell.preferences import default_path
-from gui.shell.preferences_controller import PreferencesController
+from gui.shell.preferences import PreferencesController, default_path
 from gui.shell.shell_actions import ENTRIES
 from gui.shell.unexpected import UnexpectedErrors
 from gui.style.icons import load_icons
@@ -41,11 +41,7 @@ class Haloscope:
     """
 
     def __init__(
-        self,
-        app: QApplication,
-        engine: StartedEngine,
-        preferences_path: Path | None = None,
-        theme: str = "",
+        self, app: QApplication, engine: StartedEngine, preferences_path: Path | None = None, theme: str = ""
     ) -> None:
         self._is_finished = False
         self.state = EngineState()
@@ -94,17 +90,16 @@ class Haloscope:
     def _show_help(self, name: str) -> None:
         from gui.shell.help import HOW_TO, about_html, shortcuts_html, show_text
 
-        title = self.actions[name].iconText()
-        if name == "documentation":
-            show_text(self.window, title, HOW_TO)
-        elif name == "shortcuts":
-            show_text(self.window, title, shortcuts_html(self.actions.all()))
-        else:
-            show_text(self.window, title, about_html(), height=320)
+        words = {
+            "documentation": HOW_TO,
+            "shortcuts": shortcuts_html(self.actions.all()),
+            "about": about_html(),
+        }
+        show_text(self.window, self.actions[name].iconText(), words[name], 320 if name == "about" else 560)
 
     def _keep_preferences(self) -> None:
         kept = self.window.give_layout(self.preferences.preferences)
-        self.preferences.keep(geometry=kept.geometry, layouts=kept.layouts, last_folder=self.files.folder)
+        self.preferences.keep(replace(kept, last_folder=self.files.folder))
 
 
 def make_application() -> QApplication:

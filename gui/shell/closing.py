@@ -4,15 +4,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QSessionManager
-from PySide6.QtWidgets import (
-    QDialog,
-    QDialogButtonBox,
-    QLabel,
-    QProgressBar,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
@@ -52,22 +44,19 @@ class SavingDialog(QDialog):
         self._bar.setAccessibleName("Saving goes on")
         self._meaning = QLabel("Wait until it is written, or discard it and close now.")
         self._meaning.setWordWrap(True)
-        buttons = QDialogButtonBox()
-        self._wait = QPushButton("&Wait")
+        buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
+        self._wait = buttons.addButton("&Wait", role.AcceptRole)
         self._wait.setToolTip("Close by itself as soon as it is written.")
         self._wait.clicked.connect(self.wait)
-        discard = QPushButton("&Discard")
+        self._wait.setDefault(True)
+        discard = buttons.addButton("&Discard", role.DestructiveRole)
         discard.setToolTip("Close now, without it. A file that it was to replace stays as it is.")
         # Enter never discards, whatever has the focus.
         discard.setAutoDefault(False)
         discard.clicked.connect(self.discarded)
-        self._cancel = QPushButton("Cancel")
+        self._cancel = buttons.addButton("Cancel", role.RejectRole)
         self._cancel.setToolTip("Keep the window open. Saving goes on. (Esc)")
         self._cancel.clicked.connect(self.reject)
-        buttons.addButton(self._wait, QDialogButtonBox.ButtonRole.AcceptRole)
-        buttons.addButton(discard, QDialogButtonBox.ButtonRole.DestructiveRole)
-        buttons.addButton(self._cancel, QDialogButtonBox.ButtonRole.RejectRole)
-        self._wait.setDefault(True)
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         column.setSpacing(GRID)

@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from engine.commands import listed
 from engine.files.standard_streams import log
@@ -73,17 +73,25 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def _window_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python main.py",
-        description="A desktop laboratory for image filters. Without a command it opens the window.",
-        epilog=COMMANDS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+_IMAGE: dict[str, Any] = {
+    "nargs": "?",
+    "default": "",
+    "metavar": "IMAGE",
+    "help": "picture to open (without it, a sample)",
+}
+
+
+def _parser(prog: str, description: str, epilog: str) -> _Parser:
+    form = argparse.RawDescriptionHelpFormatter
+    return _Parser(
+        prog=prog, description=description, epilog=epilog, formatter_class=form, allow_abbrev=False
     )
-    parser.add_argument(
-        "image", nargs="?", default="", metavar="IMAGE", help="picture to open (without it, a sample)"
-    )
+
+
+def _window_parser() -> _Parser:
+    about = "A desktop laboratory for image filters. Without a command it opens the window."
+    parser = _parser("python main.py", about, COMMANDS)
+    parser.add_argument("image", **_IMAGE)
     parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--theme", choices=THEMES, default="", help="colours, this time only")
     parser.add_argument(
@@ -94,35 +102,23 @@ def _window_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _screenshot_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python main.py screenshot",
-        description="Save a picture of the window as PNG. No screen is needed.",
-        epilog=_SCREENSHOT_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+def _screenshot_parser() -> _Parser:
+    about = "Save a picture of the window as PNG. No screen is needed."
+    parser = _parser("python main.py screenshot", about, _SCREENSHOT_EXAMPLES)
     parser.add_argument("out", metavar="OUT.png", help="file to write")
-    parser.add_argument(
-        "image", nargs="?", default="", metavar="IMAGE", help="picture to open (without it, a sample)"
-    )
-    parser.add_argument(
-        "--mask",
-        default="",
-        help="preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'",
-    )
-    parser.add_argument(
-        "--variant", default="", metavar="KEY", help="variant to choose (`variants` lists them)"
-    )
-    parser.add_argument("--device", default="", metavar="KEY", help="device to choose (`devices` lists them)")
-    parser.add_argument("--border", default="", metavar="NAME", help=", ".join(Border))
+    parser.add_argument("image", **_IMAGE)
+    for name, metavar, explanation in (
+        ("--mask", None, "preset, generator such as gaussian:9:1.5, file, or weights such as '1 0 -1'"),
+        ("--variant", "KEY", "variant to choose (`variants` lists them)"),
+        ("--device", "KEY", "device to choose (`devices` lists them)"),
+        ("--border", "NAME", ", ".join(Border)),
+        ("--session", "FILE", "open a saved session"),
+        ("--page", "KEY", "page to show instead of explore, such as course"),
+    ):
+        parser.add_argument(name, default="", metavar=metavar, help=explanation)
     parser.add_argument("--flip", action="store_true", help="convolution: rotate the mask by 180 degrees")
-    parser.add_argument("--session", default="", metavar="FILE", help="open a saved session")
     parser.add_argument("--size", type=_size, default=(1600, 1000), metavar="1600x1000", help="pixels")
     parser.add_argument("--theme", choices=THEMES[:2], default="light")
-    parser.add_argument(
-        "--page", default="", metavar="KEY", help="page to show instead of explore, such as course"
-    )
     parser.add_argument(
         "--run", action="store_true", help="run every compatible variant first, to fill the plots"
     )

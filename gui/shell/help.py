@@ -43,12 +43,12 @@ end</b>: from the picture in the computer's memory to the result there, with bot
 """
 
 
-def show_text(parent: QWidget | None, title: str, html: str, width: int = 640, height: int = 560) -> QDialog:
+def show_text(parent: QWidget | None, title: str, html: str, height: int) -> QDialog:
     """Show words that can be scrolled, selected and copied."""
     dialog = QDialog(parent)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setWindowTitle(title)
-    dialog.resize(width, height)
+    dialog.resize(640, height)
     words = QTextBrowser()
     words.setOpenExternalLinks(True)
     words.setAccessibleName(title)

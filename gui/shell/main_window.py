@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from PySide6.QtCore import QByteArray, QSize, Signal
+from PySide6.QtCore import QByteArray, QPoint, QSize, Signal
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QGuiApplication, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QMainWindow, QMenu, QStackedWidget, QWidget
 
@@ -208,10 +208,8 @@ class MainWindow(QMainWindow):
         over = (frame.size() - room.size()).expandedTo(QSize(0, 0))
         if self.size() - over == (self.size() - over).expandedTo(SMALLEST_SIZE):
             self.resize(self.size() - over)
-            self.move(
-                min(frame.x(), room.right() + 1 - frame.width() + over.width()),
-                min(frame.y(), room.bottom() + 1 - frame.height() + over.height()),
-            )
+            corner = room.bottomRight() + QPoint(1, 1) - QPoint(frame.width(), frame.height())
+            self.move(min(frame.x(), corner.x() + over.width()), min(frame.y(), corner.y() + over.height()))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _local_files(event):

@@ -13,7 +13,6 @@ from gui.style.theme import current_theme, theme_notifier
 # Enough to read two lines; warnings and errors stay.
 EXPIRES_AFTER_MS = 8_000
 WIDTH = 88 * GRID
-_ICONS = {Severity.INFO: "info", Severity.WARNING: "warning", Severity.ERROR: "error"}
 _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "Error"}
 
 
@@ -97,7 +96,7 @@ class MessageBar(QFrame):
             f"#messageBar {{ background: {theme.raised}; border: 1px solid {theme.line};"
             f" border-left: 4px solid {colour}; border-radius: 4px; }}"
         )
-        self._icon.setPixmap(icon(_ICONS[message.severity]).pixmap(18, 18))
+        self._icon.setPixmap(icon(message.severity).pixmap(18, 18))
         head, rest = escape(_closed(message.what)), escape(_rest(message))
         self._text.setText(f"<b>{head}</b> {rest}")
         self._text.setAccessibleName(f"{_WORDS[message.severity]}: {sentence(message)}")

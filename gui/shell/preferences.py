@@ -1,4 +1,4 @@
-"""The preferences: theme, window and layout of each page, as JSON of our own (no QSettings).
+"""The preferences: theme, window and layout of each page, kept as JSON of our own (no QSettings).
 
 A file that cannot be read is kept beside as .bak and the defaults are used; nothing in it can stop the
 program.
@@ -7,17 +7,25 @@ program.
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import platformdirs
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
+from gui.page.actions import Actions
+from gui.page.messages import Message, Messages, Severity
 from gui.shell.command_line import THEMES
+from gui.shell.crash_log import note_error
+from gui.shell.shell_actions import theme_entries
 from gui.strict_json import read_strict_json
+from gui.style.theme import ThemeName, apply_theme
 
+SOURCE = "preferences"
 VERSION = 1
 LARGEST_BYTES = 1 << 20
 
@@ -102,3 +110,48 @@ def _check_hexadecimal(text: object) -> None:
 
 def _bad(why: str) -> EngineError:
     return EngineError("The preferences cannot be used", f"The preferences could not be read: {why}", "")
+
+
+class PreferencesController(QObject):
+    """Theme and layout from one session to the next.
+
+    Parameters
+    ----------
+    path : Path, optional
+        None: nothing is read and nothing kept (tests, screenshots, measurements).
+    theme : str
+        Overrides the kept one, this time only; empty for none.
+    """
+
+    def __init__(
+        self, app: QApplication, actions: Actions, messages: Messages, path: Path | None, theme: str = ""
+    ) -> None:
+        super().__init__(actions)
+        self._app = app
+        self.themes = actions.add_choice(theme_entries())
+        self._path = path
+        self.preferences, notice = load_preferences(path) if path else (Preferences(), "")
+        if notice:
+            messages.everywhere.show(
+                Message(SOURCE, Severity.WARNING, "The layout is the default one", notice)
+            )
+        shown = theme or self.preferences.theme
+        apply_theme(app, cast(ThemeName, shown))
+        for action in self.themes.actions():
+            action.setChecked(action.data() == shown)
+        self.themes.triggered.connect(lambda action: self._choose_theme(action.data()))
+
+    def keep(self, preferences: Preferences) -> None:
+        """Write the preferences as they are now."""
+        self.preferences = preferences
+        if self._path is None:
+            return
+        try:
+            save_preferences(self._path, self.preferences)
+        except EngineError as error:
+            # The window is closing: there is nobody to tell.
+            note_error(error)
+
+    def _choose_theme(self, name: ThemeName) -> None:
+        self.preferences = replace(self.preferences, theme=name)
+        apply_theme(self._app, name)

@@ -47,16 +47,8 @@ def take_screenshot(
 
 def begin_of(options: ScreenshotOptions, first: FirstPicture | None = None) -> Begin:
     """Return what the window of a screenshot is opened with."""
-    return Begin(
-        first,
-        options.session,
-        options.mask,
-        options.variant,
-        options.device,
-        options.border,
-        options.flip,
-        options.out,
-    )
+    filtering = options.mask, options.variant, options.device, options.border, options.flip
+    return Begin(first, options.session, *filtering, options.out)
 
 
 class _Shot(QObject):
@@ -85,7 +77,8 @@ class _Shot(QObject):
 
     def _shown(self, error: EngineError | None) -> None:
         if error is not None:
-            self._fail(error)
+            self.error = error
+            self._app.quit()
         elif not self._options.run:
             self._settle()
         elif not self._has_begun_run:
@@ -107,8 +100,4 @@ class _Shot(QObject):
 
     def _stop(self) -> None:
         self.was_stopped = True
-        self._app.quit()
-
-    def _fail(self, error: EngineError) -> None:
-        self.error = error
         self._app.quit()

@@ -38,24 +38,10 @@ def theme_entries() -> list[Entry]:
 def page_entries(pages: list[PageEntry]) -> list[Entry]:
     """Return a choice for each page."""
     return [
-        Entry(
-            page_action(page),
-            page.title,
-            page.tip,
-            f"Alt+{number} {page.keys}",
-            page.icon,
-            menu="&View",
-            section=70,
-            submenu="Pa&ges",
-            data=page.key,
-        )
+        Entry(f"page:{page.key}", page.title, page.tip, f"Alt+{number} {page.keys}", page.icon,
+              "&View", 70, "Pa&ges", page.key)
         for number, page in enumerate(pages, start=1)
-    ]
-
-
-def page_action(page: PageEntry) -> str:
-    """Return the name of the action that shows a page."""
-    return f"page:{page.key}"
+    ]  # fmt: skip
 
 
 class RunActions(QObject):

@@ -8,17 +8,17 @@ from engine.commands.arguments import Parser
 
 
 @pytest.fixture(autouse=True)
-def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+def toy(monkeypatch):
     line = commands.Command("say hello", "tests.architecture.toy_command", "[NAME]")
     monkeypatch.setitem(commands.COMMANDS, "hello", line)
 
 
-def test_that_a_new_command_is_called_from_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_a_new_command_is_called_from_the_program(capsys):
     assert main.main(["hello", "you"]) == 0
     assert capsys.readouterr().out == "hello you\n"
 
 
-def test_that_a_new_command_is_listed_and_has_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_that_a_new_command_is_listed_and_has_its_help(capsys):
     assert "  hello [NAME]                  say hello" in commands.listed().splitlines()
     assert "Say hello. In short." in Parser("hello", "In short.", ["you"]).format_help()
     assert commands.main(["hullo"]) == commands.BAD_INPUT

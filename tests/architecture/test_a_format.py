@@ -3,6 +3,7 @@
 import json
 import struct
 from dataclasses import replace
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -100,10 +101,8 @@ def test_that_its_files_are_refused_in_its_words(tmp_path, content, why):
 
 
 def test_that_what_its_library_says_is_explained(tmp_path, monkeypatch):
-    def fail(*arguments):
-        raise ValueError("this is an odd toy")
-
-    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS[:-1], replace(TOY, decode=fail)))
+    odd = replace(TOY, decode=MagicMock(side_effect=ValueError("this is an odd toy")))
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS[:-1], odd))
     (tmp_path / "a.toy").write_bytes(b"TOY!")
     with pytest.raises(ImageReadError, match="this kind of Toy is not supported: it is odd"):
         engine.open_image(tmp_path / "a.toy")
@@ -133,10 +132,8 @@ def test_that_filter_writes_it_explains_it_and_counts_its_memory(toy_file, comma
     assert "float32 (TIFF or Toy only" in help_text
     assert "for JPEG, WebP and Toy; PNG and TIFF are exact" in help_text
     limit = ("--max-bytes", "1MiB")
-    assert (
-        "filtering and saving its 7 x 5 pixels takes 35.0 MiB"
-        in command("filter", toy_file, out, "--mask", "identity", *limit).err
-    )
+    refused = command("filter", toy_file, out, "--mask", "identity", *limit)
+    assert "filtering and saving its 7 x 5 pixels takes 35.0 MiB" in refused.err
     assert command("filter", toy_file, out.with_suffix(".tif"), "--mask", "identity", *limit).status == 0
 
 

@@ -32,31 +32,15 @@ class ToyPage(Page):
         self.services = services
         self.replies = []
         self.loaded = None
-        (again,) = services.actions.add(
-            [
-                Entry(
-                    "toy_again",
-                    "Toy a&gain",
-                    "Do the toy's work again.",
-                    "Ctrl+Alt+T",
-                    menu="&Run",
-                    section=10,
-                )
-            ]
-        )
+        what = "toy_again", "Toy a&gain", "Do the toy's work again.", "Ctrl+Alt+T"
+        (again,) = services.actions.add([Entry(*what, menu="&Run", section=10)])
         again.triggered.connect(self.run)
         self.tools = (Tool(again),)
 
     @property
     def status(self):
-        return PageStatus(
-            sentence=f"Toy: {len(self.replies)} done.",
-            figure="7 toys",
-            device="simulator",
-            run_does="Does the toy's work.",
-            caption="A toy",
-            document="toy.txt",
-        )
+        words = {"run_does": "Does the toy's work.", "caption": "A toy", "document": "toy.txt"}
+        return PageStatus(f"Toy: {len(self.replies)} done.", "7 toys", device="simulator", **words)
 
     def run(self):
         self.services.jobs.begin("toy", [Job("Toy", WORK, self._replied)], self.services.messages.on(self))
@@ -144,14 +128,19 @@ def test_that_a_page_is_spoken_to_by_intents_and_then_shown(toy):
     assert not toy.window.offer(LoadKernel("nothing", Configuration("no such variant")))
 
 
+def parsed(paths):
+    """Yield every node of the sources, with its file."""
+    for path in sorted(paths):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            yield path, node
+
+
 def test_that_no_page_key_stands_outside_the_list_of_pages():
     keys = {entry.key for entry in PAGES}
     found = [
         f"{path.relative_to(GUI)}:{node.lineno}"
-        for path in sorted(GUI.rglob("*.py"))
-        if path != GUI / "shell" / "pages.py"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and node.value in keys
+        for path, node in parsed(GUI.rglob("*.py"))
+        if isinstance(node, ast.Constant) and node.value in keys and path != GUI / "shell" / "pages.py"
     ]
     assert found == []
 
@@ -161,8 +150,7 @@ def test_that_the_shell_imports_nothing_of_a_page():
     rooms = tuple({entry.module.rpartition(".")[0] for entry in PAGES})
     imported = [
         f"{path.name}: {node.module}"
-        for path in sorted((GUI / "shell").glob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, node in parsed((GUI / "shell").glob("*.py"))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(rooms)
     ]
     assert imported == []

@@ -1,7 +1,6 @@
 """A new kind of request is one dataclass and one line in a table: a real host answers it as it declares."""
 
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[EngineClient]:
+def client():
     client = EngineClient()
     client.start()
     yield client
@@ -26,8 +25,8 @@ def client() -> Iterator[EngineClient]:
 
 @pytest.mark.parametrize("in_simulator", [False, True])
 def test_that_a_new_request_is_answered_by_the_host_that_it_wants_and_its_segments_are_handed_over(
-    client: EngineClient, in_simulator: bool
-) -> None:
+    client, in_simulator
+):
     (numbers,) = shared.create(((5,), "float32"))
     try:
         shared.attach(numbers)[...] = np.arange(5)
@@ -41,7 +40,7 @@ def test_that_a_new_request_is_answered_by_the_host_that_it_wants_and_its_segmen
         shared.unlink(numbers.name)
 
 
-def test_that_a_new_request_waits_as_it_declares_and_can_be_stopped(client: EngineClient) -> None:
+def test_that_a_new_request_waits_as_it_declares_and_can_be_stopped(client):
     begun = threading.Event()
     at_work = client.submit(Wait(), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)

@@ -28,7 +28,7 @@ QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3)
 PATIENCE_S = 60.0
 
 
-def test_that_a_new_task_is_resolved_verified_and_measured() -> None:
+def test_that_a_new_task_is_resolved_verified_and_measured():
     job = toy_job("in-one-go", PROBLEM, seed=7)
     assert device_for(job.variant, "cuda:3").key == "cpu"
     outcome = measure(job, backend("cpu"), QUICK)
@@ -40,13 +40,13 @@ def test_that_a_new_task_is_resolved_verified_and_measured() -> None:
         7,
         job.variant.work(PROBLEM, job.block),
     )
-    assert result.status.startswith("verified on every number")
+    assert result.status.startswith("verified: every number")
     assert len(result.timing.kernel.samples_ms) == 3
     wrong = measure(toy_job("wrong", PROBLEM), backend("cpu"), QUICK).result
     assert (wrong.status, wrong.kernel_ms) == ("not verified: a number is off", None)
 
 
-def test_that_a_new_task_can_be_refused_and_stopped() -> None:
+def test_that_a_new_task_can_be_refused_and_stopped():
     refused = outcome_of(toy_job("for-few", PROBLEM), device_named("cpu"), QUICK, executor_for)
     assert isinstance(refused.error, UnsupportedVariant)
     assert refused.result.refused
@@ -59,7 +59,7 @@ def test_that_a_new_task_can_be_refused_and_stopped() -> None:
         measure(toy_job("in-one-go", PROBLEM), backend("cpu"), QUICK, checkpoint=stop)
 
 
-def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch):
     monkeypatch.setitem(TASKS, Scaling.task, SCALE)
     jobs = [toy_job(key, PROBLEM) for key in KEYS]
     seen: list[str] = []
@@ -76,7 +76,7 @@ def test_that_a_sweep_of_a_new_task_is_written_and_read_back(monkeypatch: pytest
     assert (rows[0]["task"], rows[0]["count"], rows[0]["verified"]) == ("scaling", "5", "yes")
 
 
-def test_that_a_host_does_the_job_of_a_new_task() -> None:
+def test_that_a_host_does_the_job_of_a_new_task():
     job = toy_job("in-one-go", PROBLEM)
     executor = SimulatorExecutor()
     try:

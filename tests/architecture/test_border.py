@@ -1,14 +1,10 @@
 """What a new border costs: one entry with its index rule. A toy one is found and obeyed everywhere."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
-from pytestqt.qtbot import QtBot
 
 import engine
 from engine.device.index_rules import chosen_by_code, cpu_code, cpu_rules
@@ -19,7 +15,6 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
-from engine.variants.contract import Variant
 from engine.variants.cpu import serial
 from engine.variants.registry import VARIANTS
 from gui.explore.mask.apply_controls import ApplyControls
@@ -40,7 +35,7 @@ def second(index: int, length: int) -> int:
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> Border:
+def toy(monkeypatch):
     """A border that is an entry and a rule, and nothing else."""
     entry = BorderEntry("toy", second, "Cells outside repeat the second cell of the picture.")
     member = Border._new_member_(Border, entry)
@@ -71,7 +66,7 @@ def wanted(case: Case, samples: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     "known", [known for known in VARIANTS if known.library != "cupy"], ids=lambda v: v.key
 )
-def test_that_a_variant_and_the_oracle_obey_a_new_border(toy: Border, known: Variant) -> None:
+def test_that_a_variant_and_the_oracle_obey_a_new_border(toy, known):
     case = suited(known, Case("toy", HEIGHT, WIDTH, border=toy, mask_shape=(3, 5), block=Block(8, 4)))
     mask, samples = case.mask(), picture().astype(case.dtype)
     result = "uint8" if known.uint8_only else "float32"
@@ -86,7 +81,7 @@ def test_that_a_variant_and_the_oracle_obey_a_new_border(toy: Border, known: Var
     assert np.all(np.abs(out - right) <= bound + added)
 
 
-def test_that_a_new_border_is_cut_into_bands_as_its_rule_says(toy: Border) -> None:
+def test_that_a_new_border_is_cut_into_bands_as_its_rule_says(toy):
     samples = np.random.default_rng(6).random((400, 30), np.float32)
     how = {"border": toy, "variant": "cpu-parallel", "device": "cpu"}
     mask = np.outer([1.0, 2.0, 3.0, 1.0], [1.0, -1.0, 2.0])
@@ -96,9 +91,7 @@ def test_that_a_new_border_is_cut_into_bands_as_its_rule_says(toy: Border) -> No
     np.testing.assert_array_equal(streamed.values, whole)
 
 
-def test_that_both_user_interfaces_offer_a_new_border(
-    toy: Border, command: Callable[..., Any], qtbot: QtBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_that_both_user_interfaces_offer_a_new_border(toy, command, qtbot, tmp_path, capsys):
     workspace = Workspace(Mask([[1.0]]))
     controls = ApplyControls(workspace)
     qtbot.addWidget(controls)
@@ -117,7 +110,7 @@ def test_that_both_user_interfaces_offer_a_new_border(
     assert "wrap, toy" in " ".join(capsys.readouterr().out.split())
 
 
-def test_that_an_entry_without_a_rule_is_an_error_and_never_another_border() -> None:
+def test_that_an_entry_without_a_rule_is_an_error_and_never_another_border():
     with pytest.raises(TypeError, match="rule"):
         BorderEntry("toy", sentence="No rule.")
     unknown = type("Unknown", (), {"rule": staticmethod(second)})()

@@ -27,46 +27,48 @@ FOLDERS = ("engine", "gui", "tests", "bench", "docs", "assets", ".ci")
 PLACEHOLDER = re.compile(r"\[|\.\.\.|\bCOMMAND\b|\bDEVICE\b|^python main\.py (?:batch|filter) IN")
 
 
+TEXTS = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS}
+
+
+def links_of(text: str) -> list[tuple[str, str]]:
+    """Return the links of a text within this folder: file and heading, either of them may be empty."""
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    return [(link.partition("#")[0], link.partition("#")[2]) for link in links if "://" not in link]
+
+
 def anchors_of(path: Path) -> set[str]:
     """Return the anchors of a document's headings, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ (.+)$", path.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
-def test_that_every_link_leads_to_a_file_and_a_heading() -> None:
+def test_that_every_link_leads_to_a_file_and_a_heading():
     missing = []
-    for path in DOCUMENTS:
-        text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
-        for link in re.findall(r"\]\(([^)\s]+)\)", text):
-            target, _, anchor = link.partition("#")
-            if "://" in link:
-                continue
+    for path, text in TEXTS.items():
+        for target, anchor in links_of(re.sub(r"(?ms)^```.*?^```", "", text)):
             file = (path.parent / target).resolve() if target else path
             if not file.exists() or (anchor and anchor not in anchors_of(file)):
-                missing.append(f"{path}: {link}")
+                missing.append(f"{path}: {target}#{anchor}")
     assert not missing
 
 
-def test_that_every_path_that_is_named_exists() -> None:
+def test_that_every_document_is_linked_from_another_one():
+    linked = {
+        (path.parent / target).resolve() for path, text in TEXTS.items() for target, _ in links_of(text)
+    }
+    assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]
+
+
+def test_that_every_path_that_is_named_exists():
     named = re.compile(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*)`")
-    missing = [
-        f"{path}: {name}"
-        for path in DOCUMENTS
-        for name in named.findall(path.read_text(encoding="utf-8"))
-        if not list(ROOT.glob(name.rstrip("/")))
-    ]
-    assert not missing
+    named_by = {(path, name) for path, text in TEXTS.items() for name in named.findall(text)}
+    assert not [f"{path}: {name}" for path, name in named_by if not list(ROOT.glob(name.rstrip("/")))]
 
 
-def test_that_lines_of_prose_end_at_the_line_length() -> None:
-    long = [
-        f"{path}: {line}"
-        for path in DOCUMENTS
-        if GENERATED not in path.parents
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if len(line) > LINE_LENGTH and not line.startswith(("|", "!["))
-    ]
-    assert not long
+def test_that_lines_of_prose_end_at_the_line_length():
+    written = ((path, text) for path, text in TEXTS.items() if GENERATED not in path.parents)
+    long = [(path, line) for path, text in written for line in text.splitlines() if len(line) > LINE_LENGTH]
+    assert not [f"{path}: {line}" for path, line in long if not line.startswith(("|", "!["))]
 
 
 class Parsed(BaseException):
@@ -78,7 +80,7 @@ class Parsed(BaseException):
 
 def commands_of(path: Path) -> Iterator[str]:
     """Yield what a document says to type, from blocks of code and from the running text."""
-    text = path.read_text(encoding="utf-8")
+    text = TEXTS[path]
     blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
     running = re.sub(r"(?ms)^```.*?^```", "", text)
     spans = [line.strip() for block in blocks for line in block.splitlines()]
@@ -114,7 +116,7 @@ def entrance(arguments: list[str]) -> Callable[[], Any]:
     return lambda: command_line.parse(arguments)
 
 
-def test_that_every_command_is_understood(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_every_command_is_understood(monkeypatch):
     named = {command: path for path in DOCUMENTS for command in commands_of(path)}
     not_understood = []
     for command, path in named.items():
@@ -141,10 +143,8 @@ def understand(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("command", ["The window", *engine.commands.COMMANDS, "screenshot"])
-def test_that_the_reference_has_every_option_of_a_command_and_no_other(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+def test_that_the_reference_has_every_option_of_a_command_and_no_other(command, monkeypatch):
+    text = TEXTS[ROOT / "docs" / "cli.md"]
     sections = dict(re.findall(r"(?ms)^## (.+?)$(.*?)(?=^## |\Z)", text))
     section = next(body for heading, body in sections.items() if command in heading.split(", "))
     if command == "batch":
@@ -159,8 +159,8 @@ def test_that_the_reference_has_every_option_of_a_command_and_no_other(
     assert written == options
 
 
-def test_that_the_architecture_names_every_room() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+def test_that_the_architecture_names_every_room():
+    text = TEXTS[ROOT / "docs" / "architecture.md"]
     rooms = {
         f"{top}/{entry.name}"
         for top in ("engine", "gui")
@@ -170,7 +170,7 @@ def test_that_the_architecture_names_every_room() -> None:
     assert rooms == set(re.findall(r"(?m)^\| `((?:engine|gui)/[\w.]+)` \|", text))
 
 
-def test_that_every_table_is_what_the_kept_results_give(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_every_table_is_what_the_kept_results_give(monkeypatch):
     monkeypatch.chdir(ROOT)
     differ = []
     for table in kept_tables():
@@ -179,12 +179,3 @@ def test_that_every_table_is_what_the_kept_results_give(monkeypatch: pytest.Monk
         if written != "\n".join(wrapped(table.lines)):
             differ.append(f"{table.document}: {table.name}")
     assert not differ, "python -m bench.document writes them anew"
-
-
-def test_that_every_document_is_linked_from_another_one() -> None:
-    linked = {
-        (path.parent / link.partition("#")[0]).resolve()
-        for path in DOCUMENTS
-        for link in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8"))
-    }
-    assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]

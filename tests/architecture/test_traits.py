@@ -37,7 +37,7 @@ def fitting(known: Variant, rows: int, columns: int) -> Mask:
 
 
 @every_variant
-def test_that_a_variant_takes_the_masks_of_its_class_and_no_others(known: Variant) -> None:
+def test_that_a_variant_takes_the_masks_of_its_class_and_no_others(known):
     side = max(9, known.least_side)
     assert not refusal_of(known, mask_for(known, side, side))
     random = Mask(np.random.default_rng(3).standard_normal((side, side)))
@@ -48,7 +48,7 @@ def test_that_a_variant_takes_the_masks_of_its_class_and_no_others(known: Varian
 
 
 @every_variant
-def test_that_the_largest_and_the_smallest_mask_are_those_declared(known: Variant) -> None:
+def test_that_the_largest_and_the_smallest_mask_are_those_declared(known):
     least = known.least_side
     if least > 1:
         assert refusal_of(known, fitting(known, least - 1, least - 1))
@@ -64,7 +64,7 @@ def test_that_the_largest_and_the_smallest_mask_are_those_declared(known: Varian
 
 
 @every_variant
-def test_that_pictures_are_those_declared(known: Variant) -> None:
+def test_that_pictures_are_those_declared(known):
     mask = mask_for(known, 9, 9)
     for dtype in DTYPES:
         result = "uint8" if known.uint8_only and dtype == "uint8" else "float32"
@@ -80,7 +80,7 @@ def test_that_pictures_are_those_declared(known: Variant) -> None:
 
 
 @every_variant
-def test_that_rounded_weights_are_refused_where_exact_sums_are_promised(known: Variant) -> None:
+def test_that_rounded_weights_are_refused_where_exact_sums_are_promised(known):
     side = max(9, known.least_side)
     few_digits = np.random.default_rng(4).integers(1, 9, (side, side)).astype(float)
     if known.rounds_weights and known.rank:
@@ -92,7 +92,7 @@ def test_that_rounded_weights_are_refused_where_exact_sums_are_promised(known: V
 
 
 @every_variant
-def test_that_work_grows_as_declared(known: Variant) -> None:
+def test_that_work_grows_as_declared(known):
     def flops(side: int) -> float:
         mask = mask_for(known, side, side)
         problem = typed(known, Problem(512, 512, mask_shape=mask.shape, anchor=mask.anchor))

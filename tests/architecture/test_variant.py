@@ -2,10 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +25,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.variants import registry
 from engine.variants.auto.planner import choose, why_not
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive
 from gui.engine_link.engine_state import EngineState
@@ -53,7 +50,7 @@ GPU = DeviceInfo("cuda:0", "cuda", "GPU", True, "", True, {"multiprocessors": "1
 
 
 @pytest.fixture
-def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Variant, ...]:
+def toys(monkeypatch):
     """The registry with two lines more, as a program that starts with them has it."""
     known = registry.VARIANTS
     longer = (*known, PLAIN, ONE_ROW)
@@ -64,9 +61,7 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> tuple[Variant, ...]:
 
 
 @pytest.mark.usefixtures("toys")
-def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(
-    command: Callable[..., Any],
-) -> None:
+def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(command):
     assert [known.key for known in engine.list_variants()][-2:] == KEYS
     ladder = command("variants").out.split("\n\n")[0]
     assert [line.split()[0] for line in ladder.splitlines()][-2:] == KEYS
@@ -77,9 +72,7 @@ def test_that_a_new_variant_is_in_every_list_of_the_command_line_and_of_python(
 
 
 @pytest.mark.usefixtures("toys")
-def test_that_bench_measures_a_new_variant_by_its_name_and_among_all(
-    command: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_that_bench_measures_a_new_variant_by_its_name_and_among_all(command, tmp_path):
     everything = benchmark._sweep(benchmark._parser().parse_args(["--out", str(tmp_path / "all.json")]))
     assert [known.key for known in everything.variants][-2:] == KEYS
     out = tmp_path / "results.json"
@@ -91,7 +84,7 @@ def test_that_bench_measures_a_new_variant_by_its_name_and_among_all(
     assert cell["verification"]["passed"]
 
 
-def test_that_the_benches_take_a_new_variant_by_its_traits(toys: tuple[Variant, ...]) -> None:
+def test_that_the_benches_take_a_new_variant_by_its_traits(toys):
     mask = gaussian(5)
     samples = np.zeros((32, 32, 1), np.float32)
     problem = describe_problem(samples, mask, Border.MIRROR, 0.0)
@@ -104,9 +97,7 @@ def test_that_the_benches_take_a_new_variant_by_its_traits(toys: tuple[Variant, 
     assert representative.mask_for(ONE_ROW, 5, 7).shape == (1, 7)
 
 
-def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(
-    toys: tuple[Variant, ...], qapp: object
-) -> None:
+def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
     state.set_ready(run_jobs.ready())
     model = VariantsModel(workspace, state, ResultsModel())
@@ -117,7 +108,7 @@ def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(
 
 @pytest.mark.usefixtures("toys")
 @pytest.mark.parametrize("device", [cpu_info(), GPU], ids=lambda device: device.kind)
-def test_that_auto_never_chooses_a_variant_that_nobody_measured(device: DeviceInfo) -> None:
+def test_that_auto_never_chooses_a_variant_that_nobody_measured(device):
     for mask in (gaussian(5), Mask(np.ones((1, 9))), Mask(np.random.default_rng(1).random((15, 15)))):
         problem = describe_problem(np.zeros((64, 64, 1), np.float32), mask, Border.ZERO, 0.0)
         assert choose(AUTO, problem, mask, Block(32, 8), device).variant.key not in KEYS
@@ -125,9 +116,7 @@ def test_that_auto_never_chooses_a_variant_that_nobody_measured(device: DeviceIn
         assert by_name.variant is PLAIN
 
 
-def test_that_every_oracle_case_and_every_rule_for_all_reaches_a_new_variant(
-    toys: tuple[Variant, ...],
-) -> None:
+def test_that_every_oracle_case_and_every_rule_for_all_reaches_a_new_variant(toys):
     whole = simulator_cases(whole=True, has_barrier=False)
     assert suited_cases(PLAIN, whole) == suited_cases(serial.VARIANT, whole)
     assert all(case.mask_shape[0] == 1 for case in suited_cases(ONE_ROW, whole))

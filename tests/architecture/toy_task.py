@@ -1,6 +1,6 @@
 """A toy task: numbers times a factor. Its problem, its variants, and the class that answers the pipeline."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -26,29 +26,10 @@ class Scaling:
     count: int
     factor: float
 
-    @property
-    def size_text(self) -> str:
-        return f"{self.count} numbers"
-
-    @property
-    def subject(self) -> str:
-        return self.size_text
-
-    @property
-    def longest_side(self) -> int:
-        return self.count
-
-    @property
-    def values(self) -> int:
-        return self.count
-
-    @property
-    def copied_bytes(self) -> int:
-        return 8 * self.count
-
-    @property
-    def comparable(self) -> Hashable:
-        return self
+    size_text = subject = property(lambda self: f"{self.count} numbers")
+    longest_side = values = property(lambda self: self.count)
+    copied_bytes = property(lambda self: 8 * self.count)
+    comparable = property(lambda self: self)
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         return {"count": self.count, "factor": self.factor}

@@ -10,7 +10,7 @@ from engine.variants.box.box_mask import is_box
 from engine.variants.registry import variant
 
 
-def test_that_a_table_of_times_comes_back_as_it_was_with_a_row_a_line() -> None:
+def test_that_a_table_of_times_comes_back_as_it_was_with_a_row_a_line():
     table = {
         "cpu": {"from": 'a "quoted" [word]', "times_us": {"tiled": {"uint8 x 1": [[1.5, None], [3, 4]]}}}
     }
@@ -19,13 +19,13 @@ def test_that_a_table_of_times_comes_back_as_it_was_with_a_row_a_line() -> None:
     assert "[1.5, null],\n" in text
 
 
-def test_that_the_ratio_is_that_to_the_best() -> None:
+def test_that_the_ratio_is_that_to_the_best():
     cell = Cell("9 x 9", "tiled", {"tiled": 3.0, "box": 2.0})
     assert (cell.best, cell.ratio) == ("box", 1.5)
     assert line_of(cell).split()[0] == "1.50"
 
 
-def test_that_the_masks_are_of_the_structure_that_they_stand_for() -> None:
+def test_that_the_masks_are_of_the_structure_that_they_stand_for():
     for side in (3, 15, 31):
         assert factor(mask_of("gaussian", side)).separable
         assert factor(mask_of("sobel", side)).separable
@@ -33,14 +33,14 @@ def test_that_the_masks_are_of_the_structure_that_they_stand_for() -> None:
         assert [is_box(mask_of(kind, side)) for kind in ("box", "gaussian")] == [True, False]
 
 
-def test_that_only_what_holds_everything_up_is_left_out() -> None:
+def test_that_only_what_holds_everything_up_is_left_out():
     problem = Problem(4096, 4096, 3, mask_shape=(63, 63), anchor=(31, 31))
     assert is_too_long(variant("cpu-parallel"), problem)
     assert not is_too_long(variant("cpu-box"), problem)
     assert not is_too_long(variant("cpu-separable"), problem)
 
 
-def test_that_the_shorter_of_two_times_is_kept_wherever_there_are_two() -> None:
+def test_that_the_shorter_of_two_times_is_kept_wherever_there_are_two():
     known = {"float32 x 1": [[3.0, None], [1.0, 2.0]]}
     found = {"float32 x 1": [[2.0, 5.0], [4.0, None]], "uint8 x 1": [[7.0, None]]}
     kept = {"float32 x 1": [[2.0, 5.0], [1.0, 2.0]], "uint8 x 1": [[7.0, None]]}

@@ -2,7 +2,6 @@
 """The clock of a device on a made-up driver: each launch takes a known time on a stream."""
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 from unittest.mock import MagicMock
 
@@ -25,16 +24,15 @@ class MadeUpDriver:
         self._captured_from = 0.0
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("cu") and name != "cuuint32_t":
-            return lambda *arguments: (self._real.CUresult.CUDA_SUCCESS,)
-        return getattr(self._real, name)
+        is_call = name.startswith("cu") and name != "cuuint32_t"
+        return (lambda *arguments: self._ok()) if is_call else getattr(self._real, name)
+
+    def _ok(self, *values: Any) -> tuple[Any, ...]:
+        return (self._real.CUresult.CUDA_SUCCESS, *values)
 
     def launch(self, copy: int) -> None:
         self.launched.append(copy)
         self.now_ms += LAUNCH_MS
-
-    def _ok(self, *values: Any) -> tuple[Any, ...]:
-        return (self._real.CUresult.CUDA_SUCCESS, *values)
 
     def cuEventCreate(self, flags: int) -> Any:
         return self._ok([0.0])
@@ -77,7 +75,7 @@ class Held:
 
 
 @pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MadeUpDriver]:
+def made_up(monkeypatch):
     """Put a driver in place of the real one, whose streams can be held."""
 
     def make(*, graphs: bool = True, gave_up: bool = False) -> MadeUpDriver:
@@ -89,16 +87,13 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MadeUpDriver]:
     return make
 
 
-def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(
-    made_up: Callable[..., MadeUpDriver],
-) -> None:
-    clock = DeviceClock(made_up().launch, 1, 0)
+def test_that_a_sample_is_the_time_of_one_run_of_a_graph_of_2_ms(made_up):
+    driver = made_up()
+    clock = DeviceClock(driver.launch, 1, 0)
     assert clock.sample() == (pytest.approx(LAUNCH_MS), 200)
     assert clock.name == "device events around a replayed graph"
-
-
-def test_that_a_cold_sample_goes_through_all_copies_in_turn(made_up: Callable[..., MadeUpDriver]) -> None:
-    driver = made_up()
+    # A cold sample goes through all copies in turn.
+    driver.launched.clear()
     _, runs = DeviceClock(driver.launch, 7, 0).sample()
     assert runs % 7 == 0
     assert driver.launched == [number % 7 for number in range(len(driver.launched))]
@@ -110,8 +105,8 @@ def test_that_a_cold_sample_goes_through_all_copies_in_turn(made_up: Callable[..
     ids=["held", "a call that waits itself"],
 )
 def test_that_what_cannot_be_captured_is_queued_and_held_unless_the_calls_wait_themselves(
-    made_up: Callable[..., MadeUpDriver], monkeypatch: pytest.MonkeyPatch, gave_up: bool, name: str
-) -> None:
+    made_up, monkeypatch, gave_up, name
+):
     driver = made_up(graphs=False, gave_up=gave_up)
     clock = DeviceClock(driver.launch, 1, 0, launches=4)
     if gave_up:
@@ -124,7 +119,7 @@ def test_that_what_cannot_be_captured_is_queued_and_held_unless_the_calls_wait_t
     assert gave_up or driver.held == 0
 
 
-def test_that_a_flag_gives_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_that_a_flag_gives_up_after_a_while(monkeypatch):
     monkeypatch.setattr(device_clock, "LONGEST_HOLD_S", 1e-3)
     word = ctypes.c_uint32(7)
     monkeypatch.setattr(device_clock, "check", lambda answer: ctypes.addressof(word))
@@ -135,14 +130,11 @@ def test_that_a_flag_gives_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> 
     assert (flag.gave_up, word.value) == (True, 1)
 
 
-def test_that_a_run_that_fails_leaves_no_stream_held(made_up: Callable[..., MadeUpDriver]) -> None:
+def test_that_a_run_that_fails_leaves_no_stream_held(made_up):
     driver = made_up(graphs=False)
     clock = DeviceClock(driver.launch, 1, 0)
 
-    def fail(copy: int) -> None:
-        raise RuntimeError("no")
-
-    clock._run = fail
+    clock._run = MagicMock(side_effect=RuntimeError("no"))
     with pytest.raises(RuntimeError, match="no"):
         clock.sample()
     assert driver.held == 0

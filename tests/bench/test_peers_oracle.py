@@ -1,7 +1,5 @@
 """What the benchmark takes for a right result: float32, 8-bit, other borders, copies, large pictures."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -24,7 +22,7 @@ def right(cell: Cell, border: Border = Border.ZERO) -> np.ndarray:
     return np.stack([oracle.correlate(picture, mask, border) for picture in pictures_of(cell)])
 
 
-def test_that_a_right_result_passes_and_a_wrong_shape_does_not() -> None:
+def test_that_a_right_result_passes_and_a_wrong_shape_does_not():
     results = right(CELL).astype(np.float32)
     verdict = judge_of(CELL).verdict(results, "zero")
     assert verdict.passed
@@ -34,7 +32,7 @@ def test_that_a_right_result_passes_and_a_wrong_shape_does_not() -> None:
 
 @pytest.mark.parametrize("at", [(0, 19, 16, 0), (1, 19, 16, 0)])
 @pytest.mark.parametrize("wrong", [1e-4, np.nan])
-def test_that_one_wrong_sample_is_found(at: tuple[int, ...], wrong: float) -> None:
+def test_that_one_wrong_sample_is_found(at, wrong):
     results = right(CELL).astype(np.float32)
     results[at] += np.float32(wrong)
     verdict = judge_of(CELL).verdict(results, "zero")
@@ -42,7 +40,7 @@ def test_that_one_wrong_sample_is_found(at: tuple[int, ...], wrong: float) -> No
     assert verdict.text.startswith("not verified: row 19, column 16 is ")
 
 
-def test_that_a_convolution_is_no_correlation() -> None:
+def test_that_a_convolution_is_no_correlation():
     turned = Mask(mask_of(CELL).weights).flipped()
     results = np.stack([oracle.correlate(picture, turned) for picture in pictures_of(CELL)])
     assert not judge_of(CELL).verdict(results.astype(np.float32), "zero").passed
@@ -67,9 +65,7 @@ def next_float(results: np.ndarray) -> None:
     ],
     ids=["8-bit of others", "8-bit of ours", "float32 of whole numbers"],
 )  # fmt: skip
-def test_that_results_of_whole_weights_may_be_as_far_off_as_they_promise(
-    results: np.ndarray, steps: int, text: str, spoil: Callable[[np.ndarray], None]
-) -> None:
+def test_that_results_of_whole_weights_may_be_as_far_off_as_they_promise(results, steps, text, spoil):
     fine = judge_of(GREY).verdict(results, "zero", steps=steps)
     assert fine.passed
     assert text in fine.text
@@ -77,7 +73,7 @@ def test_that_results_of_whole_weights_may_be_as_far_off_as_they_promise(
     assert not judge_of(GREY).verdict(results, "zero", steps=steps).passed
 
 
-def test_that_a_library_without_a_border_is_compared_inside() -> None:
+def test_that_a_library_without_a_border_is_compared_inside():
     results = right(GREY)
     results[:, :2], results[:, :, -2:] = 99, 99
     cut = np.rint(results).astype(np.uint8)
@@ -88,7 +84,7 @@ def test_that_a_library_without_a_border_is_compared_inside() -> None:
     assert not judge.verdict(cut, "interior").passed
 
 
-def test_that_a_replicated_border_and_a_copy_are_compared_with_what_they_are() -> None:
+def test_that_a_replicated_border_and_a_copy_are_compared_with_what_they_are():
     pictures, results = pictures_of(CELL), right(CELL, Border.REPLICATE).astype(np.float32)
     found = [
         judge_of(CELL).verdict(*given).passed
@@ -99,19 +95,19 @@ def test_that_a_replicated_border_and_a_copy_are_compared_with_what_they_are() -
     assert found == [True, False, True, False]
 
 
-def test_that_an_error_of_our_own_is_granted_only_where_it_is_stated() -> None:
+def test_that_an_error_of_our_own_is_granted_only_where_it_is_stated():
     results = (right(CELL) + 1e-4).astype(np.float32)
     assert not judge_of(CELL).verdict(results, "zero").passed
     assert judge_of(CELL).verdict(results, "zero", added_error=2e-4).passed
 
 
-def test_that_a_large_picture_is_compared_in_part_and_says_so() -> None:
+def test_that_a_large_picture_is_compared_in_part_and_says_so():
     cell = Cell(300, 300, 3)
     judge = Oracle(cell, pictures_of(cell), affordable=100_000)
     assert "% of the pixels" in judge.verdict(right(cell).astype(np.float32), "zero").text
 
 
-def test_that_our_8_bit_results_of_weights_that_round_may_only_be_off_where_rounding_explains_it() -> None:
+def test_that_our_8_bit_results_of_weights_that_round_may_only_be_off_where_rounding_explains_it():
     cell = Cell(200, 160, 5, dtype="uint8", kind="gaussian")
     judge, wanted = judge_of(cell), right(cell)
     rounded = np.rint(wanted).astype(np.uint8)

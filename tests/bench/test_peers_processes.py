@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ CELL = Cell(12, 9, 3)
 
 
 @pytest.fixture(scope="module")
-def measurement() -> Iterator[Measurement]:
+def measurement():
     ours = ("auto",)
     peers = ("correlate", "convolves", "refuses", "raises")
     workers = [
@@ -31,7 +29,7 @@ def measurement() -> Iterator[Measurement]:
     made.close()
 
 
-def test_that_only_a_right_result_has_a_time(measurement: Measurement) -> None:
+def test_that_only_a_right_result_has_a_time(measurement):
     found = measurement.cells([CELL])[CELL.key]["contenders"]
     for name in ("haloscope auto", "peer correlate"):
         assert found[name]["median_ms"] > 0
@@ -46,36 +44,24 @@ def test_that_only_a_right_result_has_a_time(measurement: Measurement) -> None:
     }
 
 
-def test_that_what_is_not_there_is_told(measurement: Measurement) -> None:
+def test_that_what_is_not_there_is_told_and_only_wanted_contenders_are_measured(measurement):
     assert measurement.absent == {
         "stranger": "not built for this machine",
         "nobody": "not installed (no_such_library_here)",
     }
-    assert measurement.facts["peer"] == {
-        "title": "A peer",
-        "versions": {"tiny": "1.0"},
-        "threads": 1,
-        "notes": {},
-    }
-
-
-def test_that_only_wanted_contenders_are_measured(measurement: Measurement) -> None:
+    facts = {"title": "A peer", "versions": {"tiny": "1.0"}, "threads": 1, "notes": {}}
+    assert measurement.facts["peer"] == facts
     found = measurement.cells([CELL], {"peer correlate"})[CELL.key]["contenders"]
     assert list(found) == ["peer correlate"]
 
 
-def test_that_a_process_that_ended_is_started_again(tmp_path: Path) -> None:
+def test_that_a_process_that_ended_is_started_again(tmp_path):
     np.save(tmp_path / "pictures.npy", pictures_of(CELL))
     worker = Worker(MODULE, methods=("dies",))
+    pictures = str(tmp_path / "pictures.npy")
     try:
         with pytest.raises(Lost, match="status 7"):
-            worker.ask(
-                "prepare",
-                cell=CELL.as_json(),
-                method="dies",
-                pictures=str(tmp_path / "pictures.npy"),
-                copies=1,
-            )
+            worker.ask("prepare", cell=CELL.as_json(), method="dies", pictures=pictures, copies=1)
         assert worker.ask("methods", cell=CELL.as_json()) == {"ok": True, "methods": ["dies"]}
     finally:
         worker.end()
@@ -93,7 +79,7 @@ class Scripted(Worker):
         return {"ok": True, "ms": self._ms, "runs": 1, "clock": "made up", "methods": ["filter"]}
 
 
-def test_that_samples_are_taken_in_turn() -> None:
+def test_that_samples_are_taken_in_turn():
     asked: list[str] = []
     workers = [Scripted(name, asked) for name in "abc"]
     measurement = Measurement([], Plan(rounds=3, fewest=3, budget_s=60.0))
@@ -104,7 +90,7 @@ def test_that_samples_are_taken_in_turn() -> None:
     measurement.close()
 
 
-def test_that_a_run_that_would_take_too_long_is_left_out() -> None:
+def test_that_a_run_that_would_take_too_long_is_left_out():
     asked: list[str] = []
     worker = Scripted("slow", asked)
     measurement = Measurement([(Entry("slow", "", ""), worker)], Plan(cap_s=2.0))
@@ -115,7 +101,7 @@ def test_that_a_run_that_would_take_too_long_is_left_out() -> None:
     measurement.close()
 
 
-def test_that_a_ratio_is_formed_within_each_round() -> None:
+def test_that_a_ratio_is_formed_within_each_round():
     def sampled(key: str, method: str, *samples_ms: float) -> Contender:
         return Contender(Worker("x"), Entry(key, "", ""), method, samples_ms=list(samples_ms))
 

@@ -28,7 +28,7 @@ class Way:
 
 
 @pytest.fixture(autouse=True)
-def others(monkeypatch: pytest.MonkeyPatch) -> None:
+def others(monkeypatch):
     """Have other processes work in the second and the fourth round."""
 
     def busy() -> Iterator[float]:
@@ -38,7 +38,7 @@ def others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "_busy_s", lambda: next(moments))
 
 
-def test_that_ratios_are_of_turns_of_one_round_and_the_quieter_rounds_count() -> None:
+def test_that_ratios_are_of_turns_of_one_round_and_the_quieter_rounds_count():
     ways: Any = {"ours": Way("a", [1.0, 7.0, 4.0, 7.0]), "pool": Way("a", [2.0, 700.0, 12.0, 700.0])}
     measured = threads._measured(ways, CASE, 4)
     pool = measured["ways"]["pool"]
@@ -49,7 +49,7 @@ def test_that_ratios_are_of_turns_of_one_round_and_the_quieter_rounds_count() ->
     assert "pool        0 of 1, the worst 2.50" in table
 
 
-def test_that_ways_with_other_results_are_not_compared() -> None:
+def test_that_ways_with_other_results_are_not_compared():
     ways: Any = {"ours": Way("a", []), "pool": Way("b", [])}
     with pytest.raises(SystemExit, match="differ"):
         threads._measured(ways, CASE, 4)

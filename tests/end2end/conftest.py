@@ -1,7 +1,5 @@
 """The real window and the real engine's process, one of each per module: a start takes a second."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from engine.host.client import EngineClient
@@ -14,13 +12,13 @@ START_MS = 60_000
 
 
 @pytest.fixture(scope="module")
-def engine() -> StartedEngine:
+def engine():
     """Return the engine that the module's window talks to; the window shuts it down."""
     return StartedEngine(EngineClient)
 
 
 @pytest.fixture(scope="module")
-def haloscope(qapp, engine) -> Iterator[OpenedWindow]:
+def haloscope(qapp, engine):
     """Return a window that shows a sample and its first result."""
     haloscope = OpenedWindow(qapp, engine)
     request = OpenPicture(sample="camera")
@@ -33,7 +31,7 @@ def haloscope(qapp, engine) -> Iterator[OpenedWindow]:
 
 
 @pytest.fixture
-def window(haloscope, qtbot) -> OpenedWindow:
+def window(haloscope, qtbot):
     """Return the window when nothing is going on in it."""
     qtbot.waitUntil(lambda: haloscope.state.last_result is not None, timeout=START_MS)
     qtbot.waitUntil(lambda: not haloscope.state.busy, timeout=START_MS)

@@ -5,6 +5,7 @@ import signal
 import time
 
 import numpy as np
+import pytest
 from PySide6.QtCore import Qt, QTimer
 
 from engine.host import shared
@@ -51,20 +52,13 @@ def test_that_a_first_result_is_there_without_a_click(window):
     assert window.state.last_result.values is not None
 
 
-def test_that_a_preview_follows_an_edit_of_the_mask_and_is_right(window, qtbot):
-    mask = Mask([[0, 1, 2], [-1, 0, 1], [-2, -1, 0]])
+def test_that_a_preview_follows_an_edit_of_the_mask_and_a_flip_and_is_right(window, qtbot):
+    mask = Mask([[0, 1, 2], [-1, 0, 1], [-2, -1, 7]])
     show_result_of(window, qtbot, mask)
     pixels = shared.attach(window.workspace.picture.pixels)
-    shown = shared.attach(window.state.last_result.values)
-    assert np.array_equal(shown, oracle.correlate(pixels, mask))
-
-
-def test_that_flip_turns_the_shown_result_into_a_convolution(window, qtbot):
-    mask = Mask([[1, 2], [3, 4]])
-    show_result_of(window, qtbot, mask)
+    assert np.array_equal(shared.attach(window.state.last_result.values), oracle.correlate(pixels, mask))
     with qtbot.waitSignal(window.previews.shown, timeout=RUN_MS):
         window.workspace.change(flip=True)
-    pixels = shared.attach(window.workspace.picture.pixels)
     shown = shared.attach(window.state.last_result.values)
     assert np.array_equal(shown, oracle.correlate(pixels, mask.flipped()))
     window.workspace.change(flip=False)
@@ -73,8 +67,7 @@ def test_that_flip_turns_the_shown_result_into_a_convolution(window, qtbot):
 def test_that_a_run_becomes_a_verified_row_with_its_times(window, qtbot):
     run(window, qtbot, variant="cpu-parallel")
     (result,) = window.results.results()
-    assert result.variant == "cpu-parallel"
-    assert result.verification.passed
+    assert (result.variant, result.verification.passed) == ("cpu-parallel", True)
     assert result.kernel_ms > 0
 
 
@@ -110,31 +103,26 @@ def test_that_a_variant_without_its_device_cannot_be_chosen_and_says_why(window,
     window.workspace.change(variant="auto")
 
 
-def test_that_escape_stops_a_run_and_the_window_goes_on(window, qtbot):
+@pytest.mark.parametrize("end", ["escape", "kill"])
+def test_that_after_escape_or_a_killed_engine_the_next_run_works(window, engine, qtbot, end):
     window.workspace.change(variant="cpu-serial")
     with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run"].trigger()
         qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
-        window.actions["cancel"].trigger()
+        if end == "escape":
+            window.actions["cancel"].trigger()
+        else:
+            os.kill(engine.client.host_pid, signal.SIGKILL)
     assert not window.state.running
+    if end == "kill":
+        (failed,) = window.results.results()
+        assert "SIGKILL" in failed.failure
+        assert failed.kernel_ms is None
+        assert window.window.isVisible()
+        assert "killed" in window.window.message_bar.text
     run(window, qtbot, variant="cpu-parallel")
     assert window.results.results()[-1].kernel_ms > 0
-
-
-def test_that_killing_the_engine_in_a_run_fails_that_run_and_the_next_one_works(window, engine, qtbot):
-    window.workspace.change(variant="cpu-serial")
-    with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
-        window.actions["run"].trigger()
-        qtbot.waitUntil(lambda: "sampling" in window.state.stage, timeout=RUN_MS)
-        os.kill(engine.client.host_pid, signal.SIGKILL)
-    (failed,) = window.results.results()
-    assert "SIGKILL" in failed.failure
-    assert failed.kernel_ms is None
-    assert window.window.isVisible()
-    assert "killed" in window.window.message_bar.text
-    run(window, qtbot, variant="cpu-parallel")
-    assert window.results.results()[-1].kernel_ms > 0
-    show_result_of(window, qtbot, preset("box-5"))
+    show_result_of(window, qtbot, preset("box-5" if end == "kill" else "box-3"))
 
 
 def test_that_the_window_stays_alive_while_the_engine_works(window, qtbot):

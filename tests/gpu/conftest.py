@@ -2,12 +2,11 @@
 
 import pytest
 
-from engine.device.backend import Backend
 from engine.device.devices import backend, devices
 
 
 @pytest.fixture(scope="session")
-def device() -> str:
+def device():
     """Return the key of the first CUDA device."""
     cuda = next((found for found in devices() if found.key.startswith("cuda:")), None)
     if cuda is None or not cuda.available:
@@ -16,6 +15,6 @@ def device() -> str:
 
 
 @pytest.fixture(scope="session")
-def gpu(device: str) -> Backend:
+def gpu(device):
     """Return the backend of the first CUDA device."""
     return backend(device)

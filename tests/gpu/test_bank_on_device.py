@@ -49,9 +49,7 @@ def check(gpu: Backend, bank: Bank, image: np.ndarray, border: Border, block: Bl
 @pytest.mark.parametrize("layout", list(Layout))
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("border", list(Border))
-def test_that_every_result_of_a_bank_agrees_with_the_oracle(
-    gpu: Backend, border: Border, dtype: str, layout: Layout
-) -> None:
+def test_that_every_result_of_a_bank_agrees_with_the_oracle(gpu, border, dtype, layout):
     for masks, shape, anchor, channels in (
         (1, (5, 5), None, 1),
         (5, (4, 7), (3, 0), 3),
@@ -68,14 +66,12 @@ def test_that_every_result_of_a_bank_agrees_with_the_oracle(
     [Block(*sides) for sides in ((1, 1), (7, 3), (33, 9), (32, 32), (1, 480), (480, 1), (100, 10))],
     ids=str,
 )  # fmt: skip
-def test_that_every_block_and_size_agrees_with_the_oracle(
-    gpu: Backend, block: Block, size: tuple[int, int]
-) -> None:
+def test_that_every_block_and_size_agrees_with_the_oracle(gpu, block, size):
     for shape in ((5, 5), (9, 6), (1, 26)):
         check(gpu, random_bank(11, shape), picture(*size, 2, "float32"), Border.MIRROR, block, Layout.PITCHED)
 
 
-def test_that_a_bank_gives_bit_for_bit_what_each_mask_gives_alone(device: str) -> None:
+def test_that_a_bank_gives_bit_for_bit_what_each_mask_gives_alone(device):
     image = picture(300, 401, 1, "float32")
     bank = random_bank(8, (7, 7))
     together = engine.apply_bank(image, bank.masks, device=device, border="wrap", budget_s=0.01)
@@ -86,9 +82,7 @@ def test_that_a_bank_gives_bit_for_bit_what_each_mask_gives_alone(device: str) -
         assert np.array_equal(values, alone)
 
 
-def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_one_after_another(
-    gpu: Backend, device: str
-) -> None:
+def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_one_after_another(gpu, device):
     image = picture(2048, 2048, 1, "float32")
     bank = random_bank(16, (5, 5))
     problem = describe_problem(image, bank.masks[0], Border.ZERO, 0.0)
@@ -102,7 +96,7 @@ def test_that_a_large_bank_is_verified_and_timed_and_not_slower_than_its_masks_o
     print(f"bank of 16: {result.kernel_ms / 16:.4f} ms a filter, alone {alone.kernel_ms:.4f} ms")  # noqa: T201
 
 
-def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu: Backend) -> None:
+def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu):
     for masks, shape in ((8, (5, 5)), (9, (15, 15)), (3, (3, 3))):
         bank = random_bank(masks, shape)
         problem = describe_problem(picture(9, 9, 1, "float32"), bank.masks[0], Border.WRAP, 0.0)
@@ -111,7 +105,7 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu: Backend
             assert_compiled_as_planned(for_bank(bank).passes(problem, bank.masks[0], block))
 
 
-def test_that_a_bank_too_large_for_the_device_is_refused_and_the_device_is_well(device: str) -> None:
+def test_that_a_bank_too_large_for_the_device_is_refused_and_the_device_is_well(device):
     image = np.zeros((64, 64), np.float32)
     with pytest.raises(engine.UnsupportedVariant, match="1,025 threads"):
         engine.apply_bank(image, [[[1.0]]] * 3, device=device, block=(205, 5))

@@ -1,7 +1,6 @@
 """`batch` on a real device: pictures of several sizes and kinds, each verified and saved."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +13,7 @@ from engine.commands import main
     ("variant", "result_type"),
     [("auto", "float32"), ("auto", "same"), ("register-blocked", "same"), ("tiled", "float32")],
 )
-def test_that_a_batch_goes_through_the_device_and_is_verified(
-    device: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, variant: str, result_type: str
-) -> None:
+def test_that_a_batch_goes_through_the_device_and_is_verified(device, capsys, tmp_path, variant, result_type):
     random, photos = np.random.default_rng(1), tmp_path / "photos"
     photos.mkdir()
     for number in range(24):

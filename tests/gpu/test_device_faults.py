@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device.backend import Backend
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, OutOfDeviceMemory
@@ -21,9 +20,8 @@ ROOT = Path(__file__).parents[2]
 CASE = Case("after a refusal", 40, 50, 3, "uint8", (5, 5), weights="whole", border=Border.WRAP)
 
 
-def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu: Backend, device: str) -> None:
-    # Only shape, type and sizes are asked for before the device refuses; nothing of this exists in the host's
-    # memory.
+def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu, device):
+    # Only shape, type and sizes are asked for before the device refuses: the host has nothing of this.
     side = 1 << 20
     endless = SimpleNamespace(shape=(side, side, 4), dtype=np.dtype(np.float32), itemsize=4)
     with pytest.raises(OutOfDeviceMemory, match=r"bytes free\. Use a smaller picture, or the CPU"):
@@ -31,7 +29,7 @@ def test_that_too_much_memory_is_refused_and_the_device_is_well(gpu: Backend, de
     check(variant("tiled"), CASE, device)
 
 
-def test_that_a_launch_that_cannot_be_is_refused_and_the_device_is_well(gpu: Backend, device: str) -> None:
+def test_that_a_launch_that_cannot_be_is_refused_and_the_device_is_well(gpu, device):
     @cuda.jit
     def nothing(out):  # type: ignore[no-untyped-def]
         out[0] = 1.0
@@ -64,14 +62,14 @@ os._exit(0)
 """
 
 
-def test_that_an_illegal_store_is_told_as_a_fault_of_the_device(device: str) -> None:
+def test_that_an_illegal_store_is_told_as_a_fault_of_the_device(device):
     done = subprocess.run(
         [sys.executable, "-c", ILLEGAL_STORE], capture_output=True, text=True, cwd=ROOT, timeout=60
     )
     assert "told: The GPU failed while running the kernel" in done.stdout, done.stderr
 
 
-def test_that_the_device_says_what_a_block_may_be(gpu: Backend) -> None:
+def test_that_the_device_says_what_a_block_may_be(gpu):
     limits = gpu.info.limits
     assert limits.max_threads >= 1024
     assert limits.shared_bytes >= 48 * 1024

@@ -43,7 +43,7 @@ def kept(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/*.cuda"))
 
 
-def test_that_a_second_process_loads_what_the_first_compiled(device: str, tmp_path: Path) -> None:
+def test_that_a_second_process_loads_what_the_first_compiled(device, tmp_path):
     first = first_launch(tmp_path)
     files = {path: path.read_bytes() for path in kept(tmp_path)}
     second = first_launch(tmp_path)
@@ -53,7 +53,7 @@ def test_that_a_second_process_loads_what_the_first_compiled(device: str, tmp_pa
 
 
 @pytest.mark.parametrize("damage", ["cut", "other code"])
-def test_that_damaged_files_are_compiled_anew(device: str, tmp_path: Path, damage: str) -> None:
+def test_that_damaged_files_are_compiled_anew(device, tmp_path, damage):
     first_launch(tmp_path)
     for path in kept(tmp_path):
         content = path.read_bytes()
@@ -62,12 +62,12 @@ def test_that_damaged_files_are_compiled_anew(device: str, tmp_path: Path, damag
     assert all(len(path.read_bytes()) > 1000 for path in kept(tmp_path))
 
 
-def test_that_the_switch_keeps_nothing(device: str, tmp_path: Path) -> None:
+def test_that_the_switch_keeps_nothing(device, tmp_path):
     assert first_launch(tmp_path, **{SWITCH: "0"})["right"]
     assert kept(tmp_path) == []
 
 
-def test_that_code_the_driver_refuses_is_compiled_anew(device: str, tmp_path: Path) -> None:
+def test_that_code_the_driver_refuses_is_compiled_anew(device, tmp_path):
     from engine.device.code_store import _packed, _unpacked
     from engine.device.kernel_cache import KeptKernel
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device.backend import Backend
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
 from engine.run.job import filter_job
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.variants.auto.planner import Choice
-from engine.variants.contract import Variant
 from tests.gpu.test_variants_on_device import CUDA, suiting
 
 HEIGHT, WIDTH = 67, 1001
@@ -33,9 +31,7 @@ def address_and_row_bytes(array: object) -> tuple[int, int]:
 
 @both_layouts
 @both_pictures
-def test_that_rows_lie_on_the_device_as_the_layout_says(
-    dtype: str, channels: int, layout: Layout, gpu: Backend
-) -> None:
+def test_that_rows_lie_on_the_device_as_the_layout_says(dtype, channels, layout, gpu):
     picture = picture_of(dtype, channels)
     buffers = gpu.allocate(picture, layout=layout)
     for array, itemsize in ((buffers.image, picture.itemsize), (buffers.out, 4)):
@@ -49,9 +45,7 @@ def test_that_rows_lie_on_the_device_as_the_layout_says(
 @both_layouts
 @pytest.mark.parametrize("form", ["dense", "every other column", "mirrored", "Fortran"])
 @both_pictures
-def test_that_a_picture_comes_back_from_the_device_as_it_went_there(
-    dtype: str, channels: int, form: str, layout: Layout, gpu: Backend
-) -> None:
+def test_that_a_picture_comes_back_from_the_device_as_it_went_there(dtype, channels, form, layout, gpu):
     picture = picture_of(dtype, channels, 2 * WIDTH)[:, ::2]
     if form == "dense":
         picture = np.ascontiguousarray(picture)
@@ -76,9 +70,7 @@ def test_that_a_picture_comes_back_from_the_device_as_it_went_there(
 
 @both_pictures
 @pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
-def test_that_both_layouts_are_verified_and_give_the_same(
-    variant: Variant, dtype: str, channels: int, gpu: Backend
-) -> None:
+def test_that_both_layouts_are_verified_and_give_the_same(variant, dtype, channels, gpu):
     problem, mask, picture = suiting(variant, picture_of(dtype, channels), Border.MIRROR)
     results = []
     for layout in Layout:
@@ -92,7 +84,7 @@ def test_that_both_layouts_are_verified_and_give_the_same(
 
 
 @both_layouts
-def test_that_a_caller_may_pass_an_array_that_is_not_dense(layout: Layout, device: str) -> None:
+def test_that_a_caller_may_pass_an_array_that_is_not_dense(layout, device):
     dense = picture_of("uint8", 3)
     spread = np.repeat(dense, 2, axis=1)[:, ::2]
     assert not spread.flags.c_contiguous

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device.backend import Backend
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
 from engine.geometry.block import Block
@@ -14,7 +13,6 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
 from tests.gpu.compiled import assert_compiled_as_planned
@@ -29,9 +27,7 @@ every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 @every_cuda_variant
-def test_that_a_variant_agrees_with_the_oracle_on_the_device(
-    variant: MatmulVariant, case: Case, device: str
-) -> None:
+def test_that_a_variant_agrees_with_the_oracle_on_the_device(variant, case, device):
     check(variant, case, device)
 
 
@@ -39,17 +35,13 @@ def test_that_a_variant_agrees_with_the_oracle_on_the_device(
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("tile", TILES)
 @every_cuda_variant
-def test_that_every_tile_multiplies_every_shape(
-    variant: MatmulVariant, tile: int, shape: tuple[int, int, int], numbers: str, device: str
-) -> None:
+def test_that_every_tile_multiplies_every_shape(variant, tile, shape, numbers, device):
     check(variant, Case(*shape, tile, numbers), device)
 
 
 @pytest.mark.parametrize("tile", TILES)
 @every_cuda_variant
-def test_that_a_product_of_real_size_is_verified_and_timed(
-    variant: MatmulVariant, tile: int, gpu: Backend
-) -> None:
+def test_that_a_product_of_real_size_is_verified_and_timed(variant, tile, gpu):
     a, b = random_matrices(MatrixProduct(1000, 777, 513), 5)
     result = measure(product_job(variant, tile, a, b, seed=5), gpu, QUICK).result
     assert result.is_proven, result.status
@@ -65,7 +57,7 @@ def test_that_a_product_of_real_size_is_verified_and_timed(
 
 @pytest.mark.alone
 @every_cuda_variant
-def test_that_two_runs_of_the_same_take_the_same_time(variant: MatmulVariant, gpu: Backend) -> None:
+def test_that_two_runs_of_the_same_take_the_same_time(variant, gpu):
     a, b = random_matrices(MatrixProduct(2048, 2048, 2048), 1)
     plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
     first, second = (measure(product_job(variant, 16, a, b), gpu, plan).result for _ in range(2))
@@ -77,15 +69,13 @@ def test_that_two_runs_of_the_same_take_the_same_time(variant: MatmulVariant, gp
 
 @pytest.mark.parametrize("tile", TILES)
 @every_cuda_variant
-def test_that_the_device_spills_nothing_and_shares_what_was_planned(
-    variant: MatmulVariant, tile: int, gpu: Backend
-) -> None:
+def test_that_the_device_spills_nothing_and_shares_what_was_planned(variant, tile, gpu):
     problem = MatrixProduct(500, 300, 700), None, Block(tile, tile)
     variant.prepare(*problem)
     assert_compiled_as_planned(variant.passes(*problem))
 
 
-def test_that_the_python_call_uses_the_device(device: str) -> None:
+def test_that_the_python_call_uses_the_device(device):
     random = np.random.default_rng(2)
     a, b = random.integers(-9, 10, (70, 50)), random.integers(-9, 10, (50, 40))
     for options in ({}, {"variant": "matmul-naive", "tile": 32}, {"variant": "matmul-tiled", "tile": 2}):

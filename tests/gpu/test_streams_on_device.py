@@ -11,22 +11,13 @@ from engine.device import cuda_pool
 from engine.device.launches import DeviceKind
 from engine.geometry.border import Border
 from engine.streams.timeline import Queue
-from engine.variants.contract import MaskClass
 from engine.variants.registry import VARIANTS, variant
-from tests.engine.variants.suited import mask_for
+from tests.gpu.test_variants_on_device import binomial_for
 
 BAND_INVARIANT = [
     v.key for v in VARIANTS if v.device is DeviceKind.CUDA and v.band_invariant and not v.library
 ]
 MASK = np.outer([1.0, 2.0, 3.0, 2.0, 1.0], [1.0, 4.0, 1.0])
-
-
-def weights_for(key: str) -> np.ndarray:
-    """Return weights of rank 1, of their first row for 1-D variants, of two or three products for those."""
-    known = variant(key)
-    if known.rounds_weights:
-        return mask_for(known, 5, 5).weights
-    return MASK[:1] if known.masks is MaskClass.ONE_ROW else MASK
 
 
 def bits(values: np.ndarray) -> np.ndarray:
@@ -36,9 +27,9 @@ def bits(values: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("key", [key for key in BAND_INVARIANT if not variant(key).uint8_only])
 @pytest.mark.parametrize("border", list(Border))
-def test_that_bands_give_the_bits_of_the_whole(device: str, key: str, border: Border) -> None:
+def test_that_bands_give_the_bits_of_the_whole(device, key, border):
     random = np.random.default_rng(1)
-    mask = weights_for(key)
+    mask = binomial_for(variant(key)).weights
     for dtype, shape in (("float32", (1031, 517)), ("uint8", (600, 333, 3))):
         picture = (random.random(shape) * 255).astype(dtype)
         how = {"border": border, "cval": 0.3, "variant": key, "device": device}
@@ -61,12 +52,10 @@ def test_that_bands_give_the_bits_of_the_whole(device: str, key: str, border: Bo
         if dtype == "uint8" or not v.uint8_only
     ],
 )
-def test_that_results_of_the_pictures_type_are_those_of_the_whole(
-    device: str, key: str, dtype: str, shape: tuple[int, ...]
-) -> None:
+def test_that_results_of_the_pictures_type_are_those_of_the_whole(device, key, dtype, shape):
     picture = np.random.default_rng(5).integers(0, np.iinfo(dtype).max, shape, dtype, endpoint=True)
     how = {"border": "wrap", "variant": key, "device": device, "result": "same"}
-    mask = weights_for(key) / 54
+    mask = binomial_for(variant(key)).weights / 54
     whole = engine.correlate(picture, mask, **how)
     for make in (np.empty, engine.pinned_array):
         out = make(shape, dtype)
@@ -76,9 +65,7 @@ def test_that_results_of_the_pictures_type_are_those_of_the_whole(
 
 
 @pytest.mark.parametrize(("pinned_in", "pinned_out"), [(True, True), (True, False), (False, True)])
-def test_that_pinned_memory_changes_the_way_and_not_the_result(
-    device: str, pinned_in: bool, pinned_out: bool
-) -> None:
+def test_that_pinned_memory_changes_the_way_and_not_the_result(device, pinned_in, pinned_out):
     random, shape = np.random.default_rng(2), (3000, 2000)
     picture = (engine.pinned_array if pinned_in else np.empty)(shape, np.float32)
     picture[...] = random.random(shape, np.float32)
@@ -91,51 +78,46 @@ def test_that_pinned_memory_changes_the_way_and_not_the_result(
     assert (Queue.STAGE_OUT in streamed.timeline.queues) is not pinned_out
 
 
-def test_that_a_batch_of_unequal_pictures_comes_back_right(device: str) -> None:
-    random = np.random.default_rng(3)
-    pictures = [random.random((50 + 37 * n % 400, 30 + 101 * n % 500), np.float32) for n in range(40)]
-    streamed = engine.filter_stream(iter(pictures), MASK, device=device, chunk_bytes=1 << 18)
-    for picture, values in zip(pictures, streamed.values, strict=True):
-        np.testing.assert_array_equal(bits(values), bits(engine.correlate(picture, MASK, device=device)))
+EQUAL, UNEQUAL = [(90, 70)] * 60, [(50 + 37 * n % 400, 30 + 101 * n % 500) for n in range(40)]
 
 
-@pytest.mark.parametrize("key", ["auto", "separable-l1", "fft"])
-def test_that_a_long_batch_of_equal_pictures_comes_back_right(device: str, key: str) -> None:
+@pytest.mark.parametrize(
+    ("key", "shapes", "chunks"),
+    [("auto", UNEQUAL, {"chunk_bytes": 1 << 18})]
+    + [(key, EQUAL, {"ring": 2}) for key in ("auto", "separable-l1", "fft")],
+    ids=["auto, unequal", "auto", "separable-l1", "fft"],
+)
+def test_that_a_long_batch_comes_back_right(device, key, shapes, chunks):
     if key == "fft" and not find_spec("cupy"):
         pytest.skip("needs CuPy")
-    random = np.random.default_rng(4)
-    mask = "gaussian:5:1"
-    pictures = [random.random((90, 70), np.float32) for _ in range(60)]
-    streamed = engine.filter_stream(pictures, mask, variant=key, device=device, ring=2)
+    random = np.random.default_rng(3)
+    pictures = [random.random(shape, np.float32) for shape in shapes]
+    how = {"variant": key, "device": device}
+    streamed = engine.filter_stream(iter(pictures), MASK, **chunks, **how)
     for picture, values in zip(pictures, streamed.values, strict=True):
-        wanted = engine.correlate(picture, mask, variant=key, device=device)
-        np.testing.assert_array_equal(bits(values), bits(wanted))
+        np.testing.assert_array_equal(bits(values), bits(engine.correlate(picture, MASK, **how)))
 
 
-def test_that_queues_overlap_and_hold_one_chunk_at_a_time(device: str) -> None:
+def test_that_queues_overlap_and_hold_one_chunk_at_a_time(device):
     picture, out = engine.pinned_array((8192, 8192)), engine.pinned_array((8192, 8192))
     picture.fill(1.0)
     for _ in range(2):
         timeline = engine.filter_stream(picture, MASK, device=device, out=out).timeline
     assert timeline.clock == "device events"
-    for queue in (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT):
-        spans = [span for span in timeline.spans if span.queue is queue]
+    queues = (Queue.COPY_IN, Queue.KERNEL, Queue.COPY_OUT)
+    spans_of = {queue: [span for span in timeline.spans if span.queue is queue] for queue in queues}
+    for spans in spans_of.values():
         assert len(spans) == len(timeline.chunks) >= 8
         # An event is exact to about half a microsecond.
         assert all(b.begin_ms >= a.end_ms - 0.002 for a, b in itertools.pairwise(spans))
-    copies_in, copies_out = (
-        [span for span in timeline.spans if span.queue is queue] for queue in (Queue.COPY_IN, Queue.COPY_OUT)
-    )
     both_ms = sum(
         max(0.0, min(a.end_ms, b.end_ms) - max(a.begin_ms, b.begin_ms))
-        for a, b in itertools.product(copies_in, copies_out)
+        for a, b in itertools.product(spans_of[Queue.COPY_IN], spans_of[Queue.COPY_OUT])
     )
     assert both_ms > 0.3 * timeline.busy_ms(Queue.COPY_IN), "the copies wait for one another"
 
 
-def test_that_the_next_stream_and_the_next_run_allocate_nothing(
-    device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_next_stream_and_the_next_run_allocate_nothing(device, monkeypatch):
     picture = np.ones((2000, 1000), np.float32)
     for _ in range(2):
         engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)

@@ -10,7 +10,7 @@ import engine
 ROUNDS = 40
 
 
-def test_that_masks_edited_in_one_thread_break_no_capture_in_another(device: str) -> None:
+def test_that_masks_edited_in_one_thread_break_no_capture_in_another(device):
     picture = np.random.default_rng(3).integers(0, 99, (64, 96)).astype(np.float32)
     is_measured = threading.Event()
 
@@ -37,7 +37,7 @@ def test_that_masks_edited_in_one_thread_break_no_capture_in_another(device: str
         assert edits.result() >= ROUNDS
 
 
-def test_that_streams_of_two_threads_do_not_mix(device: str) -> None:
+def test_that_streams_of_two_threads_do_not_mix(device):
     """Both go through the same streams of the device, and both come to replay graphs."""
     random = np.random.default_rng(5)
     pictures = [random.integers(0, 99, (120, 80)).astype(np.float32) for _ in range(80)]

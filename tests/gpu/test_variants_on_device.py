@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device.backend import Backend
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
@@ -72,14 +71,12 @@ every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant
         for group, cases in by_group(suited_cases(v, full_cases())).items()
     ],
 )
-def test_that_a_variant_agrees_with_the_oracle_on_the_device(
-    variant: Variant, cases: tuple[Case, ...], device: str
-) -> None:
+def test_that_a_variant_agrees_with_the_oracle_on_the_device(variant, cases, device):
     assert faults_of(variant, cases, device) == {}
 
 
 @pytest.fixture(scope="module", params=["float32 grey", "uint8 RGB"])
-def large(request: pytest.FixtureRequest) -> np.ndarray:
+def large(request):
     """Return a picture of 4096 x 4096."""
     random = np.random.default_rng(1)
     if request.param == "uint8 RGB":
@@ -88,7 +85,7 @@ def large(request: pytest.FixtureRequest) -> np.ndarray:
 
 
 @pytest.mark.parametrize("variant", INSTALLED, ids=lambda variant: variant.key)
-def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.ndarray, device: str) -> None:
+def test_that_a_large_picture_is_verified_and_timed(variant, large, device):
     machine = backend(device_for(variant, device).key)
     problem, mask, large = suiting(variant, large, Border.MIRROR)
     plan = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
@@ -104,7 +101,7 @@ def test_that_a_large_picture_is_verified_and_timed(variant: Variant, large: np.
 
 @pytest.mark.alone
 @every_cuda_variant
-def test_that_two_runs_of_the_same_take_the_same_time(variant: Variant, gpu: Backend) -> None:
+def test_that_two_runs_of_the_same_take_the_same_time(variant, gpu):
     image = np.random.default_rng(1).random((2048, 2048, 1), np.float32)
     problem, mask, image = suiting(variant, image, Border.ZERO)
     plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
@@ -121,9 +118,7 @@ def test_that_two_runs_of_the_same_take_the_same_time(variant: Variant, gpu: Bac
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("border", list(Border))
 @every_cuda_variant
-def test_that_the_device_spills_nothing_and_shares_what_was_planned(
-    variant: Variant, border: Border, dtype: str, gpu: Backend
-) -> None:
+def test_that_the_device_spills_nothing_and_shares_what_was_planned(variant, border, dtype, gpu):
     mask = binomial_for(variant)
     problem = typed(variant, Problem(500, 700, 3, dtype, mask.shape, mask.anchor, border))
     variant.prepare(problem, mask, variant.default_block)
@@ -131,7 +126,7 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned(
 
 
 @every_cuda_variant
-def test_that_large_masks_and_the_largest_blocks_run(variant: Variant, device: str) -> None:
+def test_that_large_masks_and_the_largest_blocks_run(variant, device):
     large = partial(Case, height=70, width=70, block=Block(32, 16))
     cases = [
         large(f"large mask {side} {border}", mask_shape=(side, side), border=border)
@@ -148,9 +143,7 @@ def test_that_large_masks_and_the_largest_blocks_run(variant: Variant, device: s
 
 @pytest.mark.parametrize("result", ["float32", "same"])
 @pytest.mark.parametrize(("side", "channels"), [(27, 1), (31, 1), (33, 1), (27, 2), (37, 1), (35, 2)])
-def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
-    side: int, channels: int, result: str, device: str
-) -> None:
+def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(side, channels, result, device):
     # Only where there is work for all multiprocessors do they take several steps; the last one is not whole.
     random = np.random.default_rng(side)
     image = random.integers(0, 256, (33_001, 40, channels)).astype("uint8" if result == "same" else "float32")
@@ -166,7 +159,7 @@ def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
     assert verification.passed, verification.reason
 
 
-def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:
+def test_that_auto_chooses_a_cuda_variant_that_runs(gpu):
     image = np.random.default_rng(1).integers(0, 256, (200, 300, 3), np.uint8)
     problem = describe_problem(image, MASK, Border.WRAP, 0.0)
     choice = choose(AUTO, problem, MASK, None, gpu.info)
@@ -179,9 +172,7 @@ def test_that_auto_chooses_a_cuda_variant_that_runs(gpu: Backend) -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @pytest.mark.parametrize("key", ["naive", "register-blocked"])
 @pytest.mark.parametrize("width", [3, 256])
-def test_that_nan_becomes_0_and_infinity_an_end_where_results_are_rounded(
-    key: str, dtype: str, width: int, gpu: Backend, device: str
-) -> None:
+def test_that_nan_becomes_0_and_infinity_an_end_where_results_are_rounded(key, dtype, width, gpu, device):
     largest = int(np.iinfo(dtype).max)
     rows = np.array([255, 255, 0, 0, 255], dtype) * (largest // 255)
     picture = np.repeat(rows[:, np.newaxis], width, axis=1)
@@ -193,7 +184,7 @@ def test_that_nan_becomes_0_and_infinity_an_end_where_results_are_rounded(
     assert np.array_equal(answer, np.repeat(np.array([[0], [0], [0], [0], [largest]], dtype), width, axis=1))
 
 
-def test_that_fft_says_where_a_nan_is_or_which_library_is_missing(device: str) -> None:
+def test_that_fft_says_where_a_nan_is_or_which_library_is_missing(device):
     image = np.ones((9, 9), np.float32)
     image[2, 3] = np.nan
     says = "Row 2, column 3" if find_spec("cupy") else "pip install cupy"

@@ -1,7 +1,5 @@
 """Fixtures of the window's tests: the whole window and its controllers around a fake engine."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_controllers import Bench
-from tests.gui.made_pictures import Share, shared
+from tests.gui.made_pictures import shared
 from tests.gui.made_window import OpenedWindow
 
 
@@ -77,7 +75,7 @@ def slow_bench(make_bench, monkeypatch):
 
 
 @pytest.fixture
-def share() -> Iterator[Share]:
+def share():
     """Put arrays into shared memory, and take them away after the test."""
     names: list[str] = []
 

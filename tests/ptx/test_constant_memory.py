@@ -30,9 +30,7 @@ def compiled(
 
 
 @every_pair
-def test_that_the_weights_of_a_3_by_3_mask_become_immediates(
-    capability: tuple[int, int], dtype: str, border: Border
-) -> None:
+def test_that_the_weights_of_a_3_by_3_mask_become_immediates(capability, dtype, border):
     mask = Mask(weights_of(3, 3))
     ptx, step = compiled(mask, border, dtype, capability)
     assert bytes_of("const", ptx) == step.launch.constant_bytes == 0
@@ -56,15 +54,13 @@ def test_that_the_weights_of_a_3_by_3_mask_become_immediates(
     ],
     ids=["5x5", "5x5 box", "1x4 zeros", "4x2 equal columns", "1x127", "127x1", "63x63"],
 )
-def test_that_a_larger_mask_stays_in_constant_memory(
-    weights: np.ndarray, border: Border, capability: tuple[int, int]
-) -> None:
+def test_that_a_larger_mask_stays_in_constant_memory(weights, border, capability):
     ptx, step = compiled(Mask(weights), border, "float32", capability)
     assert bytes_of("const", ptx) == step.launch.constant_bytes == weights.size * 4
     assert "ld.const.f32" in ptx or "ld.const.b32" in ptx
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 3), (3, 1), (2, 2), (3, 2)], ids=str)
-def test_that_every_smaller_mask_becomes_immediates_too(shape: tuple[int, int]) -> None:
+def test_that_every_smaller_mask_becomes_immediates_too(shape):
     ptx, step = compiled(Mask(weights_of(*shape)), Border.MIRROR, "uint8", (9, 0), 3)
     assert bytes_of("const", ptx) == step.launch.constant_bytes == 0

@@ -6,7 +6,6 @@ from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda, missing
 from engine.geometry.block import Block
 from engine.tasks.product.problem import MatrixProduct
-from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import MATMUL_VARIANTS
 from tests.ptx.test_ptx import CAPABILITIES, assert_in_float32, bytes_of
 
@@ -18,7 +17,7 @@ PRODUCT = MatrixProduct(100, 70, 200)
 @pytest.mark.parametrize("tile", [2, 7, 16, 32])
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda pair: f"{pair[0]}.{pair[1]}")
 @pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
-def test_that_the_code_is_as_planned(variant: MatmulVariant, capability: tuple[int, int], tile: int) -> None:
+def test_that_the_code_is_as_planned(variant, capability, tile):
     (step,) = variant.passes(PRODUCT, None, Block(tile, tile))
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=capability)
     assert_in_float32(ptx, capability)

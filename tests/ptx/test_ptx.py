@@ -109,8 +109,8 @@ def assert_memory_as_planned(variant: Variant, codes: tuple[str, ...], dtype: st
 # All of a kernel's code in one test: two processes that share the tests would compile most kernels twice.
 @every_variant_and_pair
 def test_that_code_is_in_float32_for_that_device_without_local_memory_and_with_the_planned_bytes(
-    variant: Variant, capability: tuple[int, int], dtype: str, border: Border
-) -> None:
+    variant, capability, dtype, border
+):
     codes = ptx_of(variant, capability, dtype, border)
     for ptx in codes:
         assert_in_float32(ptx, capability)
@@ -119,14 +119,14 @@ def test_that_code_is_in_float32_for_that_device_without_local_memory_and_with_t
 
 @pytest.mark.parametrize("block", [Block(8, 4), Block(33, 3)], ids=str)
 @every_variant
-def test_that_shared_memory_follows_the_block(variant: Variant, block: Block) -> None:
+def test_that_shared_memory_follows_the_block(variant, block):
     block = block_for(variant, mask_for(variant, 5, 7), block)
     codes = ptx_of(variant, (9, 0), "float32", Border.ZERO, block)
     assert_memory_as_planned(variant, codes, "float32", block)
 
 
 @every_variant
-def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(variant: Variant) -> None:
+def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(variant):
     for ptx in ptx_of(variant, (9, 0), "float32", Border.WRAP):
         blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
         assert blocks
@@ -155,8 +155,8 @@ def test_that_places_in_pictures_past_2_to_the_31_are_computed_with_64_bits(vari
     ],
 )
 def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
-    variant: Variant, capability: tuple[int, int], dtype: str, bits: int
-) -> None:
+    variant, capability, dtype, bits
+):
     mask = mask_for(variant, 5, 7)
     problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
     *_, last = variant.passes(problem, mask, BLOCK)
@@ -168,7 +168,7 @@ def test_that_8_and_16_bit_results_are_rounded_in_float32_and_stored_as_such(
     assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
 
 
-def test_that_a_copy_reads_once_and_writes_once_and_computes_nothing() -> None:
+def test_that_a_copy_reads_once_and_writes_once_and_computes_nothing():
     problem = Problem(100, 200, mask_shape=(1, 1), anchor=(0, 0))
     (step,) = COPY.passes(problem, Mask([[1.0]]), COPY.default_block)
     ptx, _ = cuda.compile_ptx(step.kernel.py_func, step.signature, cc=(9, 0))

@@ -43,25 +43,25 @@ def read_json(*results: object, baseline: str = "cpu-serial") -> dict:  # type: 
 @pytest.mark.parametrize(
     "text", ["=1+1", "+cmd", "-a", "@sum", "\tx", "\rx", "-inf", "-1-1", "=cmd|' /C calc'!A0"]
 )
-def test_that_text_which_a_spreadsheet_could_run_is_disarmed(text: str) -> None:
+def test_that_text_which_a_spreadsheet_could_run_is_disarmed(text):
     assert harmless(text) == f"'{text}"
     (row,) = read_csv(replace(make_failure(reason=text), mask_name=text))
     assert (row["status"], row["mask"]) == (f"'{text}", f"'{text}")
 
 
 @pytest.mark.parametrize("text", ["", "plain", "-0.5", "-1.5", "+3", "-1e-5", "1=1", "a-b"])
-def test_that_text_and_numbers_stay_as_they_are(text: str) -> None:
+def test_that_text_and_numbers_stay_as_they_are(text):
     assert harmless(text) == text
 
 
-def test_that_a_number_that_json_has_not_is_a_string_and_what_there_is_not_is_null() -> None:
+def test_that_a_number_that_json_has_not_is_a_string_and_what_there_is_not_is_null():
     document = {"a": math.nan, "b": [math.inf, 1.5, (-math.inf, 2)], 3: {"c": True, "d": None}}
     found = json.loads(json_text(document), parse_constant=refuse_constant)
     assert found == {"a": "NaN", "b": ["Infinity", 1.5, ["-Infinity", 2]], "3": {"c": True, "d": None}}
     assert [float(found["b"][0]), math.isnan(float(found["a"]))] == [math.inf, True]
 
 
-def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanation() -> None:
+def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanation():
     results = make_result("cpu-serial", 20.0), make_result("tiled", 1 / 3, work=WORK, layout="packed")
     row, entry = read_csv(*results)[1], read_json(*results)["results"][1]
     for metric in metrics_of("filtering"):
@@ -79,14 +79,15 @@ def test_that_every_metric_is_in_both_files_with_full_precision_and_its_explanat
 
 
 @pytest.mark.parametrize("result", [make_failure(), make_unverified(), make_simulated()])
-def test_that_a_run_without_a_speed_has_no_times_and_says_why(result: object) -> None:
+def test_that_a_run_without_a_speed_has_no_times_and_says_why(result):
     (row,) = read_csv(result)
     assert [value for name, value in row.items() if name.endswith("_ms") and value] == []
     assert row["status"]
-    assert read_json(result)["results"][0]["kernel_median_ms"] is None
+    (entry,) = read_json(result)["results"]
+    assert [key for key, value in entry.items() if key.endswith("_ms") and value is not None] == []
 
 
-def test_that_json_is_strict_and_keeps_every_raw_sample() -> None:
+def test_that_json_is_strict_and_keeps_every_raw_sample():
     wrong = replace(PROVED, passed=False, max_error=math.nan, bound=math.inf, reason="NaN at row 0")
     timing = make_timing(0.04)
     document = read_json(make_result(timing=timing), make_result(verification=wrong), baseline="naive")
@@ -103,7 +104,7 @@ def test_that_json_is_strict_and_keeps_every_raw_sample() -> None:
     assert document["environment"]["devices"][0]["key"] == "cpu"
 
 
-def test_that_products_are_written_by_the_same_writer() -> None:
+def test_that_products_are_written_by_the_same_writer():
     rows = made_rows(MatrixProduct(64, 32, 16), (8,), cuda=True)
     results = made_product(rows[1], 1.0), made_product(rows[2], 4.0)
     row, entry = read_csv(*results, baseline="numpy")[0], read_json(*results, baseline="numpy")["results"][0]

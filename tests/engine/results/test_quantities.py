@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 
 import pytest
 
@@ -31,7 +30,5 @@ from engine.results.quantities import (
     ],
     ids=["cell", "words", "tick", "speed-up", "error", "digits"],
 )  # fmt: skip
-def test_that_numbers_are_written_as_people_read_them(
-    write: Callable[[float | None], str], written: dict[float | None, str]
-) -> None:
+def test_that_numbers_are_written_as_people_read_them(write, written):
     assert {value: write(value) for value in written} == written

@@ -48,14 +48,14 @@ def measured(image: np.ndarray, at: tuple[int, int, int]) -> Outcome:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-def test_that_a_skipped_sample_has_no_speed(dtype: str) -> None:
+def test_that_a_skipped_sample_has_no_speed(dtype):
     result = measured(IMAGE.astype(dtype), (3, 4, 1)).result
     assert (result.is_proven, result.timing) == (False, None)
     assert result.status.startswith("not verified: row 3, column 4, channel 1 is ")
 
 
 @pytest.mark.parametrize("fill", WHOLE_NUMBER_FILLS)
-def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill: int) -> None:
+def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill):
     assert measured(np.full_like(IMAGE, fill), (0, 0, 0)).result.status == (
         "not verified: row 0, column 0, channel 0 is 85 and, in a second run over another fill, 170: "
         "it is unwritten, or not always the same"
@@ -63,7 +63,7 @@ def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill: in
 
 
 @pytest.mark.parametrize(("dtype", "launches"), [("uint8", 2), ("uint16", 2), ("float32", 1)])
-def test_that_a_whole_result_has_no_fault_and_float32_is_launched_once(dtype: str, launches: int) -> None:
+def test_that_a_whole_result_has_no_fault_and_float32_is_launched_once(dtype, launches):
     image, machine = IMAGE.astype(dtype), CpuBackend()
     counted = Skipping(problem_of(image))
     values, launch_ms, fault = run_on_poison(counted, machine.allocate(image, result_dtype=dtype), machine)

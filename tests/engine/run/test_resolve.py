@@ -9,7 +9,7 @@ from engine.tasks.filtering.problem import Problem
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-def test_that_native_types_are_taken_as_they_are(dtype: str) -> None:
+def test_that_native_types_are_taken_as_they_are(dtype):
     image = np.zeros((2, 3, 2), dtype)
     assert as_samples(image) is image or np.shares_memory(as_samples(image), image)
     assert as_samples(image).dtype == dtype
@@ -20,7 +20,7 @@ def test_that_native_types_are_taken_as_they_are(dtype: str) -> None:
     [("bool", "uint8"), ("int8", "float32"), ("int64", "float32"), ("float64", "float32"),
      ("float16", "float32"), (">u2", "uint16"), (">f4", "float32")],
 )  # fmt: skip
-def test_that_other_types_are_converted(dtype: str, taken: str) -> None:
+def test_that_other_types_are_converted(dtype, taken):
     image = np.array([[0, 1], [1, 0]]).astype(dtype)
     samples = as_samples(image)
     assert samples.dtype == np.dtype(taken)
@@ -28,21 +28,21 @@ def test_that_other_types_are_converted(dtype: str, taken: str) -> None:
     assert samples[:, :, 0].tolist() == [[0, 1], [1, 0]]
 
 
-def test_that_a_picture_without_channels_gets_an_axis_that_is_not_broadcast() -> None:
+def test_that_a_picture_without_channels_gets_an_axis_that_is_not_broadcast():
     assert as_samples(np.zeros((4, 8), np.float32)).strides == (32, 4, 4)
 
 
 @pytest.mark.parametrize(
     "image", [np.zeros((4, 6))[::2, ::-1], np.asfortranarray(np.ones((3, 4, 2))), [[1, 2], [3, 4]]]
 )
-def test_that_samples_lie_in_one_piece(image: object) -> None:
+def test_that_samples_lie_in_one_piece(image):
     samples = as_samples(image)
     assert samples.flags.c_contiguous
     assert samples.flags.aligned
     assert samples.dtype.isnative
 
 
-def test_that_a_number_too_large_for_float32_becomes_infinite() -> None:
+def test_that_a_number_too_large_for_float32_becomes_infinite():
     assert as_samples(np.array([[1e300, -1e300]]))[0, :, 0].tolist() == [np.inf, -np.inf]
 
 
@@ -59,12 +59,12 @@ def test_that_a_number_too_large_for_float32_becomes_infinite() -> None:
         (np.array([[None, 1]]), "only real numbers"),
     ],
 )
-def test_that_what_is_no_picture_is_refused_in_words(image: np.ndarray, words: str) -> None:
+def test_that_what_is_no_picture_is_refused_in_words(image, words):
     with pytest.raises(BadValue, match=words):
         as_samples(image)
 
 
-def test_that_the_problem_is_read_off_picture_and_mask() -> None:
+def test_that_the_problem_is_read_off_picture_and_mask():
     found = describe_problem(np.zeros((2, 3, 4), np.uint16), Mask(np.ones((3, 4)), (0, 3)), "constant", 1.5)
     assert found == Problem(2, 3, 4, "uint16", (3, 4), (0, 3), Border.CONSTANT, 1.5)
 
@@ -77,8 +77,6 @@ def test_that_the_problem_is_read_off_picture_and_mask() -> None:
     ]
     + [("edge", 0.0, UnknownName, "edge")],
 )
-def test_that_a_border_or_a_constant_that_is_none_is_refused(
-    border: str, cval: float, error: type[Exception], says: str
-) -> None:
+def test_that_a_border_or_a_constant_that_is_none_is_refused(border, cval, error, says):
     with pytest.raises(error, match=says):
         describe_problem(np.zeros((1, 1, 1), np.uint8), Mask([[1]]), border, cval)

@@ -71,7 +71,7 @@ def test_that_a_signed_mask_gives_the_rounded_oracle(key, dtype):
     assert applied.values.dtype == dtype
     assert np.array_equal(applied.values, np.clip(wanted, 0, np.iinfo(dtype).max))
     assert applied.result.problem.result_dtype == dtype
-    assert applied.result.status == "verified on every pixel, equal to the float64 oracle, rounded"
+    assert applied.result.status == "verified: every pixel matches the rounded float64 reference exactly"
     assert applied.result.work.minimum_bytes == 2 * picture.nbytes
 
 
@@ -87,28 +87,19 @@ def test_that_results_are_float32_where_nobody_asks():
 
 
 @pytest.mark.parametrize(
-    ("picture", "result", "error", "says"),
+    ("picture", "result", "variant", "error", "says"),
     [
-        (PICTURE, "uint8", UnknownName, "Choose one of float32, same"),
-        (PICTURE.astype(np.int32), "same", BadValue, "results of type int32.* is filtered as float32"),
-        (PICTURE > 9, "same", BadValue, "results of type bool.* is filtered as uint8"),
+        (PICTURE, "uint8", "auto", UnknownName, "Choose one of float32, same"),
+        (PICTURE.astype(np.int32), "same", "auto", BadValue, "type int32.* is filtered as float32"),
+        (PICTURE > 9, "same", "auto", BadValue, "results of type bool.* is filtered as uint8"),
+        (PICTURE, "same", "cached", UnsupportedVariant, r"'cached': It writes float32 results only\..*naive"),
     ],
-    ids=["word", "int32", "bool"],
+    ids=["word", "int32", "bool", "variant"],
 )
-def test_that_a_type_that_results_cannot_have_is_refused_in_words(picture, result, error, says):
+def test_that_a_type_that_results_cannot_have_is_refused_in_words(picture, result, variant, error, says):
+    device = "cpu" if variant == "auto" else "simulator"
     with pytest.raises(error, match=says):
-        engine.correlate(picture, SOBEL, device="cpu", result=result)
-
-
-def test_that_the_simulator_rounds_in_its_own_process_and_refuses_who_cannot():
-    picture = np.array([[1, 3, 5, 255]], np.uint8)
-    options = {"device": "simulator", "result": "same", "block": (4, 1)}
-    answer = engine.correlate(picture, engine.Mask([[0.5]], offset=127.0), variant="naive", **options)
-    assert (answer.dtype, answer.tolist()) == (np.uint8, [[128, 128, 130, 254]])
-    with pytest.raises(
-        UnsupportedVariant, match=r"variant 'cached': It writes float32 results only\..*naive"
-    ):
-        engine.correlate(picture, [[0.5]], variant="cached", **options)
+        engine.correlate(picture, SOBEL, variant=variant, device=device, result=result)
 
 
 def test_that_a_result_of_before_this_choice_was_float32():
@@ -127,7 +118,7 @@ def test_that_filter_saves_what_the_kernel_rounded(tmp_path, capsys):
     assert main(["filter", str(source), str(out), *arguments]) == 0
     said = capsys.readouterr().out
     assert ", uint8 results" in said
-    assert "equal to the float64 oracle, rounded" in said
+    assert "matches the rounded float64 reference exactly" in said
     wanted = np.clip(np.rint(oracle.correlate(PICTURE, engine.Mask([[0.5, -0.5]]))), 0, 255)
     assert np.array_equal(engine.open_image(out).pixels, wanted)
     assert main(["filter", str(source), str(out), *arguments, "--range", "absolute"]) == 2

@@ -13,7 +13,7 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import verify
 from engine.variants.box import box
-from engine.variants.contract import MaskClass, Variant
+from engine.variants.contract import MaskClass
 from engine.variants.low_rank import low_rank_2, product_strips
 from engine.variants.register_blocked import register_blocked
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
@@ -96,9 +96,7 @@ class LateCopies:
         "box, a ring",
     ],
 )
-def test_that_no_cell_is_read_before_its_copy_was_waited_for(
-    variant: Variant, module: Any, side: int, dtype: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_no_cell_is_read_before_its_copy_was_waited_for(variant, module, side, dtype, monkeypatch):
     copies = LateCopies()
     for name in ("tile_loader", "byte_tile_loader", "strip_loader", "closer", "waiter"):
         if hasattr(module, name):

@@ -10,7 +10,6 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.contract import Variant
 from engine.variants.registry import VARIANTS, variant
 from tests.engine.variants.suited import mask_for, typed
 
@@ -35,9 +34,7 @@ def shared_bytes_of(key: str, mask: Mask, block: Block) -> int:
 @every_plain_variant
 @pytest.mark.parametrize("block", [Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1)], ids=str)
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (4, 8), (5, 9), (97, 31)])
-def test_that_the_grid_covers_the_picture_without_an_idle_block(
-    known: Variant, height: int, width: int, block: Block
-) -> None:
+def test_that_the_grid_covers_the_picture_without_an_idle_block(known, height, width, block):
     mask = Mask(np.ones((3, 5)))
     (launch,) = known.plan(problem_of(height, width, mask, 3), block)
     across, down, deep = launch.grid
@@ -49,7 +46,7 @@ def test_that_the_grid_covers_the_picture_without_an_idle_block(
 
 
 @pytest.mark.parametrize("known", CPU, ids=lambda known: known.key)
-def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known: Variant) -> None:
+def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known):
     mask = Mask(np.ones((63, 63)))
     assert known.plan(problem_of(5, 5, mask), Block(16, 16)) == ()
     assert known.unsupported(problem_of(5, 5, mask), mask, Block(0, 0), LIMITS) is None
@@ -69,7 +66,7 @@ def test_that_a_cpu_variant_launches_nothing_and_refuses_no_block(known: Variant
     ],
     ids=str,
 )
-def test_that_an_illegal_block_is_refused_with_a_legal_one(known: Variant, block: Block, words: str) -> None:
+def test_that_an_illegal_block_is_refused_with_a_legal_one(known, block, words):
     mask = mask_for(known, 3, 3)
     problem = problem_of(50, 50, mask)
     refusal = known.unsupported(problem, mask, block, LIMITS)
@@ -80,7 +77,7 @@ def test_that_an_illegal_block_is_refused_with_a_legal_one(known: Variant, block
 
 
 @every_cuda_variant
-def test_that_the_default_block_is_legal(known: Variant) -> None:
+def test_that_the_default_block_is_legal(known):
     side = min(15, math.isqrt(known.most_cells))
     mask = mask_for(known, side, side)
     problem = typed(known, problem_of(100, 100, mask))
@@ -88,7 +85,7 @@ def test_that_the_default_block_is_legal(known: Variant) -> None:
 
 
 @every_plain_variant
-def test_that_a_legal_block_is_not_refused(known: Variant) -> None:
+def test_that_a_legal_block_is_not_refused(known):
     mask = Mask(np.ones((63, 63)))
     for block in (Block(1, 1), Block(32, 8)):
         assert known.unsupported(problem_of(100, 100, mask), mask, block, LIMITS) is None
@@ -113,9 +110,7 @@ def brute_force(block: Block, limits: Limits, shared_bytes, least: Block) -> flo
 @pytest.mark.parametrize(
     "block", [Block(0, 9), Block(13, 7), Block(70, 70), Block(3, 64), Block(64, 1)], ids=str
 )
-def test_that_the_nearest_legal_block_is_the_nearest_of_all(
-    block: Block, shared_limit: int, least: Block
-) -> None:
+def test_that_the_nearest_legal_block_is_the_nearest_of_all(block, shared_limit, least):
     limits = Limits(max_threads=96, max_block_x=64, max_block_y=48, shared_bytes=shared_limit)
 
     def shared_bytes(candidate: Block) -> int:
@@ -131,7 +126,7 @@ def test_that_the_nearest_legal_block_is_the_nearest_of_all(
     assert distance == brute_force(block, limits, shared_bytes, least)
 
 
-def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block_where_there_is_one() -> None:
+def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block_where_there_is_one():
     tiled, mask = variant("tiled"), Mask(np.ones((63, 63)))
     problem = problem_of(2000, 2000, mask)
     refusal = tiled.unsupported(problem, mask, Block(256, 4), LIMITS)
@@ -144,9 +139,7 @@ def test_that_a_tile_that_does_not_fit_is_refused_with_a_smaller_block_where_the
 @every_plain_variant
 @pytest.mark.parametrize("side", [3, 63])
 @pytest.mark.parametrize("block", [Block(1024, 1), Block(2048, 1), Block(32, 8), Block(0, 0)], ids=str)
-def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_lower(
-    known: Variant, block: Block, side: int
-) -> None:
+def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_lower(known, block, side):
     mask = Mask(np.ones((side, side)))
     problem = problem_of(1 << 24, 8, mask)
     refusal = known.unsupported(problem, mask, block, LIMITS)
@@ -162,7 +155,7 @@ def test_that_a_grid_too_high_for_cuda_is_refused_with_a_block_that_makes_it_low
 
 
 @every_plain_variant
-def test_that_the_highest_grid_is_allowed_and_one_row_more_is_not(known: Variant) -> None:
+def test_that_the_highest_grid_is_allowed_and_one_row_more_is_not(known):
     mask = Mask(np.ones((3, 3)))
     assert known.unsupported(problem_of(MAX_GRID_Y * 4, 3, mask), mask, Block(8, 4), LIMITS) is None
     refusal = known.unsupported(problem_of(MAX_GRID_Y * 4 + 1, 3, mask), mask, Block(8, 4), LIMITS)

@@ -63,7 +63,7 @@ def over_the_bound(known: Variant, mask: Mask, picture: np.ndarray) -> float | N
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_that_tiny_weights_hold_the_bound_on_the_cpu(scale: float) -> None:
+def test_that_tiny_weights_hold_the_bound_on_the_cpu(scale):
     found = {
         (known.key, repr(mask), str(picture.dtype)): over_the_bound(known, mask, picture)
         for mask in masks_of(scale, SHAPES)
@@ -75,7 +75,7 @@ def test_that_tiny_weights_hold_the_bound_on_the_cpu(scale: float) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-40, 1e-38])
-def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale: float) -> None:
+def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale):
     found = {
         (known.key, repr(mask)): over_the_bound(known, mask, pictures(6, 7)[number % 3])
         for number, mask in enumerate(masks_of(scale, SMALL_SHAPES))
@@ -88,7 +88,7 @@ def test_that_tiny_weights_hold_the_bound_in_the_kernels_own_source(scale: float
 
 
 @pytest.mark.parametrize("scale", SCALES)
-def test_that_what_auto_chooses_for_tiny_weights_is_verified(scale: float) -> None:
+def test_that_what_auto_chooses_for_tiny_weights_is_verified(scale):
     for mask in masks_of(scale, SHAPES[::3]):
         for picture in pictures(40, 61):
             problem = describe_problem(picture, mask, Border.MIRROR, 0.0)

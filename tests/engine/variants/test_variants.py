@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ def groups_of(variants: list[Variant], cases_of: Callable[[Variant], tuple[Case,
 
 
 @pytest.fixture(scope="session")
-def in_simulator() -> Iterator[Callable[[Variant, str], dict[str, str]]]:
+def in_simulator():
     """Ask a process of the simulator to check a group of cases; it returns faults by case name."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.engine.variants.in_simulator"],
@@ -59,17 +59,10 @@ def in_simulator() -> Iterator[Callable[[Variant, str], dict[str, str]]]:
 @pytest.mark.parametrize(
     ("variant", "group", "cases"), groups_of(CPU, lambda variant: suited_cases(variant, full_cases()))
 )
-def test_that_a_cpu_variant_agrees_with_the_oracle(
-    variant: Variant, group: str, cases: tuple[Case, ...]
-) -> None:
+def test_that_a_cpu_variant_agrees_with_the_oracle(variant, group, cases):
     assert faults_of(variant, cases, "cpu") == {}
 
 
 @pytest.mark.parametrize(("variant", "group", "cases"), groups_of(CUDA, cases_in_simulator))
-def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(
-    variant: Variant,
-    group: str,
-    cases: tuple[Case, ...],
-    in_simulator: Callable[[Variant, str], dict[str, str]],
-) -> None:
+def test_that_a_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant, group, cases, in_simulator):
     assert in_simulator(variant, group) == {}

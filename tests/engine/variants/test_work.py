@@ -1,7 +1,5 @@
 """The models of work against counts: the variants' own source, run in plain Python with arrays that count."""
 
-from types import ModuleType
-
 import numpy as np
 import pytest
 
@@ -13,7 +11,6 @@ from engine.mask.mask import Mask
 from engine.run.resolve import describe_problem
 from engine.tasks.filtering.agreement import largest_magnitude
 from engine.tasks.work import Work
-from engine.variants.contract import Variant
 from engine.variants.cpu import parallel, separable, serial
 from engine.variants.registry import VARIANTS
 from tests.engine.variants.cases import Case, compare, error_in_bounds
@@ -32,9 +29,7 @@ RANDOM = np.random.default_rng(4)
     [v for v in CUDA if not v.uint8_only and "uint8" in v.picture_types],
     ids=lambda variant: variant.key,
 )
-def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
-    variant: Variant, dtype: str, block: Block, border: Border
-) -> None:
+def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(variant, dtype, block, border):
     image = RANDOM.integers(0, 256, (7, 6, 2)).astype(dtype)
     case = Case("work", mask_shape=(3, 4), anchor=(0, 3), offset=1.5, block=block, border=border)
     suited_case = suited(variant, case)
@@ -68,7 +63,7 @@ def test_that_the_model_of_a_cuda_variant_counts_what_its_source_does(
         for dtype in (("uint8",) if v.uint8_only else ("uint8", "uint16"))
     ],
 )
-def test_that_the_model_counts_quantised_results_by_their_own_size(variant: Variant, dtype: str) -> None:
+def test_that_the_model_counts_quantised_results_by_their_own_size(variant, dtype):
     case = Case("work", 7, 6, 2, dtype, weights="halves", offset=9.0, is_quantised=True)
     suited_case = suited(variant, case)
     image, mask, problem = suited_case.picture(), suited_case.mask(), suited_case.problem()
@@ -82,9 +77,7 @@ def test_that_the_model_counts_quantised_results_by_their_own_size(variant: Vari
 
 
 @pytest.mark.parametrize("border", list(Border))
-def test_that_the_model_of_the_serial_loops_counts_what_they_do(
-    border: Border, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_that_the_model_of_the_serial_loops_counts_what_they_do(border, monkeypatch):
     monkeypatch.setattr(serial, "cpu_result", serial.cpu_result.py_func)
     image = RANDOM.integers(0, 256, (5, 4, 3), np.uint16)
     mask = Mask(RANDOM.standard_normal((3, 6)))
@@ -106,9 +99,7 @@ def test_that_the_model_of_the_serial_loops_counts_what_they_do(
 
 
 @pytest.mark.parametrize(("module", "multiply_adds"), [(parallel, 12), (separable, 7)])
-def test_that_the_model_of_a_banded_cpu_variant_counts_each_sample_once(
-    module: ModuleType, multiply_adds: int
-) -> None:
+def test_that_the_model_of_a_banded_cpu_variant_counts_each_sample_once(module, multiply_adds):
     mask = Mask(np.ones((4, 3)), anchor=(3, 0))
     problem = describe_problem(np.zeros((97, 100, 3), np.uint8), mask, Border.WRAP, 0.0)
     model = module.work(problem, Block(1, 1))
@@ -117,7 +108,7 @@ def test_that_the_model_of_a_banded_cpu_variant_counts_each_sample_once(
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.key)
-def test_that_least_bytes_and_intensity_follow_from_the_problem(variant: Variant) -> None:
+def test_that_least_bytes_and_intensity_follow_from_the_problem(variant):
     mask = mask_for(variant, 3, 5)
     problem = typed(variant, describe_problem(np.zeros((7, 11, 3), np.uint16), mask, Border.WRAP, 0.0))
     work = variant.work(problem, variant.default_block)

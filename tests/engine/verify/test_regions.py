@@ -1,7 +1,6 @@
 """Which parts are checked where the oracle cannot afford everything, of pictures and of products alike."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +22,7 @@ from engine.verify.verification import Verification, verify_regions
         (7, 90_000, (9, 9), 81), (600, 600, (63, 63), 15_876), (1000, 900, (32, 32), 50),
     ],
 )  # fmt: skip
-def test_that_all_four_edges_are_checked_and_no_pixel_is_counted_twice(
-    height: int, width: int, edges: tuple[int, int], cost: int
-) -> None:
+def test_that_all_four_edges_are_checked_and_no_pixel_is_counted_twice(height, width, edges, cost):
     times_checked = np.zeros((height, width), int)
     for region in affordable_regions(height, width, edges, cost, 2_000_000, 1):
         assert region.pixels > 0
@@ -45,9 +42,7 @@ def test_that_all_four_edges_are_checked_and_no_pixel_is_counted_twice(
     ],
     ids=["filter", "product"],
 )
-def test_that_the_seed_chooses_the_rectangles_and_all_is_checked_where_it_can_be(
-    regions_of: Callable[..., Any],
-) -> None:
+def test_that_the_seed_chooses_the_rectangles_and_all_is_checked_where_it_can_be(regions_of):
     part = regions_of(3, 9 * 200_000)
     assert part == regions_of(3, 9 * 200_000) != regions_of(4, 9 * 200_000)
     assert 100_000 < sum(region.pixels for region in part) < 260_000
@@ -69,9 +64,7 @@ def judged(result: np.ndarray, wanted: np.ndarray, checkpoint: Callable[[float],
 
 @pytest.mark.parametrize("shape", [(400, 600), (400, 600, 2)], ids=["matrix", "picture"])
 @pytest.mark.parametrize(("row", "column"), [(0, 500), (399, 500), (200, 0), (200, 599)])
-def test_that_one_wrong_element_at_an_edge_is_found_and_named(
-    shape: tuple[int, ...], row: int, column: int
-) -> None:
+def test_that_one_wrong_element_at_an_edge_is_found_and_named(shape, row, column):
     wanted = np.random.default_rng(2).integers(0, 99, shape).astype(np.float64)
     result = wanted.astype(np.float32)
     fractions: list[float] = []
@@ -88,7 +81,7 @@ def test_that_one_wrong_element_at_an_edge_is_found_and_named(
     assert (wrong.passed, wrong.max_error, wrong.bound) == (False, 1.0, 0.0)
 
 
-def test_that_verification_can_be_stopped() -> None:
+def test_that_verification_can_be_stopped():
     def stop(fraction: float) -> None:
         raise Cancelled("The request", "it was stopped")
 
@@ -96,7 +89,7 @@ def test_that_verification_can_be_stopped() -> None:
         judged(np.zeros((4, 4), np.float32), np.zeros((4, 4)), stop)
 
 
-def test_that_a_task_compares_a_large_result_in_part() -> None:
+def test_that_a_task_compares_a_large_result_in_part():
     picture, mask = np.ones((400, 600, 1), np.uint8), Mask([[1.0]])
     result = picture.astype(np.float32)
     found = filtering.verify(

@@ -1,6 +1,5 @@
 """Closing the window while a file is being saved."""
 
-from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
@@ -31,7 +30,7 @@ def press(qtbot, dialog: SavingDialog, text: str) -> None:
 
 @pytest.mark.parametrize("how", ["window", "quit"])
 def test_that_closing_during_a_save_asks_and_closes_by_itself_when_it_is_written(
-    qtbot, saving, tmp_path: Path, how: str
+    qtbot, saving, tmp_path, how
 ):
     # Its layout is kept once, and only when it closes.
     with qtbot.assertNotEmitted(saving.window.closing):
@@ -98,7 +97,7 @@ def test_that_enter_never_discards(qtbot, saving, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["Cancel", "Esc"])
-def test_that_cancel_keeps_the_window_open_and_the_save_goes_on(qtbot, saving, tmp_path, how: str):
+def test_that_cancel_keeps_the_window_open_and_the_save_goes_on(qtbot, saving, tmp_path, how):
     saving.window.close()
     dialog = saving.closing.dialog
     if how == "Cancel":

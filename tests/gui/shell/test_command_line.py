@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -13,35 +14,27 @@ from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.launch import main, process_age_ms
 from gui.shell.screenshot import begin_of
 
-
-def test_that_nothing_opens_the_window_with_its_defaults():
-    assert parse([]) == WindowOptions()
-
-
-def test_that_picture_session_and_theme_are_taken():
-    options = parse(["photo.png", "--session", "work.json", "--theme", "dark"])
-    assert options == WindowOptions("photo.png", "work.json", "dark")
-
-
-def test_that_a_screenshot_takes_all_that_it_shows():
-    line = "screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run"
-    assert parse(line.split()) == ScreenshotOptions(
-        out="out.png", image="in.png", mask="box-3", variant="tiled", size=(1280, 800), theme="dark", run=True
-    )
+SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
 
 
 @pytest.mark.parametrize(
-    "line",
+    ("line", "options"),
     [
-        "out.png --mask box-3 in.png --run",
-        "--mask box-3 out.png in.png --run",
-        "--mask box-3 --run out.png in.png",
-        "out.png --run in.png --mask=box-3",
+        ("", WindowOptions()),
+        ("photo.png --session work.json --theme dark", WindowOptions("photo.png", "work.json", "dark")),
+        ("screenshot out.png", ScreenshotOptions(out="out.png")),
+        ("screenshot out.png --page course", ScreenshotOptions(out="out.png", page="course")),
+        ("screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run",
+         replace(SHOT, variant="tiled", size=(1280, 800), theme="dark")),
+        # The picture may stand anywhere after the file.
+        ("screenshot out.png --mask box-3 in.png --run", SHOT),
+        ("screenshot --mask box-3 out.png in.png --run", SHOT),
+        ("screenshot --mask box-3 --run out.png in.png", SHOT),
+        ("screenshot out.png --run in.png --mask=box-3", SHOT),
     ],
-)
-def test_that_the_picture_of_a_screenshot_may_stand_anywhere_after_its_file(line):
-    options = parse(["screenshot", *line.split()])
-    assert options == ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
+)  # fmt: skip
+def test_that_options_are_taken(line, options):
+    assert parse(line.split()) == options
 
 
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():
@@ -116,31 +109,15 @@ def test_that_help_lists_every_command_without_qt_and_without_numba():
         "assert not [m for m in sys.modules if m.split('.')[0] in ('PySide6', 'numba')]\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in (
-        "filter",
-        "batch",
-        "bench",
-        "devices",
-        "variants",
-        "masks",
-        "matmul",
-        "course",
-        "screenshot",
-    ):
-        assert f"\n  {command} " in done.stdout
-
-
-def test_that_a_screenshot_can_be_of_another_page():
-    assert parse(["screenshot", "out.png", "--page", "course"]).page == "course"
-    assert parse(["screenshot", "out.png"]).page == ""
+    commands = ("filter", "batch", "bench", "devices", "variants", "masks", "matmul", "course", "screenshot")
+    assert [command for command in commands if f"\n  {command} " not in done.stdout] == []
 
 
 def test_that_help_of_a_screenshot_shows_examples_that_can_be_used(capsys):
     with pytest.raises(SystemExit):
         parse(["screenshot", "--help"])
-    examples = re.findall(
-        r"python main\.py (screenshot .*)", capsys.readouterr().out.partition("examples:")[2]
-    )
+    _, _, text = capsys.readouterr().out.partition("examples:")
+    examples = re.findall(r"python main\.py (screenshot .*)", text)
     assert len(examples) == 2
     for example in examples:
         assert parse(example.split()).out.endswith(".png")

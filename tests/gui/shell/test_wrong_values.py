@@ -46,6 +46,11 @@ class Field:
     keeps_text: bool = False
 
 
+def words_of(refusal: QWidget) -> Callable[[], str]:
+    """Return what reads a label that is visible while it refuses something."""
+    return lambda: refusal.text() if refusal.isVisible() else ""
+
+
 def explore_fields(haloscope) -> dict[str, Field]:
     """Return the fields of the page Explore, each ready for input."""
     window, workspace = haloscope.window, haloscope.workspace
@@ -58,47 +63,39 @@ def explore_fields(haloscope) -> dict[str, Field]:
     def state():
         return workspace.mask, workspace.settings
 
-    def of_block():
-        return block.refusal.text() if block.refusal.isVisible() else ""
-
-    size, scale = panel.size_controls, panel.apply_controls
+    size, scale, refusal = panel.size_controls, panel.apply_controls, words_of(block.refusal)
     sides = (*NO_WHOLE_NUMBERS, "-3", "0", "64", "1000", "12000")
     numbers = (*NO_NUMBERS, "1e39")
     return {
         "rows": Field(size.rows_box, state, facts, sides, "5"),
         "columns": Field(size.columns_box, state, facts, sides, "7"),
-        "border value": Field(panel.apply_controls.value_field, state, facts, numbers, "2"),
+        "border value": Field(scale.value_field, state, facts, numbers, "2"),
         # Nothing typed is no wish to divide.
         "divide": Field(scale.divide_field, state, facts, (*numbers[1:], "0", "1e-300"), "2"),
         "offset": Field(scale.offset_field, state, facts, numbers, "2"),
-        "block width": Field(block.width_box, state, of_block, (*NO_WHOLE_NUMBERS, "123456"), "16"),
-        "block height": Field(block.height_box, state, of_block, (*NO_WHOLE_NUMBERS, "-123456"), "16"),
+        "block width": Field(block.width_box, state, refusal, (*NO_WHOLE_NUMBERS, "123456"), "16"),
+        "block height": Field(block.height_box, state, refusal, (*NO_WHOLE_NUMBERS, "-123456"), "16"),
     }
 
 
 def matrices_fields(haloscope) -> dict[str, Field]:
     """Return the fields of the page Matrices."""
-    window, matmul = haloscope.window, haloscope.matmul
-    window.show_page("matrices")
-    panel = window.findChild(ProductPanel)
-    matmul.change(square=False)
+    haloscope.window.show_page("matrices")
+    panel = haloscope.window.findChild(ProductPanel)
+    haloscope.matmul.change(square=False)
 
     def state():
-        return matmul.settings
+        return haloscope.matmul.settings
 
-    def of_sides():
-        return panel.refusal.text() if panel.refusal.isVisible() else ""
-
-    def of_tiles():
-        return panel.tiles.refusal.text() if panel.tiles.refusal.isVisible() else ""
-
-    sides = (*NO_WHOLE_NUMBERS, "-3", "0", "8193", "12000")
+    sides = state, words_of(panel.refusal), (*NO_WHOLE_NUMBERS, "-3", "0", "8193", "12000"), "300"
     tiles = (*NO_WHOLE_NUMBERS, "4, 40", "0", "4,,x", HUGE + "," + HUGE)
     return {
-        "matrix rows": Field(panel.rows, state, of_sides, sides, "300"),
-        "inner size": Field(panel.inner, state, of_sides, sides, "300"),
-        "matrix columns": Field(panel.columns, state, of_sides, sides, "300"),
-        "tiles": Field(panel.tiles.field, state, of_tiles, tiles, "4, 8", keeps_text=True),
+        "matrix rows": Field(panel.rows, *sides),
+        "inner size": Field(panel.inner, *sides),
+        "matrix columns": Field(panel.columns, *sides),
+        "tiles": Field(
+            panel.tiles.field, state, words_of(panel.tiles.refusal), tiles, "4, 8", keeps_text=True
+        ),
     }
 
 
@@ -156,31 +153,20 @@ def test_that_a_cell_of_the_mask_refuses_what_is_no_number(haloscope, qtbot, tex
     assert haloscope.workspace.mask is before
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "no mask at all",
-        "1 2\n3",
-        "1 nan",
-        "1e400 1",
-        "0,5 1,5",
-        HUGE,
-        "1 " * 200_000,
-        "\n".join(["1 " * 64] * 64),
-        "[" * 100_000,
-        '{"format": 3}',
-    ],
-    ids=["empty", "words", "ragged", "nan", "1e400", "comma", "huge", "long", "64 x 64", "brackets", "JSON"],
-)
+NO_MASKS = {
+    "empty": "", "words": "no mask at all", "ragged": "1 2\n3", "nan": "1 nan", "1e400": "1e400 1",
+    "comma": "0,5 1,5", "huge": HUGE, "long": "1 " * 200_000, "64 x 64": "\n".join(["1 " * 64] * 64),
+    "brackets": "[" * 100_000, "JSON": '{"format": 3}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_MASKS.values(), ids=NO_MASKS)
 def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtbot, text):
     panel, before = haloscope.window.findChild(MaskPanel), haloscope.workspace.mask
     QGuiApplication.clipboard().setText(text)
     panel.grid.setFocus()
-    for keys in (
-        Qt.KeyboardModifier.ControlModifier,
-        Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier,
-    ):
+    control = Qt.KeyboardModifier.ControlModifier
+    for keys in (control, control | Qt.KeyboardModifier.ShiftModifier):
         panel.facts.show_facts()
         qtbot.keyClick(panel.grid, Qt.Key.Key_V, keys)
         assert panel.facts._is_refusal

@@ -56,13 +56,11 @@ FULL = np.full((2, 2, 1), 65535, np.uint16)
         (np.zeros((2, 2, 1), np.uint8), Mask([[1 / 3]]), 0.0, True),
     ],
 )
-def test_that_the_exact_class_is_what_never_rounds(
-    image: np.ndarray, mask: Mask, ghost_value: float, exact: bool
-) -> None:
+def test_that_the_exact_class_is_what_never_rounds(image, mask, ghost_value, exact):
     assert is_exact_class(image, mask, ghost_value) is exact
 
 
-def test_that_one_ulp_is_too_much_in_the_exact_class() -> None:
+def test_that_one_ulp_is_too_much_in_the_exact_class():
     result = rounded(BYTES, SMOOTH)
     passed = judged(result, BYTES, SMOOTH)
     assert (passed.passed, passed.exact, passed.max_error) == (True, True, 0.0)
@@ -75,7 +73,7 @@ def test_that_one_ulp_is_too_much_in_the_exact_class() -> None:
 # --- the bound
 
 
-def test_that_an_error_at_the_bound_is_accepted_and_one_ulp_beyond_is_refused() -> None:
+def test_that_an_error_at_the_bound_is_accepted_and_one_ulp_beyond_is_refused():
     mask = Mask(RANDOM.standard_normal((3, 3)))
     wanted = oracle.correlate(REALS, mask, Border.MIRROR)
     bound = rounding_bound(oracle.magnitudes(REALS, mask, Border.MIRROR), mask.taps)
@@ -122,7 +120,7 @@ def orders(weights: np.ndarray, cells: np.ndarray, offset: np.float32, columns: 
 
 @pytest.mark.parametrize("kind", ["one sign", "cancelling", "subnormal", "large offset"])
 @pytest.mark.parametrize("columns", [1, 3, 15])
-def test_that_no_order_of_summation_leaves_the_bound(columns: int, kind: str) -> None:
+def test_that_no_order_of_summation_leaves_the_bound(columns, kind):
     rows = columns
     random = np.random.default_rng(columns)
     for _ in range(40):
@@ -146,7 +144,7 @@ def test_that_no_order_of_summation_leaves_the_bound(columns: int, kind: str) ->
             assert abs(Fraction(float(total)) - true) <= bound
 
 
-def test_that_the_bound_is_that_of_the_books() -> None:
+def test_that_the_bound_is_that_of_the_books():
     u, taps = 2.0**-24, 9
     gamma = (taps + 2) * u / (1 - (taps + 2) * u)
     assert rounding_bound(np.array([0.0, 5.0]), taps).tolist() == [10 * 2.0**-149, gamma * 5 + 10 * 2.0**-149]
@@ -156,7 +154,7 @@ def test_that_the_bound_is_that_of_the_books() -> None:
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])
-def test_that_anything_but_a_number_is_refused_where_a_number_is_due(strange: float) -> None:
+def test_that_anything_but_a_number_is_refused_where_a_number_is_due(strange):
     mask = Mask(RANDOM.standard_normal((3, 3)))
     result = rounded(REALS, mask)
     result[0, 6, 0] = strange
@@ -165,7 +163,7 @@ def test_that_anything_but_a_number_is_refused_where_a_number_is_due(strange: fl
     assert f"row 0, column 6, channel 0 is {np.float32(strange)}" in refused.reason
 
 
-def test_that_an_output_nobody_wrote_is_refused() -> None:
+def test_that_an_output_nobody_wrote_is_refused():
     assert not judged(np.full(BYTES.shape, np.nan, np.float32), BYTES, Mask([[1]])).passed
     assert not judged(np.full(REALS.shape, np.nan, np.float32), REALS, Mask([[0.3]])).passed
 
@@ -179,9 +177,7 @@ def test_that_an_output_nobody_wrote_is_refused() -> None:
     ],
     ids=["NaN", "infinity", "infinity less infinity"],
 )
-def test_that_anything_else_is_refused_where_nan_or_infinity_is_due(
-    cells: list[float], weights: list[list[float]], due: float, others: list[float]
-) -> None:
+def test_that_anything_else_is_refused_where_nan_or_infinity_is_due(cells, weights, due, others):
     image, mask = REALS.copy(), Mask(weights)
     image[4, 2:4, 0] = cells
     result = rounded(image, mask)
@@ -205,8 +201,8 @@ def test_that_anything_else_is_refused_where_nan_or_infinity_is_due(
     ids=["on its way", "in no order", "past the largest"],
 )
 def test_that_infinity_is_accepted_where_a_sum_may_pass_the_largest_number(
-    value: float, weights: list[list[float]], border: Border, accepted: list[float], refused: list[float]
-) -> None:
+    value, weights, border, accepted, refused
+):
     image, mask = np.full((1, 3, 1), value, np.float32), Mask(weights)
     result = rounded(image, mask, border)
     assert judged(result, image, mask, border).passed
@@ -228,13 +224,13 @@ def whole(image: np.ndarray, mask: Mask) -> np.ndarray:
 
 
 @pytest.mark.parametrize("image", [BYTES, BYTES.astype(np.uint16) * 257], ids=["8 bit", "16 bit"])
-def test_that_the_rounded_oracle_is_accepted_as_equal(image: np.ndarray) -> None:
+def test_that_the_rounded_oracle_is_accepted_as_equal(image):
     found = judged_whole(whole(image, HALVES), image, HALVES)
     assert (found.passed, found.exact, found.in_steps, found.max_error) == (True, True, True, 0.0)
-    assert found.sentence() == "verified on every pixel, equal to the float64 oracle, rounded"
+    assert found.sentence() == "verified: every pixel matches the rounded float64 reference exactly"
 
 
-def test_that_a_tie_to_the_odd_side_is_refused_in_the_exact_class() -> None:
+def test_that_a_tie_to_the_odd_side_is_refused_in_the_exact_class():
     sums = oracle.correlate(BYTES, HALVES, Border.MIRROR)
     assert is_exact_class(BYTES, HALVES, 0.0)
     ties = np.argwhere((sums % 1 == 0.5) & (sums > 1) & (sums < 254))
@@ -249,7 +245,7 @@ def test_that_a_tie_to_the_odd_side_is_refused_in_the_exact_class() -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, 255])
-def test_that_a_wrapped_instead_of_saturated_sample_is_refused(wrong: int) -> None:
+def test_that_a_wrapped_instead_of_saturated_sample_is_refused(wrong):
     image, mask = np.full((3, 3, 1), 100, np.uint8), Mask([[3.0]] if wrong == 0 else [[-3.0]])
     result = np.full(image.shape, 255 - wrong, np.uint8)
     assert judged_whole(result, image, mask).exact
@@ -258,7 +254,7 @@ def test_that_a_wrapped_instead_of_saturated_sample_is_refused(wrong: int) -> No
     assert (found.passed, found.max_error, found.bound) == (False, 255.0, 0.0)
 
 
-def test_that_both_neighbours_of_a_sum_beside_a_tie_are_accepted_and_no_third() -> None:
+def test_that_both_neighbours_of_a_sum_beside_a_tie_are_accepted_and_no_third():
     # 0.1 and 0.4 are not float32: the sum 7.5 is met to within the bound only.
     image, mask = np.full((2, 2, 1), 15, np.uint8), Mask([[0.1, 0.4]], anchor=(0, 0))
     sums = oracle.correlate(image, mask, Border.MIRROR)
@@ -272,11 +268,11 @@ def test_that_both_neighbours_of_a_sum_beside_a_tie_are_accepted_and_no_third() 
     assert {seven.exact, eight.exact} == {True, False}
     inexact = seven if eight.exact else eight
     assert (inexact.max_error, inexact.bound) == (1.0, 1.0)
-    assert inexact.sentence() == "verified on every pixel, max error 1 step, within rounding"
+    assert inexact.sentence() == "verified: every pixel within rounding, max error 1 step"
 
 
 @pytest.mark.parametrize("value", [0, 255])
-def test_that_a_sum_that_overflows_on_the_way_may_end_at_either_end(value: int) -> None:
+def test_that_a_sum_that_overflows_on_the_way_may_end_at_either_end(value):
     # inf - inf is NaN, which becomes 0; in another order the sum is finite or infinite.
     image, mask = np.full((2, 3, 1), 255, np.uint8), Mask([[3e38, -3e38, 3e38]])
     assert judged_whole(np.full(image.shape, value, np.uint8), image, mask).passed

@@ -30,7 +30,7 @@ def whole_mask(rows: int, columns: int, anchor: tuple[int, int] | None = None, o
 
 
 @pytest.mark.parametrize(("row", "column"), [(0, 0), (0, 3), (2, 0), (2, 3)])
-def test_that_a_single_weight_shifts_the_picture(row: int, column: int) -> None:
+def test_that_a_single_weight_shifts_the_picture(row, column):
     weights = np.zeros((3, 4))
     weights[row, column] = 1
     shifted = correlate(PICTURE, Mask(weights, (1, 1)), Border.WRAP)
@@ -53,16 +53,14 @@ def naive(image: np.ndarray, mask: Mask, border: Border, cval: float) -> np.ndar
     ("shape", "anchor"),
     [((3, 3), None), ((2, 5), (0, 4)), ((4, 1), (3, 0)), ((15, 13), None), ((9, 20), (8, 0))],
 )
-def test_that_it_is_the_quadruple_loop(
-    shape: tuple[int, int], anchor: tuple[int, int] | None, border: Border
-) -> None:
+def test_that_it_is_the_quadruple_loop(shape, anchor, border):
     mask = whole_mask(*shape, anchor, offset=-2.0)
     assert np.array_equal(correlate(PICTURE, mask, border, 3.0), naive(PICTURE, mask, border, 3.0))
 
 
 @every_border
 @pytest.mark.parametrize("shape", [(3, 3), (2, 5), (4, 4), (5, 7)])
-def test_that_scipy_agrees(shape: tuple[int, int], border: Border) -> None:
+def test_that_scipy_agrees(shape, border):
     mask = whole_mask(*shape)
     cval = 3.0 if border is Border.CONSTANT else 0.0
     witness = ndimage.correlate(PICTURE.astype(np.float64), mask.weights, mode=SCIPY[border], cval=cval)
@@ -70,7 +68,7 @@ def test_that_scipy_agrees(shape: tuple[int, int], border: Border) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
-def test_that_channels_are_filtered_apart(dtype: str) -> None:
+def test_that_channels_are_filtered_apart(dtype):
     image = RANDOM.integers(0, 200, (5, 6, 3)).astype(dtype)
     mask = whole_mask(3, 3)
     whole = correlate(image, mask, Border.MIRROR)
@@ -80,7 +78,7 @@ def test_that_channels_are_filtered_apart(dtype: str) -> None:
 
 @every_border
 @pytest.mark.parametrize("region", [Region(0, 1, 0, 6), Region(2, 5, 1, 3), Region(6, 7, 5, 6)], ids=str)
-def test_that_a_region_is_the_crop_of_the_whole(region: Region, border: Border) -> None:
+def test_that_a_region_is_the_crop_of_the_whole(region, border):
     mask = whole_mask(5, 9)
     for compute in (correlate, magnitudes):
         crop = compute(PICTURE, mask, border, 2.0)[region.slices]
@@ -88,19 +86,19 @@ def test_that_a_region_is_the_crop_of_the_whole(region: Region, border: Border) 
         assert crop.size == region.pixels
 
 
-def test_that_weights_offset_and_ghost_value_are_rounded_as_the_kernels_get_them() -> None:
+def test_that_weights_offset_and_ghost_value_are_rounded_as_the_kernels_get_them():
     mask = Mask([[0.1]], offset=0.3)
     assert correlate(np.ones((1, 1)), mask)[0, 0] == float(np.float32(0.1)) + float(np.float32(0.3))
     seen = correlate(np.zeros((1, 1)), Mask([[1, 0]]), Border.CONSTANT, 0.7)
     assert seen[0, 0] == float(np.float32(0.7))
 
 
-def test_that_zero_times_nan_and_zero_times_infinity_are_nan() -> None:
+def test_that_zero_times_nan_and_zero_times_infinity_are_nan():
     image = np.array([[np.nan, 1, np.inf]])
     assert np.isnan(correlate(image, Mask([[0.0]]))).tolist() == [[True, False, True]]
 
 
-def test_that_magnitudes_take_no_sign_and_no_cell_that_is_not_finite() -> None:
+def test_that_magnitudes_take_no_sign_and_no_cell_that_is_not_finite():
     image = np.array([[-2.0, np.nan, np.inf, 5.0]])
     sizes = magnitudes(image, Mask([[-1.0, 3.0]], (0, 0), offset=-0.5), Border.CONSTANT, -4.0)
     assert sizes.tolist() == [[2.5, 0.5, 15.5, 17.5]]

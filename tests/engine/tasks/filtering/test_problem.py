@@ -5,7 +5,7 @@ from engine.geometry.border import Border
 from engine.tasks.filtering.problem import DTYPES, MAX_SIDE, Problem
 
 
-def test_that_a_problem_counts_its_work() -> None:
+def test_that_a_problem_counts_its_work():
     problem = Problem(5, 7, 3, "uint16", mask_shape=(3, 4), anchor=(0, 3))
     assert problem.taps == 12
     assert problem.samples == 105
@@ -13,14 +13,14 @@ def test_that_a_problem_counts_its_work() -> None:
     assert problem.itemsize == 2
 
 
-def test_that_types_and_channels_are_told() -> None:
+def test_that_types_and_channels_are_told():
     sizes = {dtype: Problem(1, 1, dtype=dtype).itemsize for dtype in DTYPES}
     assert sizes == {"uint8": 1, "uint16": 2, "float32": 4}
     texts = [Problem(5, 7, channels).size_text for channels in (1, 2, 3, 4)]
     assert texts == ["7 x 5 grey", "7 x 5 2 channels", "7 x 5 RGB", "7 x 5 4 channels"]
 
 
-def test_that_only_a_constant_border_has_a_value_of_its_own() -> None:
+def test_that_only_a_constant_border_has_a_value_of_its_own():
     assert Problem(1, 1, border=Border.CONSTANT, cval=2.5).ghost_value == 2.5
     assert Problem(1, 1, border=Border.ZERO, cval=2.5).ghost_value == 0.0
     assert Problem(1, 1, border=Border.WRAP, cval=2.5).ghost_value == 0.0
@@ -43,6 +43,6 @@ def test_that_only_a_constant_border_has_a_value_of_its_own() -> None:
         ({"height": 2, "width": 2, "result_dtype": "uint8"}, r"Choose float32\.$"),
     ],
 )  # fmt: skip
-def test_that_an_impossible_problem_is_refused_in_words(arguments: dict, words: str) -> None:
+def test_that_an_impossible_problem_is_refused_in_words(arguments, words):
     with pytest.raises(BadValue, match=words):
         Problem(**arguments)

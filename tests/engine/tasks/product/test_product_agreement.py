@@ -20,7 +20,7 @@ def matrices(rows: int, inner: int, columns: int) -> tuple[np.ndarray, np.ndarra
     )
 
 
-def test_that_the_oracle_is_the_definition() -> None:
+def test_that_the_oracle_is_the_definition():
     a, b = matrices(6, 50, 7)
     expected = oracle.product(a, b, Region(1, 5, 2, 7))
     sizes = oracle.magnitudes(a, b, Region(1, 5, 2, 7))
@@ -32,7 +32,7 @@ def test_that_the_oracle_is_the_definition() -> None:
             assert sizes[row, column] == pytest.approx(math.fsum(map(abs, terms)), rel=1e-13)
 
 
-def test_that_nan_and_infinity_go_where_the_definition_takes_them() -> None:
+def test_that_nan_and_infinity_go_where_the_definition_takes_them():
     a, b = np.ones((3, 3), np.float32), np.ones((3, 3), np.float32)
     a[0, 0], a[1, 2], b[2, 1] = np.nan, np.inf, 0.0
     expected = oracle.product(a, b, Region(0, 3, 0, 3))
@@ -43,13 +43,13 @@ def test_that_nan_and_infinity_go_where_the_definition_takes_them() -> None:
     assert oracle.magnitudes(a, b, Region(0, 3, 0, 3))[1].tolist() == [2.0, 2.0, 2.0]
 
 
-def test_that_the_bound_is_gamma_of_the_roundings_and_one_more() -> None:
+def test_that_the_bound_is_gamma_of_the_roundings_and_one_more():
     u = 2.0**-24
     (bound,) = oracle.rounding_bound(np.array([3.0]), 9, 40)
     assert bound == 10 * u / (1 - 10 * u) * 3.0 + 41 * 2.0**-149
 
 
-def test_that_a_float32_product_is_verified_and_one_beyond_the_bound_is_not() -> None:
+def test_that_a_float32_product_is_verified_and_one_beyond_the_bound_is_not():
     a, b = matrices(20, 300, 30)
     product = MatrixProduct(20, 300, 30)
     result = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
@@ -67,7 +67,7 @@ def test_that_a_float32_product_is_verified_and_one_beyond_the_bound_is_not() ->
     assert verification.reason.startswith("not verified: row 7, column 11 is ")
 
 
-def test_that_whole_numbers_must_be_equal_and_beyond_2_to_24_need_not() -> None:
+def test_that_whole_numbers_must_be_equal_and_beyond_2_to_24_need_not():
     a, b = np.full((2, 4), 3, np.float32), np.full((4, 2), 5, np.float32)
     product = MatrixProduct(2, 4, 2)
     result = a @ b
@@ -84,7 +84,7 @@ def test_that_whole_numbers_must_be_equal_and_beyond_2_to_24_need_not() -> None:
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 0.0])
-def test_that_an_element_that_nobody_wrote_is_found(wrong: float) -> None:
+def test_that_an_element_that_nobody_wrote_is_found(wrong):
     a, b = matrices(5, 6, 7)
     result = a @ b
     result[4, 6] = wrong

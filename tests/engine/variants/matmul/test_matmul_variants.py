@@ -9,7 +9,6 @@ from engine.geometry.block import Block, Limits
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import Work
-from engine.variants.matmul.contract import MatmulVariant
 from engine.variants.registry import MATMUL_VARIANTS, matmul_variant
 from tests.engine.variants.counting import CountingArray, Counts, run_pass
 from tests.engine.variants.matmul.cases import CASES, Case, check, compare
@@ -19,14 +18,14 @@ NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-t
 every_cuda_variant = pytest.mark.parametrize("variant", CUDA, ids=lambda variant: variant.key)
 
 
-def test_that_numpy_agrees_with_the_oracle() -> None:
+def test_that_numpy_agrees_with_the_oracle():
     for case in CASES:
         check(NUMPY, case, "cpu")
 
 
 @pytest.mark.slow
 @every_cuda_variant
-def test_that_every_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant: MatmulVariant) -> None:
+def test_that_every_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant):
     for case in CASES:
         a, b = case.matrices()
         result = engine.matmul(a, b, variant=variant.key, tile=case.tile, device="simulator")
@@ -39,7 +38,7 @@ def test_that_every_cuda_variant_agrees_with_the_oracle_in_the_simulator(variant
     ids=str,
 )
 @every_cuda_variant
-def test_that_the_model_counts_what_the_source_does(variant: MatmulVariant, case: Case) -> None:
+def test_that_the_model_counts_what_the_source_does(variant, case):
     a, b = case.matrices()
     counts = Counts()
     arrays = {
@@ -65,7 +64,7 @@ def test_that_the_model_counts_what_the_source_does(variant: MatmulVariant, case
 
 
 @pytest.mark.parametrize("tile", [2, 7, 16, 32])
-def test_that_the_lectures_ratios_and_roundings_come_out(tile: int) -> None:
+def test_that_the_lectures_ratios_and_roundings_come_out(tile):
     block, product = Block(tile, tile), MatrixProduct(4 * tile, 6 * tile, 2 * tile)
     ratios = [known.work(product, block).cgma for known in (NAIVE, TILED)]
     assert ratios == [1.0, float(tile)]
@@ -75,7 +74,7 @@ def test_that_the_lectures_ratios_and_roundings_come_out(tile: int) -> None:
     assert TILED.roundings(MatrixProduct(3, 1, 3), block) == 1
 
 
-def test_that_the_lectures_block_makes_8192_operations_of_512_loads() -> None:
+def test_that_the_lectures_block_makes_8192_operations_of_512_loads():
     work = TILED.work(MatrixProduct(16, 16, 16), Block(16, 16))
     assert (work.global_loads, work.flops) == (512, 8192)
     assert NUMPY.work(MatrixProduct(16, 16, 16), NUMPY.default_block) is None
@@ -83,7 +82,7 @@ def test_that_the_lectures_block_makes_8192_operations_of_512_loads() -> None:
 
 @pytest.mark.parametrize("tile", [2, 7, 16, 32])
 @every_cuda_variant
-def test_that_the_grid_covers_c_without_an_idle_block(variant: MatmulVariant, tile: int) -> None:
+def test_that_the_grid_covers_c_without_an_idle_block(variant, tile):
     for rows, columns in ((1, 1), (tile, tile), (tile + 1, 3 * tile - 1), (97, 31)):
         (launch,) = variant.plan(MatrixProduct(rows, 5, columns), Block(tile, tile))
         across, down, deep = launch.grid
@@ -111,13 +110,8 @@ NINE = MatrixProduct(9, 9, 9)
     ],
 )  # fmt: skip
 def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one(
-    variants: list[MatmulVariant],
-    product: MatrixProduct,
-    tile: int,
-    limits: Limits,
-    words: str,
-    nearest: int | None,
-) -> None:
+    variants, product, tile, limits, words, nearest
+):
     for variant in variants:
         refusal = variant.unsupported(product, None, Block(tile, tile), limits)
         assert words in refusal.reason
