@@ -115,9 +115,7 @@ class _ResolvedJob(SharedSegment):
         shape = self.job.operands.samples.shape
         # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
         _, self._values, *levels = self.create(
-            ((ANTI_ALIAS_BYTES,), "uint8"),
-            (shape, self.job.problem.result_dtype),
-            *screen_arrays(*shape[:2]),
+            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, self.job.problem.result_dtype), *screen_arrays(*shape[:2])
         )
         self._levels: tuple[SharedArray, ...] = tuple(levels)
         return shared.attach(self._values)
