@@ -1,1 +1,1 @@
-"""Writing files whole, looking at a place before the work, and standard streams that somebody closed."""
+"""Writing files whole, checking output paths before the work, and closed standard streams."""

@@ -11,13 +11,7 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets"
 
 @contextmanager
 def faults_of_asset(path: Path, title: str) -> Iterator[None]:
-    """Turn what goes wrong while a file of the program is read into an error that says what to do.
-
-    Raises
-    ------
-    EngineError
-        The file is missing or damaged.
-    """
+    """Raise an EngineError that says what to do where a file of the program is missing or damaged."""
     try:
         yield
     except (OSError, ValueError, LookupError, TypeError, EngineError) as error:

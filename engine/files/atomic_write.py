@@ -14,7 +14,7 @@ from engine.files.part_files import part_file, remove_dead_parts
 
 _CHOOSE_ANOTHER = "Choose another folder or name."
 
-# What the operating system's number means to a person, and what would do.
+# The cause and the remedy of each error number of the operating system.
 _REASONS: dict[int, tuple[str, str]] = {
     errno.ENOENT: ("its folder does not exist", "Create the folder first, or choose another one."),
     errno.ENOTDIR: ("part of its path is a file, not a folder", _CHOOSE_ANOTHER),
@@ -32,13 +32,7 @@ _REASONS: dict[int, tuple[str, str]] = {
 
 
 def path_text(path: str | os.PathLike[str]) -> str:
-    """Return a path as text.
-
-    Raises
-    ------
-    BadValue
-        It is none.
-    """
+    """Return a path as text; a `BadValue` says that it is none."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise BadValue(
@@ -54,8 +48,8 @@ _writing = threading.RLock()
 def undivided() -> Iterator[None]:
     """Hold off the end of the process while files are written that belong together.
 
-    Each file is whole by itself (`atomic_write`). Whoever is to end the process from another thread enters
-    first, so that neither a temporary file nor one half of a set stays behind.
+    Each file is whole by itself (`atomic_write`). A thread that ends the process enters first, so that
+    neither a temporary file nor one half of a set stays behind.
     """
     with _writing:
         yield
@@ -68,10 +62,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
     A failure or a kill at any moment leaves the old file as it was. A symbolic link stays a link: the file
     that it points to is replaced. The permissions of a replaced file are kept.
 
-    Raises
-    ------
-    FileWriteError
-        The folder does not exist or cannot be written, the disk is full, `path` is a folder, and the like.
+    Raises FileWriteError: the folder does not exist or cannot be written, the disk is full, `path` is a
+    folder, and the like.
     """
     with write_errors(path):
         target = writable_target(path)
@@ -82,10 +74,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | memoryview) -> None
 def writable_target(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path leads to, if a file may be written there.
 
-    Raises
-    ------
-    FileWriteError, OSError, ValueError
-        It is a folder, a loop of links, a device or a protected file; no possible path.
+    Raises FileWriteError, OSError, ValueError: it is a folder, a loop of links, a device or a protected file;
+    no possible path.
     """
     # A link is followed, as every other program does that saves over it.
     target = Path(os.path.realpath(path))
@@ -96,7 +86,7 @@ def writable_target(path: str | os.PathLike[str]) -> Path:
     if target.exists() and not target.is_file():
         raise FileWriteError(f"{path} cannot be written", "it is a device, not a file", _CHOOSE_ANOTHER)
     if target.exists() and not os.access(target, os.W_OK):
-        # Replacing asks only the folder; a file that somebody protected stays.
+        # Replacing needs only the permissions of the folder; a protected file must stay.
         raise FileWriteError(f"{path} cannot be written", "the file is write-protected", _CHOOSE_ANOTHER)
     return target
 
@@ -115,7 +105,7 @@ def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def write_error(path: str, error: OSError) -> FileWriteError:
-    """Return what the operating system's error means to a person who writes to `path`."""
+    """Return an error of the operating system, met while writing to `path`, in plain words."""
     why, remedy = _REASONS.get(error.errno or 0, (error.strerror or str(error), _CHOOSE_ANOTHER))
     return FileWriteError(f"{path} cannot be written", why, remedy)
 

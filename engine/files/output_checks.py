@@ -10,12 +10,10 @@ from engine.files.atomic_write import writable_target, write_errors
 def check_place(path: str) -> None:
     """Refuse a path where no file can be written now; nothing is left there.
 
-    Raises
-    ------
-    FileWriteError
-        The folder does not exist or cannot be written, or the path is a folder, a device or a protected file.
+    Raises FileWriteError: the folder does not exist or cannot be written, or the path is a folder, a device
+    or a protected file.
     """
-    # Permissions alone do not tell of a disk that can only be read.
+    # Permissions alone do not show that a disk is read-only.
     with write_errors(path), tempfile.TemporaryFile(dir=writable_target(path).parent):
         pass
 

@@ -1,10 +1,9 @@
 """Temporary files beside the ones that are being written, and what a killed process left of them.
 
-Each is locked (flock) by whoever writes it. The system drops the lock with the process, so that a part that
-can be locked has nobody who writes it: by the lock, and not by process ids, which mean something else in
-another container. On a network's folder the locks of other machines may not be seen. So the name says on
-which machine, and since which start of it, the part was made; those of others are left until they are a day
-old.
+Each is locked (flock) by the process that writes it. The system drops the lock with the process, so a part
+that can be locked is abandoned; process ids would not do, as they differ between containers. Network folders
+may not show the locks of other machines, so the name has the machine and its boot; parts of others are kept
+until they are a day old.
 """
 
 import contextlib
@@ -17,7 +16,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
-# Windows has none: there a file that somebody writes cannot be removed.
+# Windows has none: there an open file cannot be removed.
 _HAS_LOCKS = importlib.util.find_spec("fcntl") is not None
 
 _PREFIX, _SUFFIX = ".haloscope-", ".part"

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, or that nobody reads: an exit status says so, and no traceback."""
+"""Standard streams that are closed or have no reader: reported by an exit status, not by a traceback."""
 
 import os
 import sys
@@ -14,8 +14,8 @@ PIPE_CLOSED = 141
 def open_closed_streams() -> None:
     """Open closed standard streams, or the next file that is opened gets their number.
 
-    Writing to a closed standard output still fails, because an answer that nobody gets is an error. What is
-    written to a closed standard error is lost.
+    Writing to a closed standard output still fails, because a lost answer is an error. What is written to a
+    closed standard error is lost.
     """
     for number, name, flags in (
         (0, "stdin", os.O_RDONLY),

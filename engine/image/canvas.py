@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from engine.image.form import Form
 from engine.image.scratch import Scratch, bands
@@ -18,22 +18,10 @@ _TURNED = (5, 6, 7, 8)
 
 
 class Canvas:
-    """Pixels and alpha of a picture, filled band by band.
+    """Upright `pixels` and `alpha` of a picture, filled band by band.
 
-    Parameters
-    ----------
-    form : Form
-        As the file stores the picture.
-    orientation : int
-        EXIF orientation, 1 to 8; any other number counts as 1.
-    allocate : callable of (Form), optional
-        Returns the arrays to decode into; called once, with the form of the upright picture.
-
-    Attributes
-    ----------
-    pixels : ndarray of shape (H, W) or (H, W, 3), dtype of the form
-        Upright.
-    alpha : ndarray of shape (H, W) or None
+    `form` is that of the picture as the file stores it, `orientation` that of EXIF (1 to 8; any other number
+    counts as 1). `allocate` is called once, with the form of the upright picture.
     """
 
     def __init__(self, form: Form, orientation: int = 1, allocate: Allocate | None = None) -> None:
@@ -41,7 +29,8 @@ class Canvas:
         is_turned = orientation in _TURNED
         upright = replace(form, height=form.width, width=form.height) if is_turned else form
         # Bands of a turned picture are columns: with NumPy's huge pages the first would take all its memory.
-        self.pixels, self.alpha = (allocate or (_small_pages if is_turned else _arrays))(upright)
+        empty = _small_pages if is_turned else np.empty
+        self.pixels, self.alpha = allocate(upright) if allocate else _arrays(upright, empty)
         self._pixels = _as_stored(self.pixels, orientation)
         self._alpha = None if self.alpha is None else _as_stored(self.alpha, orientation)
 
@@ -77,14 +66,13 @@ class Canvas:
             scratch.give_back(scratch.array[rows])
 
 
-def _arrays(form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    alpha = np.empty(form.plane_shape, form.dtype) if form.has_alpha else None
-    return np.empty(form.colour_shape, form.dtype), alpha
+def _arrays(form: Form, empty: Callable[..., NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    alpha = empty(form.plane_shape, form.dtype) if form.has_alpha else None
+    return empty(form.colour_shape, form.dtype), alpha
 
 
-def _small_pages(form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    alpha = Scratch(form.plane_shape, form.dtype).array if form.has_alpha else None
-    return Scratch(form.colour_shape, form.dtype).array, alpha
+def _small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+    return Scratch(shape, dtype).array
 
 
 def _as_stored(image: NDArray[Any], orientation: int) -> NDArray[Any]:

@@ -54,15 +54,7 @@ _NO_DECODER = (r"imagecodecs|could not import", "no decoder for its compression 
 
 
 class Refused(Exception):
-    """A decoder's reason not to open a file, before the file's name is known.
-
-    Parameters
-    ----------
-    why : str
-        The cause.
-    remedy : str, optional
-        What the person can do.
-    """
+    """A decoder's reason not to open a file, and a remedy, before the file's name is known."""
 
     def __init__(self, why: str, remedy: str = SAVE_AGAIN) -> None:
         super().__init__(why, remedy)
@@ -75,14 +67,9 @@ class Unsupported(Exception):
 
 
 def unsupported_kind(error: Exception, unsupported: tuple[tuple[str, str], ...]) -> str:
-    """Return what an intact file is that a library does not read; empty where its error means damage.
+    """Return what kind of intact file a library does not read; empty where its error means damage.
 
-    Parameters
-    ----------
-    error : Exception
-        One of `LIBRARY_ERRORS`.
-    unsupported : tuple of (str, str)
-        As of `Format`.
+    `unsupported` is that of a `Format`.
     """
     return _first_match((*unsupported, _NO_DECODER), error)
 

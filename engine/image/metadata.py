@@ -24,6 +24,13 @@ def named_metadata(*, exif: object = None, dpi: float = 0.0) -> tuple[str, ...]:
     return (*(("EXIF data",) if exif else ()), *(("resolution (DPI)",) if has_resolution else ()))
 
 
+def note_of_first(count: int, kind: str) -> tuple[str, ...]:
+    """Return a note that only the first of several frames or pages was opened; -1: others are damaged."""
+    if count < 0:
+        return (f"The first {kind} was opened; the {kind}s after it are damaged.",)
+    return (f"It has {count:,} {kind}s; the first was opened.",) if count > 1 else ()
+
+
 def orientation_of_exif(block: bytes | None) -> int:
     """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
     if not block:

@@ -1,4 +1,4 @@
-"""Opening a picture file. The steps stand in the order in which they protect: cheap ones first."""
+"""Opening a picture file: cheap checks first."""
 
 import os
 import stat
@@ -33,7 +33,7 @@ _CHECK = "Check the name and the folder."
 _NOT_OPENED: tuple[tuple[type[Exception], str, str], ...] = (
     (FileNotFoundError, "there is no such file", _CHECK),
     (NotADirectoryError, "part of its path is a file, not a folder", _CHECK),
-    (PermissionError, "you may not read it", "Change its permissions, or copy it to a place of yours."),
+    (PermissionError, "you may not read it", "Change its permissions, or copy it to a folder of your own."),
     (ValueError, "it is not a possible path", _CHECK),  # a NUL in it
 )
 
@@ -50,8 +50,8 @@ def open_image(
 
     The depth of the file is kept (8 bit, 16 bit, 32-bit float; other depths become the next of these that
     holds them). Palettes, CMYK, Lab and YCbCr become RGB, premultiplied alpha becomes straight, and the EXIF
-    orientation is applied. Of an animation or a file of several pages the first picture is opened. What a
-    person should know of all this stands in `Picture.notes`.
+    orientation is applied. Of an animation or a file of several pages the first picture is opened.
+    `Picture.notes` has a sentence on each of these changes.
 
     Parameters
     ----------

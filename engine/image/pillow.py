@@ -12,7 +12,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
 from engine.image.jpeg import Frame, WithSurplus, end_of_first_image, frame_of
-from engine.image.metadata import named_metadata, orientation_of_exif, orientation_of_xmp
+from engine.image.metadata import named_metadata, note_of_first, orientation_of_exif, orientation_of_xmp
 from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:
@@ -143,11 +143,10 @@ def _target_mode(image: "Image.Image") -> str:
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
 
 
-def _frame_notes(image: "Image.Image") -> list[str]:
+def _frame_notes(image: "Image.Image") -> tuple[str, ...]:
     from PIL.Image import DecompressionBombError
 
     try:
-        frames = int(getattr(image, "n_frames", 1))
+        return note_of_first(int(getattr(image, "n_frames", 1)), "frame")
     except (SyntaxError, ValueError, OSError, LookupError, EOFError, DecompressionBombError):
-        return ["Its first frame was opened; the frames after it are damaged."]
-    return [f"It has {frames:,} frames; the first was opened."] if frames > 1 else []
+        return note_of_first(-1, "frame")

@@ -24,6 +24,7 @@ from engine.image.metadata import (
     inflated,
     is_raw_exif,
     named_metadata,
+    note_of_first,
     orientation_of_exif,
     orientation_of_text,
 )
@@ -135,7 +136,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
         canvas,
         # Name, NUL, method, deflated profile.
         icc_profile=inflated(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], _MAX_PROFILE_BYTES) or None,
-        notes=(f"It is an animation of {frames} frames; the first was opened.",) if frames > 1 else (),
+        notes=note_of_first(frames, "frame"),
         metadata=named_metadata(
             exif=b"eXIf" in extras or any(map(is_raw_exif, chunks.texts)), dpi=_dpi(extras.get(b"pHYs", b""))
         ),
@@ -144,9 +145,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
 
 def _dpi(chunk: bytes) -> float:
     """Return pixels per inch in a pHYs chunk; 0 where it has only the shape of a pixel."""
-    if len(chunk) != 9 or chunk[8] != 1:
-        return 0.0
-    return int.from_bytes(chunk[:4], "big") * 0.0254
+    return int.from_bytes(chunk[:4], "big") * 0.0254 if len(chunk) == 9 and chunk[8] == 1 else 0.0
 
 
 def _read_header(head: bytes) -> _Header:

@@ -20,12 +20,10 @@ def finished_picture(
     *,
     with_alpha: bool = False,
 ) -> Picture:
-    """Return filtered values as a picture, with the alpha and the colour profile of their source.
+    """Return filtered values as a picture, with the alpha and the colour profile of their source `picture`.
 
     Parameters
     ----------
-    picture : Picture
-        That was filtered.
     values : ndarray of shape (H, W) or (H, W, C), float32
         In the scale of the picture; with one channel more where the alpha was filtered too.
     target : numpy dtype

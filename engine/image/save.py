@@ -16,7 +16,7 @@ from engine.image.picture import Picture
 
 Depth = Literal["keep", "8", "16", "float32"]
 
-# The sample type of each depth that can be asked for, but "keep".
+# The sample type of each depth but "keep".
 DEPTH_DTYPES: dict[str, type[Any]] = {"8": np.uint8, "16": np.uint16, "float32": np.float32}
 
 DEFAULT_QUALITY = 95

@@ -42,17 +42,9 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
 
 
 def format_of(head: bytes) -> Format:
-    """Return the picture format that a file begins with.
+    """Return the format of a file that begins with `head`, its first `HEAD_BYTES` bytes or fewer.
 
-    Parameters
-    ----------
-    head : bytes
-        The first `HEAD_BYTES` bytes of the file, or all of them where it is shorter.
-
-    Raises
-    ------
-    Refused
-        It is none of `FORMATS`; the reason says what the file looks like.
+    Raises Refused where it is none of `FORMATS`; the reason says what the file looks like.
     """
     if not head:
         raise Refused("it holds zero bytes", "Get the file again: nothing of it arrived.")

@@ -14,7 +14,7 @@ from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.metadata import EXIF_ORIENTATION_TAG, named_metadata
+from engine.image.metadata import EXIF_ORIENTATION_TAG, named_metadata, note_of_first
 from engine.image.tiff_pixels import to_picture_arrays
 from engine.image.tiff_rows import bytes_beside, sample_bands
 
@@ -143,7 +143,6 @@ def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str,
 
 def _page_notes(tiff: "TiffFile") -> tuple[str, ...]:
     try:
-        count = len(tiff.pages)
+        return note_of_first(len(tiff.pages), "page")
     except (ValueError, LookupError, OSError, RuntimeError):
-        return ("Its first page was opened; the pages after it are damaged.",)
-    return (f"It has {count:,} pages; the first was opened.",) if count > 1 else ()
+        return note_of_first(-1, "page")

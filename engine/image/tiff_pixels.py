@@ -34,17 +34,8 @@ Interpreted = tuple[NDArray[Any], NDArray[Any] | None, list[str]]
 def to_picture_arrays(samples: NDArray[Any], page: "TiffPage") -> Interpreted:
     """Interpret samples of shape (H, W, S) as the tags of their page say.
 
-    Returns
-    -------
-    pixels : ndarray of shape (H, W) or (H, W, 3), uint8, uint16 or float32
-    alpha : ndarray of shape (H, W) or None
-    notes : list of str
-        What was changed on the way.
-
-    Raises
-    ------
-    Refused, Unsupported
-        A colour model or number type that has no sensible picture here.
+    Returns pixels of shape (H, W) or (H, W, 3), uint8, uint16 or float32; alpha of shape (H, W); and notes on
+    what was changed. Raises Refused or Unsupported for a colour model or number type without a picture here.
     """
     photometric = int(page.photometric)
     if photometric not in _COLOUR_SAMPLES:

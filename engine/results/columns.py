@@ -16,37 +16,22 @@ KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A column of words about a run; a metric is one of numbers.
-
-    Parameters
-    ----------
-    text : callable of Compared
-        The text of a cell.
-    number : callable of Compared, optional
-        What it is sorted by where that is a number; None for a row without one.
-    tasks : tuple of str
-        Those that have it; empty: all.
-    shown : bool
-        Whether tables show it at first.
-    caption : str
-        How it is said once, above the table, where it is the same for all rows; empty: never.
-    of_problem : bool
-        Whether it belongs to what is computed, not to how.
-    """
+    """A column of words about a run; a metric is one of numbers."""
 
     key: str
     header: str
     explanation: str
-    text: Callable[[Compared], str]
+    text: Callable[[Compared], str]  # the text of a cell
+    # The number that it is sorted by, None for a row without one; else it is sorted by the text.
     number: Callable[[Compared], float | None] | None = None
-    tasks: tuple[str, ...] = ()
-    shown: bool = True
-    caption: str = ""
-    of_problem: bool = False
+    tasks: tuple[str, ...] = ()  # those that have it; empty: all
+    shown: bool = True  # whether tables show it at first
+    caption: str = ""  # shown once above the table where all rows have the same value; empty: never
+    of_problem: bool = False  # whether it belongs to what is computed, not to how
 
     @property
     def is_number(self) -> bool:
-        """Whether numbers stand in it, on the right."""
+        """Whether it holds numbers, aligned on the right."""
         return self.number is not None and not self.of_problem
 
     def sort(self, run: Compared) -> str | float | None:
@@ -158,10 +143,6 @@ FACTS: tuple[Fact, ...] = (
          lambda run: str(run.baseline_run or MISSING), lambda run: run.baseline_run, shown=False),
     Fact("proof", "Proof",
          "Whether the result agrees with the float64 reference within its rounding bound, or why not.",
-         lambda run: run.result.reason if run.result.failure or _refuted(run) else run.result.proof),
+         lambda run: run.result.reason if run.result.is_refuted else run.result.proof),
 )
 # fmt: on
-
-
-def _refuted(run: Compared) -> bool:
-    return run.result.verification is not None and not run.result.verification.passed

@@ -49,12 +49,9 @@ def machine_document(
 
 
 def results_document(
-    runs: Sequence[Compared], baseline: str, machine: dict[str, Any], **asked: Any
+    runs: Sequence[Compared], baseline: str, machine: dict[str, Any], **settings: Any
 ) -> dict[str, Any]:
-    """Return everything about runs as plain data, with a machine as `machine_document` gives it.
-
-    What was `asked` for stands under the names that it is given here.
-    """
+    """Return everything about runs as plain data, with a `machine_document` and the `settings` by name."""
     metrics = {
         metric.key: metric
         for task in dict.fromkeys(run.result.task for run in runs)
@@ -69,9 +66,15 @@ def results_document(
             for key, metric in metrics.items()
         },
         "baseline": baseline,
-        **asked,
+        **settings,
         "environment": machine,
-        "results": [_entry(run) for run in runs],
+        "results": [
+            {"run": run.number}
+            | run.result.as_json()
+            | {metric.key: metric.value(run) for metric in metrics_of(run.result.task)}
+            | {"baseline_run": run.baseline_run}
+            for run in runs
+        ],
     }
 
 
@@ -90,11 +93,6 @@ def results_csv(runs: Sequence[Compared], baseline: str) -> str:
         cells = (row.get(name) for name in header)
         writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in cells])
     return text.getvalue()
-
-
-def _entry(run: Compared) -> dict[str, Any]:
-    numbers = {metric.key: metric.value(run) for metric in metrics_of(run.result.task)}
-    return {"run": run.number, **run.result.as_json(), **numbers, "baseline_run": run.baseline_run}
 
 
 def _row(run: Compared, baseline: str) -> dict[str, Cell]:

@@ -59,32 +59,20 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The durations of one run, each under its own name, in milliseconds.
+    """The durations of one run, each under its own name, in milliseconds."""
 
-    Parameters
-    ----------
-    kernel : Spread
-        The computation alone: device events on CUDA, the host's clock on the CPU.
-    end_to_end : Spread
-        From the operands in the host's memory to the result there: copies and kernel, nothing compiled or
-        allocated.
-    compile_ms, allocate_ms : float
-        Once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
-    host_to_device, device_to_host : Spread, optional
-        The two copies; None on the CPU, which needs none.
-    clock : str
-        What measured `kernel`: "device events" or "host clock".
-    cache : str
-        "warm": the same buffers again and again, so the picture may lie in the device's cache.
-    """
-
-    kernel: Spread
+    kernel: Spread  # the computation alone: device events on CUDA, the host's clock on the CPU
+    # From the operands in the host's memory to the result there: copies and kernel, nothing compiled or
+    # allocated.
     end_to_end: Spread
+    # Once: making the code ready (near 0 if it was kept from an earlier run), and the device's buffers.
     compile_ms: float
     allocate_ms: float
+    # The two copies; None on the CPU, which needs none.
     host_to_device: Spread | None = None
     device_to_host: Spread | None = None
-    clock: str = "host clock"
+    clock: str = "host clock"  # what measured `kernel`: "device events" or "host clock"
+    # "warm": the same buffers again and again, so the picture may lie in the device's cache.
     cache: str = "warm"
 
     def as_json(self) -> dict[str, Any]:
@@ -117,7 +105,7 @@ class Measurement(Generic[P]):
     refused : bool
         Whether the failure is that this cannot be done, so that nothing was tried.
     chosen_because : str
-        The planner's reason where `auto` was asked for.
+        The planner's reason where `auto` was chosen.
     seed : int
         Of the rectangles that were verified, and of random operands.
     layout : str
@@ -160,6 +148,11 @@ class Measurement(Generic[P]):
     def is_proven(self) -> bool:
         """Whether it was computed and agrees with the oracle."""
         return not self.failure and self.verification is not None and self.verification.passed
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether it failed, or was computed and disagrees with the oracle."""
+        return bool(self.failure) or (self.verification is not None and not self.verification.passed)
 
     @property
     def kernel_ms(self) -> float | None:

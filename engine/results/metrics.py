@@ -28,38 +28,17 @@ Number = float | int | None
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number of a run.
+    """One number of a run."""
 
-    Parameters
-    ----------
-    key : str
-        Its name in files, with its unit.
-    title : str
-        Its name for people, in lower case unless it is an abbreviation.
-    unit : str
-        Empty for counts and ratios.
-    explanation : str
-        What it is, in a sentence, for tooltips and files.
-    value : callable of Compared
-        The number; None where the run has none.
-    format : callable of float
-        The number in words, without the unit.
-    tasks : tuple of str
-        Those that have it; empty: all.
-    of : str
-        Key of the metric of which this is a detail: a tooltip shows both.
-    shown : bool
-        Whether tables show it at first; files, tooltips and column choosers have every metric.
-    """
-
-    key: str
-    title: str
-    unit: str
-    explanation: str
-    value: Callable[[Compared], Number]
-    format: Callable[[float], str]
-    tasks: tuple[str, ...] = ()
-    of: str = ""
+    key: str  # its name in files, with its unit
+    title: str  # its name for people, in lower case unless it is an abbreviation
+    unit: str  # empty for counts and ratios
+    explanation: str  # what it is, in a sentence, for tooltips and files
+    value: Callable[[Compared], Number]  # the number; None where the run has none
+    format: Callable[[float], str]  # the number in words, without the unit
+    tasks: tuple[str, ...] = ()  # those that have it; empty: all
+    of: str = ""  # key of the metric of which this is a detail: a tooltip shows both
+    # Whether tables show it at first; files, tooltips and column choosers have every metric.
     shown: bool = True
     is_number: ClassVar[bool] = True
 

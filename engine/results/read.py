@@ -21,10 +21,7 @@ _READABLE = {FORMAT: (1, VERSION), "haloscope-matmul": (1,)}
 def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
     """Return the results of a file, as `json.loads` gives it, of this version or of an earlier one.
 
-    Raises
-    ------
-    BadValue
-        It is no file of results, one of a later version, or one of its results is damaged.
+    Raises BadValue for other data, a later version, and a damaged result.
     """
     what, remedy = "The results cannot be read", "Take a file that Haloscope saved."
     if not isinstance(data, dict) or data.get("format") not in _READABLE:
@@ -40,15 +37,15 @@ def results_from_document(data: Any) -> tuple[Measurement[Any], ...]:
 def result_from_json(data: Any) -> Measurement[Any]:
     """Return the result that `Measurement.as_json` described; what it derived (medians) is derived anew.
 
-    Raises
-    ------
-    BadValue
-        A part is missing, of another type, or out of range.
-    UnknownName
-        No border is called that.
+    Raises BadValue for a part that is missing, of another type or out of range, UnknownName for an unknown
+    border.
     """
     try:
-        return _result(_upgraded(data))
+        data = _upgraded(data)
+        if (task := TASKS.get(data["task"])) is None:
+            raise ValueError(f"{data['task']!r} is no task")
+        parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
+        return Measurement(problem=_value(task.problem, data["problem"], "problem"), **parts)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
@@ -58,7 +55,7 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     """Return a result as version 2 writes it."""
     if "task" in data:
         return data
-    # Results of before 0.2 tell neither layout nor work nor refusals.
+    # Results from before 0.2 have no layout, work or refusals.
     texts = dict.fromkeys(("layout", "chosen_because", "mask_name"), "")
     absent: dict[str, Any] = texts | {"work": None, "refused": False, "weights_digest": None}
     if "product" not in data:
@@ -68,14 +65,6 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     environment = data["environment"] | {"bandwidth_gb_s": data["bandwidth_gb_s"]}
     moved = {"task": "product", "problem": data["product"], "block": block, "environment": environment}
     return absent | data | moved
-
-
-def _result(data: dict[str, Any]) -> Measurement[Any]:
-    task = TASKS.get(data["task"])
-    if task is None:
-        raise ValueError(f"{data['task']!r} is no task")
-    parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
-    return Measurement(problem=_value(task.problem, data["problem"], "problem"), **parts)
 
 
 _PARTS = {name: kind for name, kind in get_type_hints(Measurement).items() if name != "problem"}

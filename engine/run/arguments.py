@@ -1,4 +1,4 @@
-"""What callers of the Python calls give, as what the engine works with."""
+"""Checks and converts the arguments of the Python calls."""
 
 import math
 import reprlib
@@ -13,7 +13,7 @@ Image = ArrayLike | Picture
 
 
 def as_array(image: Image) -> np.ndarray:
-    """Return the picture that a caller gives as an array; a `BadValue` says why there is none."""
+    """Return a picture as an array; a `BadValue` says why it is none."""
     if isinstance(image, Picture):
         return image.pixels
     if image is None:
@@ -40,24 +40,23 @@ def as_array(image: Image) -> np.ndarray:
 
 def as_seconds(budget_s: float) -> float:
     """Return a budget of time, 0 or more; a `BadValue` says why it is none."""
-    try:
-        seconds = float(budget_s)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise BadValue(
-            f"a budget of {reprlib.repr(budget_s)}",
-            "it is no number of seconds",
-            "Give 0 or more, such as 0.5.",
-        )
+    seconds = _as_float(budget_s)
+    if seconds is None or not 0 <= seconds < math.inf:
+        what = f"a budget of {reprlib.repr(budget_s)}"
+        raise BadValue(what, "it is not a number of seconds", "Give 0 or more, such as 0.5.")
     return seconds
 
 
 def as_number(cval: float) -> float:
     """Return the constant of a border; a `BadValue` says why it is none."""
+    number = _as_float(cval)
+    if number is None:
+        raise BadValue(f"a constant border of {reprlib.repr(cval)}", "it is not a number", "Give a number.")
+    return number
+
+
+def _as_float(value: float) -> float | None:
     try:
-        return float(cval)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BadValue(
-            f"a constant border of {reprlib.repr(cval)}", "it is not a number", "Give a number."
-        ) from error
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None

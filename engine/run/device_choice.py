@@ -15,10 +15,7 @@ from engine.variants.registry import variants_of
 def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
     """Return the device that a variant runs on when `wanted` is chosen: a CPU variant always runs on the CPU.
 
-    Raises
-    ------
-    DeviceUnavailable
-        A CUDA variant, and no CUDA device that works; the reason says why.
+    Raises DeviceUnavailable for a CUDA variant without a CUDA device that works; the reason says why.
     """
     if variant.device == DeviceKind.CPU:
         return device_named("cpu")
@@ -36,12 +33,8 @@ def refuse_unsuitable(
 ) -> None:
     """Refuse what a variant of any task cannot do on a device; `constant` is what it is compiled with.
 
-    Raises
-    ------
-    UnsupportedVariant
-        Another kind of device, a block that is not legal there, or what the variant itself cannot do.
-    BadValue
-        Too large for the simulator.
+    Raises UnsupportedVariant for another kind of device, an illegal block, or a limit of the variant itself,
+    and BadValue for a problem that is too large for the simulator.
     """
     if variant.device != device.kind:
         raise UnsupportedVariant(
@@ -50,15 +43,14 @@ def refuse_unsuitable(
             "Choose another variant, or another device.",
         )
     if device.key == SIMULATOR and problem.longest_side > SIMULATOR_SIDE:
+        sizes = f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}"
+        why = f"it runs each GPU thread as a Python thread, so it takes sizes up to {sizes}"
         raise BadValue(
-            f"{problem.subject} in the simulator",
-            "Python threads stand in for the GPU's, so it takes sizes up to "
-            f"{SIMULATOR_SIDE} x {SIMULATOR_SIDE}",
-            "Choose a smaller size, or another device.",
+            f"{problem.subject} in the simulator", why, "Choose a smaller size, or another device."
         )
     refusal = variant.why_not(problem, constant, block, device.limits, variants_of(variant.task))
     if refusal is not None:
         # Where no other block would do, the block is not the reason.
-        asked = f" with a block of {block}" if refusal.nearest_block else ""
-        what = f"variant '{variant.key}'{asked}"
+        with_block = f" with a block of {block}" if refusal.nearest_block else ""
+        what = f"variant '{variant.key}'{with_block}"
         raise UnsupportedVariant(what, refusal.reason, refusal.remedy, refusal.nearest_block)

@@ -43,9 +43,7 @@ def measure_on(
 def outcome_of(job: AnyJob, device: DeviceInfo, plan: SamplingPlan, executor_for: ExecutorFor) -> Outcome:
     """Measure a job where its device is; what cannot be done is refused before a process is started for it.
 
-    Raises
-    ------
-    DeviceFault, HostLost, Cancelled
+    Raises DeviceFault, HostLost or Cancelled.
     """
     if own_process_needed(device):
         try:

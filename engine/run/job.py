@@ -28,26 +28,17 @@ from engine.variants.registry import registered
 
 @dataclass(frozen=True)
 class Job(Generic[P, O, V]):
-    """What the pipeline computes: a task's problem with its operands, by one variant with one block.
-
-    Parameters
-    ----------
-    chosen_because : str
-        The planner's reason where `auto` was asked for.
-    seed : int
-        Of the rectangles that are verified where the oracle cannot afford everything, and of random operands.
-    affordable : int, optional
-        Multiply-adds that the oracle may spend; None: the task's own.
-    """
+    """What the pipeline computes: a task's problem with its operands, by one variant with one block."""
 
     task: Task[P, O, V]
     variant: V
     block: Block
     problem: P
     operands: O
-    chosen_because: str = ""
+    chosen_because: str = ""  # the planner's reason where `auto` was asked for
+    # Of the rectangles that are verified where the oracle cannot afford everything, and of random operands.
     seed: int = 0
-    affordable: int | None = None
+    affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Send a variant, which has functions, as the call that returns it."""
@@ -56,12 +47,7 @@ class Job(Generic[P, O, V]):
         return _received, (self.task, made, *rest)
 
     def refuse(self, device: DeviceInfo) -> None:
-        """Refuse what cannot be done on a device, with these very operands.
-
-        Raises
-        ------
-        UnsupportedVariant, BadValue
-        """
+        """Raise UnsupportedVariant or BadValue for what cannot be done on a device with these operands."""
         constant = self.task.constant(self.operands)
         refuse_unsuitable(self.variant, self.problem, constant, self.block, device)
         self.task.refuse_operands(self.variant, self.operands)

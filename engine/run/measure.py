@@ -31,14 +31,9 @@ class Outcome:
 def unrun(
     job: AnyJob, device: DeviceInfo | None, device_key: str = "", error: EngineError | None = None
 ) -> Measurement[Any]:
-    """Return the result as far as it is known without running anything.
+    """Return the result as far as it is known without running anything; `error` says why it cannot run.
 
-    Parameters
-    ----------
-    device_key : str
-        Where there is no device, the one that was asked for.
-    error : EngineError, optional
-        Why it cannot run.
+    `device_key` is the requested device, for use where there is none.
     """
     task, variant = job.task, job.variant
     environment = Environment("")
@@ -83,19 +78,8 @@ def measure(
 ) -> Outcome:
     """Run one job: verify, warm up, sample. A failure is a result with its reason; nothing is raised for it.
 
-    Parameters
-    ----------
-    checkpoint : callable of Progress
-        Called before each step.
-    host_out : ndarray of the result's shape and type, optional
-        Where the result is wanted.
-
-    Raises
-    ------
-    Cancelled
-        By the checkpoint.
-    DeviceFault
-        The process is lost for CUDA and has to be ended.
+    `checkpoint` is called before each step; the result goes to `host_out`, of its shape and type, where that
+    is given. Raises Cancelled (by the checkpoint), and DeviceFault where the process must be ended.
     """
     result = replace(unrun(job, backend.info), environment=backend.environment())
     try:

@@ -1,4 +1,4 @@
-"""The first launch, over a result filled with what no launch leaves there: unwritten samples are seen."""
+"""The first launch, over a poisoned result, so that unwritten samples are detected."""
 
 import numpy as np
 
@@ -14,14 +14,8 @@ WHOLE_NUMBER_FILLS = (0x55, 0xAA)
 def run_on_poison(prepared: Prepared, buffers: Buffers, backend: Backend) -> tuple[np.ndarray, float, str]:
     """Launch over a poisoned result: NaN under float32; two launches over two fills under 8 and 16 bit.
 
-    Returns
-    -------
-    values : ndarray
-        The host's array of the buffers, with the result.
-    launch_ms : float
-        Of the first launch.
-    fault : str
-        Where whole numbers were not written, in words; NaN is left for the oracle to find.
+    Returns the host's array with the result, the time of the first launch in ms, and where whole numbers were
+    not written, in words; NaN is left for the oracle to find.
     """
     is_float = buffers.host_out.dtype.kind == "f"
     backend.poison(buffers, NAN_BYTE if is_float else WHOLE_NUMBER_FILLS[0])

@@ -18,28 +18,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Warm-up and samples of one run.
+    """Warm-up and samples of one run."""
 
-    Parameters
-    ----------
-    warm_up_s : float
-        Launch for at least this long before anything counts (clocks rise, caches fill), seconds.
-    budget_s : float
-        Sample for about this long, seconds.
-    fewest, most : int
-        Samples to take whatever the budget says, and never more than.
-    fewest_copies : int
-        Samples of the copies and of end to end.
-    patience_s : float
-        Stop with fewer samples, but never without one, when they have taken this long, seconds: the plain
-        loops need minutes for a large mask on a large picture.
-    """
-
+    # Launch for at least this long before anything counts (clocks rise, caches fill), seconds.
     warm_up_s: float = 0.05
-    budget_s: float = 0.5
-    fewest: int = 5
+    budget_s: float = 0.5  # sample for about this long, seconds
+    fewest: int = 5  # samples, whatever the budget says
     most: int = 200
-    fewest_copies: int = 5
+    fewest_copies: int = 5  # samples of the copies and of end to end
+    # Stop with fewer samples, but never without one, when they have taken this long, seconds: the plain loops
+    # need minutes for a large mask on a large picture.
     patience_s: float = 10.0
 
 

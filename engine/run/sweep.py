@@ -47,32 +47,19 @@ def ways(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSweep:
-    """What a benchmark of filters measures: each combination of all lists, on random pictures.
+    """What a benchmark of filters measures: each combination of all lists, on random pictures."""
 
-    Parameters
-    ----------
-    options : FilterOptions
-        Border, device and type of the results; the lists say the rest.
-    sizes : sequence of (int, int)
-        Pictures, width x height, pixels.
-    masks : sequence of Mask or (int, int)
-        Those that were asked for by name; of a shape, rows x columns, with random weights.
-    seed : int
-        Of the pictures, the weights and the rectangles that are verified.
-    budget_s : float
-        Time for the samples of each cell, seconds.
-    """
-
-    options: FilterOptions
+    options: FilterOptions  # border, device and type of the results; the lists say the rest
     variants: Sequence[Variant]
-    sizes: Sequence[tuple[int, int]]
+    sizes: Sequence[tuple[int, int]]  # pictures, width x height, pixels
+    # A mask; or a shape, rows x columns, for one with random weights.
     masks: Sequence[Mask | tuple[int, int]]
     blocks: Sequence[Block] = ()
     layouts: Sequence[Layout] = ONE_LAYOUT
     channels: int = 1
     dtype: str = "float32"
-    seed: int = 0
-    budget_s: float = 0.5
+    seed: int = 0  # of the pictures, the weights and the rectangles that are verified
+    budget_s: float = 0.5  # time for the samples of each cell, seconds
 
     @property
     def cells(self) -> int:
@@ -128,14 +115,10 @@ def product_jobs(
     seed: int = 0,
     unmade: bool = False,
 ) -> Iterator[ProductJob]:
-    """Yield the job of every product in every way, in order of products, variants, tiles.
+    """Yield the job of every product with every variant and tile, in that order.
 
-    Parameters
-    ----------
-    seed : int
-        Of the matrices, which are made once for each product.
-    unmade : bool
-        Leave the matrices out: the jobs are counted and not done.
+    The matrices are made from `seed` once for each product; `unmade` leaves them out, for jobs that are only
+    counted.
     """
     blocks = [Block(tile, tile) for tile in tiles]
     for product in products:

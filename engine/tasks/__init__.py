@@ -1,1 +1,1 @@
-"""What can be asked of the engine: a folder per task, with its problem, oracle, verification and work."""
+"""The tasks of the engine: a folder each, with its problem, oracle, verification and work."""

@@ -1,4 +1,4 @@
-"""What a task is: everything that the pipeline of `engine.run` asks of one. No Numba in here.
+"""What a task is: everything that the pipeline of `engine.run` needs of one. No Numba in here.
 
 A task is a folder of this room with its problem, oracle, verification and model of work, one class that
 answers the questions below with them, and a line in `engine.tasks.registry`. The pipeline (resolve, verify,
@@ -63,19 +63,11 @@ V = TypeVar("V", bound="AnyVariant[Any, Any]")
 
 
 class Task(ABC, Generic[P, O, V]):
-    """A kind of computation: its problem P, its operands O, its variants V. It has no state.
-
-    Attributes
-    ----------
-    verifying_s : float
-        How long the oracle takes between two checkpoints, seconds.
-    counts_unrun : bool
-        Whether the model of work is shown of what did not run, too.
-    """
+    """A kind of computation: its problem P, its operands O, its variants V. It has no state."""
 
     problem: ClassVar[type]
-    verifying_s: ClassVar[float] = 2.0
-    counts_unrun: ClassVar[bool] = False
+    verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
+    counts_unrun: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
     @abstractmethod
     def expected_launch_s(self, job: "Job[P, O, V]", device: DeviceInfo) -> float:

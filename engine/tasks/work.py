@@ -1,4 +1,4 @@
-"""Work: what one computation asks of the machine, counted by construction: a model, and shown as one."""
+"""Work: a model of operations and memory accesses, counted by construction, and shown as a model."""
 
 from dataclasses import dataclass
 
@@ -7,38 +7,25 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Operations, and accesses to each kind of memory by single elements, before any cache.
+    """Operations, and accesses to each kind of memory by single elements, before any cache."""
 
-    Parameters
-    ----------
-    flops : int
-        Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the
-        offset is not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of
-        tensor cores, for one digit; those of `split-float16` are of float32, each formed by three of float16.
-    global_loads, global_stores : int
-        Elements that threads ask of global memory (CUDA) or of memory (CPU).
-    global_load_bytes, global_store_bytes : int
-        The same in bytes: cells of the picture and results have their own types, everything else is float32.
-    minimum_bytes : int
-        The least that must move: every input element read once, every result written once.
-    picture_loads : int
-        The cells of the picture among `global_loads`; the others are weights and results of an earlier pass.
-    shared_loads, shared_stores : int
-        float32 elements that threads ask of shared memory.
-    constant_loads : int
-        float32 elements that threads ask of constant memory.
-    """
-
+    # Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the
+    # offset is not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor
+    # cores, for one digit; those of `split-float16` are of float32, each formed by three of float16.
     flops: int
+    # Elements that threads access in global memory (CUDA) or in memory (CPU).
     global_loads: int
     global_stores: int
+    # The same in bytes: cells of the picture and results have their own types, everything else is float32.
     global_load_bytes: int
     global_store_bytes: int
-    minimum_bytes: int
+    minimum_bytes: int  # the least that must move: every input element read once, every result written once
+    # The cells of the picture among `global_loads`; the others are weights and results of an earlier pass.
     picture_loads: int = 0
+    # float32 elements that threads access in shared memory.
     shared_loads: int = 0
     shared_stores: int = 0
-    constant_loads: int = 0
+    constant_loads: int = 0  # float32 elements that threads load from constant memory
 
     @property
     def cgma(self) -> float:
@@ -47,7 +34,7 @@ class Work:
 
     @property
     def arithmetic_intensity(self) -> float:
-        """Floating-point operations for each byte asked of global memory."""
+        """Floating-point operations per byte of global memory accesses."""
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 

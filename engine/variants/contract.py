@@ -26,56 +26,31 @@ C = TypeVar("C")
 class AnyVariant(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
-    Code that has to know what a variant is like asks its traits, never its key.
-
-    Parameters
-    ----------
-    key : str
-        Stable name; goes into files, scripts and results.
-    title : str
-        Name for people.
-    device : DeviceKind
-    idea : str
-        One or two sentences: who loads what, and what that saves against the variant before.
-    default_block : Block
-        The block where nobody chose one.
-    plan : callable of (P, Block) -> tuple of Launch
-        The launches, one per pass; empty for CPU variants.
-    work : callable of (P, Block) -> Work or None
-        The model of work; None where it is not known.
-    prepare : callable of (P, C, Block) -> Prepared
-        Compiles for the problem and uploads what is constant.
-    unsupported : callable of (P, C, Block, Limits) -> Refusal or None
-        Why this variant cannot do that, or None. Never another algorithm instead.
-    passes : callable of (P, C, Block) -> tuple of Pass
-        The kernels with their arguments, one per launch; empty for CPU variants.
-    uses_block : bool
-        Whether the block changes how the variant runs.
-    remark : str
-        What a person should know before using it; empty where the idea says it all.
-    library : str
-        The Python package that does the work; empty where our own code does. Such a variant has no passes.
-    made_by : callable of () -> AnyVariant, optional
-        Makes the variant in another process, to which it is sent; None where the registry has it.
+    Code that depends on what a variant is like reads its traits, never its key.
     """
 
     task: ClassVar[str]
 
-    key: str
-    title: str
+    key: str  # stable name; goes into files, scripts and results
+    title: str  # name for people
     device: DeviceKind
-    idea: str
-    default_block: Block
-    work: Callable[[P, Block], Work | None]
-    prepare: Callable[[P, C, Block], Prepared]
+    idea: str  # one or two sentences: who loads what, and what that saves against the variant before
+    default_block: Block  # used where no block is chosen
+    work: Callable[[P, Block], Work | None]  # the model of work; None where it is not known
+    prepare: Callable[[P, C, Block], Prepared]  # compiles for the problem and uploads what is constant
+    # The launches, one per pass; empty for CPU variants.
     plan: Callable[[P, Block], tuple[Launch, ...]] = lambda problem, block: ()
+    # Why this variant cannot do that, or None. Never another algorithm instead.
     unsupported: Callable[[P, C, Block, Limits], Refusal | None] = lambda problem, constant, block, limits: (
         None
     )
+    # The kernels with their arguments, one per launch; empty for CPU variants.
     passes: Callable[[P, C, Block], tuple[Pass, ...]] = lambda problem, constant, block: ()
-    uses_block: bool = True
-    remark: str = ""
+    uses_block: bool = True  # whether the block changes how the variant runs
+    remark: str = ""  # a warning or limit for users; empty where the idea says it all
+    # The Python package that does the work; empty where our own code does. Such a variant has no passes.
     library: str = ""
+    # Makes the variant in another process, to which it is sent; None where the registry has it.
     made_by: Callable[[], Any] | None = None
 
     @property
@@ -109,75 +84,49 @@ class Growth(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant(AnyVariant[Problem, Mask]):
-    """One way to compute a filtering.
-
-    Parameters
-    ----------
-    integer_output : bool
-        Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for
-        all others, whose `unsupported` is not asked about it.
-    uint8_only : bool
-        Whether it takes 8-bit pictures with 8-bit results and no others, which `why_not` refuses.
-    band_invariant : bool
-        Whether a result depends on the cells under its mask alone, formed in an order that does not depend on
-        where it lies: then a picture may be filtered in bands, with the very same results. Running sums and
-        transforms are not.
-    finite_only : bool
-        NaN or infinity in a picture would spread, or become the other: such pictures have to be refused
-        (`refuse_samples`) before anything is computed.
-    most_sample : float
-        The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN
-        is.
-    added_error : callable of (Problem, Mask) -> float
-        What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a
-        part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
-        whatever the picture.
-    repeats : callable of Mask -> int, optional
-        How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
-        counts with.
-    masks : MaskClass
-        The masks it takes.
-    rank : int
-        Columns times rows that such a mask is a sum of; 0 where the rank does not matter.
-    grows_with : Growth
-        What its time grows with.
-    least_side : int
-        Rows and columns that a mask must have, each.
-    most_rows, most_columns, most_cells : int
-        Of the largest mask that it takes. Shared memory or registers may set the limit lower, which
-        `unsupported` says.
-    picture_types : tuple of str
-        Types of samples that it takes.
-    most_channels : int
-        Channels that a picture may have.
-    rounds_weights : bool
-        Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct
-        sums are exact.
-    block_covers_input : bool
-        Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
-        covers the output tile.
-    """
+    """One way to compute a filtering."""
 
     task: ClassVar[str] = Problem.task
 
     work: Callable[[Problem, Block], Work]
+    # NaN or infinity in a picture would spread, or become the other: such pictures have to be refused
+    # (`refuse_samples`) before anything is computed.
     finite_only: bool = False
+    # The largest magnitude of a sample with which nothing within overflows; larger ones are refused as NaN
+    # is.
     most_sample: float = float("inf")
+    # What a result may be off beyond the bound of a direct sum (`engine.tasks.filtering.agreement`), as a
+    # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
+    # whatever the picture.
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
+    # How often a mask has the inner work done, where its weights decide that and not its size: what `auto`
+    # counts with.
     repeats: Callable[[Mask], int] | None = None
+    # Whether it also writes results of 8 and 16 bit (`Problem.is_quantised`); `why_not` refuses them for all
+    # others, whose `unsupported` need not check it.
     integer_output: bool = False
+    # Whether it takes 8-bit pictures with 8-bit results and no others, which `why_not` refuses.
     uint8_only: bool = False
+    # Whether a result depends on the cells under its mask alone, formed in an order that does not depend on
+    # where it lies: then a picture may be filtered in bands, with the very same results. Running sums and
+    # transforms are not.
     band_invariant: bool = True
-    masks: MaskClass = MaskClass.ANY
-    rank: int = 0
-    grows_with: Growth = Growth.CELLS
-    least_side: int = 1
+    masks: MaskClass = MaskClass.ANY  # the masks it takes
+    rank: int = 0  # columns times rows that such a mask is a sum of; 0 where the rank does not matter
+    grows_with: Growth = Growth.CELLS  # what its time grows with
+    least_side: int = 1  # rows and columns that a mask must have, each
+    # Of the largest mask that it takes. Shared memory or registers may set the limit lower, which
+    # `unsupported` says.
     most_rows: int = MAX_LINE
     most_columns: int = MAX_LINE
     most_cells: int = MAX_LINE * MAX_LINE
-    picture_types: tuple[str, ...] = DTYPES
-    most_channels: int = MAX_CHANNELS
+    picture_types: tuple[str, ...] = DTYPES  # types of samples that it takes
+    most_channels: int = MAX_CHANNELS  # channels that a picture may have
+    # Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct
+    # sums are exact.
     rounds_weights: bool = False
+    # Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
+    # covers the output tile.
     block_covers_input: bool = False
 
     def repeats_of(self, mask: Mask) -> int:

@@ -70,7 +70,7 @@ MATMUL_VARIANTS: tuple[MatmulVariant, ...] = (
     matmul_tiled.VARIANT,
     matmul_blas.VARIANT,
 )
-"""The ways to multiply matrices."""
+"""The variants that multiply matrices."""
 
 V = TypeVar("V", bound=AnyVariant[Any, Any])
 

@@ -40,7 +40,7 @@ def relative_bound(roundings: int) -> float:
 
 
 def compare(result: np.ndarray, wanted: np.ndarray, limits: Limits) -> Closeness:
-    """Compare a float32 result with the oracle's; limits are asked where something differs."""
+    """Compare a float32 result with the oracle's; `limits` is called where something differs."""
     with np.errstate(over="ignore"):
         rounded = wanted.astype(np.float32)
     same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))

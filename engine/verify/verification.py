@@ -12,50 +12,34 @@ from engine.verify.regions import Region
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a result compares with the float64 oracle.
+    """How a result compares with the float64 oracle."""
 
-    Parameters
-    ----------
-    passed : bool
-        Every checked sample lies within its own rounding bound.
-    max_error, bound : float
-        Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
-    checked_pixels, total_pixels : int
-        The whole picture where that is affordable; else the four edges and spread rectangles.
-    exact : bool
-        Whether every checked sample equals the oracle bit for bit, rounded to the result's type.
-    reason : str
-        Where it failed, in words; empty if it passed.
-    in_steps : bool
-        Whether `max_error` and `bound` are steps of a result of 8 or 16 bit.
-    """
-
-    passed: bool
+    passed: bool  # every checked sample lies within its own rounding bound
+    # Largest |result - oracle| among the checked samples, and the rounding bound at that very sample.
     max_error: float
     bound: float
+    # The whole picture where that is affordable; else the four edges and spread rectangles.
     checked_pixels: int
     total_pixels: int
-    exact: bool
-    reason: str = ""
-    in_steps: bool = False
+    exact: bool  # whether every checked sample equals the oracle bit for bit, rounded to the result's type
+    reason: str = ""  # where it failed, in words; empty if it passed
+    in_steps: bool = False  # whether `max_error` and `bound` are steps of a result of 8 or 16 bit
 
     def sentence(self, unit: str = "pixel") -> str:
         """Return the verification in words for people, where "pixel" or "element" is what was checked."""
         if not self.passed:
             return self.reason
-        share = (
-            f"every {unit}"
-            if self.checked_pixels == self.total_pixels
-            else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
-        )
+        is_whole = self.checked_pixels == self.total_pixels
+        share = f"every {unit}" if is_whole else f"{self.checked_pixels:,} of {self.total_pixels:,} {unit}s"
         if self.exact:
-            return f"verified on {share}, equal to the float64 oracle" + (
-                ", rounded" if self.in_steps else ""
-            )
+            verb = "matches" if is_whole else "match"
+            reference = "rounded float64 reference" if self.in_steps else "float64 reference"
+            return f"verified: {share} {verb} the {reference} exactly"
         if self.in_steps:
             plural = "" if self.max_error == 1.0 else "s"
-            return f"verified on {share}, max error {self.max_error:.0f} step{plural}, within rounding"
-        return f"verified on {share}, max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+            return f"verified: {share} within rounding, max error {self.max_error:.0f} step{plural}"
+        errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
+        return f"verified: {share} within rounding, {errors}"
 
 
 def verify_regions(
@@ -77,7 +61,7 @@ def verify_regions(
     wanted : callable of Region -> ndarray, float64
         The oracle.
     limits : callable of Region -> (ndarray, ndarray)
-        The sums of magnitudes and the rounding bounds, asked only where something differs.
+        The sums of magnitudes and the rounding bounds, called only where something differs.
     checkpoint : callable of float
         Called with the fraction done; may raise to stop.
     """
@@ -96,7 +80,7 @@ def verify_regions(
             at = [f"row {band.top + row}", f"column {band.left + column}", *(f"channel {c}" for c in channel)]
             reason = (
                 f"not verified: {', '.join(at)} is {part[found.wrong]!s}, "
-                f"the oracle says {oracle[found.wrong]:.9g} "
+                f"the float64 reference is {oracle[found.wrong]:.9g} "
                 f"(rounding explains at most {found.wrong_bound:.2g}{' steps' if in_steps else ''})"
             )
         checked += band.pixels

@@ -10,21 +10,11 @@ from engine.course.paper import CourseTable, Paper
 
 @dataclass(frozen=True, slots=True)
 class PaperTables:
-    """What is known of a paper's tables.
+    """What is known of a paper's tables."""
 
-    Parameters
-    ----------
-    tables : tuple of CourseTable
-        Empty until they have been counted.
-    is_measured : bool
-        Whether this machine's measured figures are in them.
-    problem : str
-        Why there are none, in words.
-    """
-
-    tables: tuple[CourseTable, ...] = ()
-    is_measured: bool = False
-    problem: str = ""
+    tables: tuple[CourseTable, ...] = ()  # empty until they have been counted
+    is_measured: bool = False  # whether this machine's measured figures are in them
+    problem: str = ""  # why there are none, in words
 
 
 def _every_paper() -> tuple[Paper, ...]:
@@ -41,17 +31,10 @@ class CourseModel(QObject):
     ----------
     read_papers : callable
         Called when the papers are first needed.
-
-    Signals
-    -------
-    paper_changed()
-        Another paper is shown.
-    tables_changed(str)
-        The tables of the paper of this key changed.
     """
 
-    paper_changed = Signal()
-    tables_changed = Signal(str)
+    paper_changed = Signal()  # another paper is shown
+    tables_changed = Signal(str)  # the tables of the paper of this key changed
 
     def __init__(
         self,

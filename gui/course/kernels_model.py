@@ -73,15 +73,9 @@ def configuration_text(here: Configuration) -> str:
 
 
 class KernelsModel(QStandardItemModel):
-    """The kernels of the paper that is shown.
+    """The kernels of the paper that is shown."""
 
-    Signals
-    -------
-    refreshed()
-        The rows were made anew.
-    """
-
-    refreshed = Signal()
+    refreshed = Signal()  # the rows were made anew
 
     def __init__(self, course: CourseModel, state: EngineState, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -27,15 +27,9 @@ _SHARES = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.43}
 
 
 class KernelsTable(QTableView):
-    """One row per kernel; the button, Enter and a double click load its configuration.
+    """One row per kernel; the button, Enter and a double click load its configuration."""
 
-    Signals
-    -------
-    load_wanted(object)
-        The person wants the configuration of this CourseKernel.
-    """
-
-    load_wanted = Signal(object)
+    load_wanted = Signal(object)  # the person wants the configuration of this CourseKernel
 
     def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

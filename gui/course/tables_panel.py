@@ -87,15 +87,9 @@ class Notes(QScrollArea):
 
 
 class TablesPanel(QWidget):
-    """Shows one of the paper's tables at a time.
+    """Shows one of the paper's tables at a time."""
 
-    Signals
-    -------
-    copied(int)
-        This number of rows is on the clipboard.
-    """
-
-    copied = Signal(int)
+    copied = Signal(int)  # this number of rows is on the clipboard
 
     def __init__(self, course: CourseModel, state: EngineState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

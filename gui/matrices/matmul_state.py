@@ -33,25 +33,15 @@ class MatmulSettings:
 
 
 class MatmulState(QObject):
-    """Settings, and a row for each way to multiply with each tile.
+    """Settings, and a row for each way to multiply with each tile."""
 
-    Signals
-    -------
-    settings_changed(object)
-        The new MatmulSettings.
-    rows_changed(), running_changed(), loaded_changed()
-        `rows`, `running` or `loaded` changed.
-    count_wanted()
-        The page is shown: its rows are to be counted.
-    settling(object)
-        Editors are to take what was typed but not entered; one that cannot appends why to this list.
-    """
-
-    settings_changed = Signal(object)
+    settings_changed = Signal(object)  # the new MatmulSettings
+    # `rows`, `running` or `loaded` changed.
     rows_changed = Signal()
     running_changed = Signal()
     loaded_changed = Signal()
-    count_wanted = Signal()
+    count_wanted = Signal()  # the page is shown: its rows are to be counted
+    # Editors are to take what was typed but not entered; one that cannot appends why to this list.
     settling = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:

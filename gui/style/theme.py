@@ -70,15 +70,9 @@ DARK = Theme("dark", **{use: dark for use, (_, dark) in _COLOURS.items()})
 
 
 class _Notifier(QObject):
-    """For widgets that paint by hand.
+    """For widgets that paint by hand."""
 
-    Signals
-    -------
-    changed(object)
-        The new Theme.
-    """
-
-    changed = Signal(object)
+    changed = Signal(object)  # the new Theme
 
 
 # Controls that do not fill their background with `Window`.

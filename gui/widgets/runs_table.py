@@ -44,21 +44,12 @@ _NUMBER = "0.01234"
 
 
 class RunsTable(QTableView):
-    """A table of runs; `shown` has columns that are shown, or hidden, at first, whatever their metric says.
+    """A table of runs; `shown` overrides which columns are shown at first."""
 
-    Signals
-    -------
-    copied(int)
-        So many rows lie on the clipboard.
-    baseline_asked(object)
-        The person wants this Measurement as baseline; None: the fastest run of the baseline again.
-    caption_changed(str)
-        What is the same for all rows.
-    """
-
-    copied = Signal(int)
+    copied = Signal(int)  # the number of rows copied to the clipboard
+    # The person wants this Measurement as baseline; None: the fastest run of the baseline again.
     baseline_asked = Signal(object)
-    caption_changed = Signal(str)
+    caption_changed = Signal(str)  # what is the same for all rows
 
     def __init__(
         self,

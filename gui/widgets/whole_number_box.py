@@ -16,17 +16,10 @@ class WholeNumberBox(QSpinBox):
     Qt's own box swallows the keys that it does not like: who types 1,5 into it gets 15, and 12000 becomes
     1200 where four digits are the most. `name` is for screen readers and refusals ("Rows of the mask"),
     `wanted` says what is to be typed: "a whole number from 1 to 127".
-
-    Signals
-    -------
-    refused(str)
-        Why the text was not taken.
-    typing()
-        The person types: a refusal of the text before no longer holds.
     """
 
-    refused = Signal(str)
-    typing = Signal()
+    refused = Signal(str)  # why the text was not taken
+    typing = Signal()  # the person types: a refusal of the text before no longer holds
 
     def __init__(self, name: str, least: int, most: int, wanted: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

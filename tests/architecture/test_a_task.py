@@ -40,7 +40,7 @@ def test_that_a_new_task_is_resolved_verified_and_measured():
         7,
         job.variant.work(PROBLEM, job.block),
     )
-    assert result.status.startswith("verified on every number")
+    assert result.status.startswith("verified: every number")
     assert len(result.timing.kernel.samples_ms) == 3
     wrong = measure(toy_job("wrong", PROBLEM), backend("cpu"), QUICK).result
     assert (wrong.status, wrong.kernel_ms) == ("not verified: a number is off", None)

@@ -72,9 +72,7 @@ def magnitudes(
 ) -> Float64Array:
     """Return |weights| correlated with |image| plus |offset|: the S of the rounding bound.
 
-    Cells that are not finite count as 0: nothing is rounded where they take part.
-
-    Parameters and result as for `correlate`.
+    Cells that are not finite count as 0: nothing is rounded where they take part. Else as `correlate`.
     """
     region = region or Region(0, image.shape[0], 0, image.shape[1])
     cells = np.abs(gather(image, mask, border, _ghost_value(border, cval), region))

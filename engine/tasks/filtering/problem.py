@@ -12,7 +12,7 @@ from engine.geometry.border import Border
 
 DTYPES = ("uint8", "uint16", "float32")
 RESULT_TYPES = ("float32", "same")
-"""How a person asks for the sample type of a result: "same" is that of the picture."""
+"""Names of the sample types of results in requests: "same" is that of the picture."""
 MAX_CHANNELS = 4
 MAX_SIDE = 1 << 24
 
@@ -21,44 +21,25 @@ MAX_SIDE = 1 << 24
 class Problem:
     """Shape, type, mask shape and border of one filtering.
 
-    Parameters
-    ----------
-    height, width : int
-        Picture size in pixels; at least 1 x 1.
-    channels : int
-        Interleaved channels that are filtered, 1 to 4.
-    dtype : str
-        Sample type of the picture: "uint8", "uint16" or "float32".
-    mask_shape : tuple of int
-        (rows, columns) of the mask.
-    anchor : tuple of int
-        (row, column) of the mask cell that lies on the pixel.
-    border : Border
-        The rule for ghost cells.
-    cval : float
-        Value of a ghost cell for a border that takes one (`Border.CONSTANT`), in the picture's own units.
-    result_dtype : str
-        Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32
-        one with the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
-
-    Raises
-    ------
-    BadValue
-        A size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or a result that
-        is neither float32 nor of the picture's type.
+    Raises BadValue for a size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or
+    a result that is neither float32 nor of the picture's type.
     """
 
     task: ClassVar[str] = "filtering"
     checked_unit: ClassVar[str] = "pixel"
 
+    # Picture size in pixels; at least 1 x 1.
     height: int
     width: int
-    channels: int = 1
-    dtype: str = "float32"
-    mask_shape: tuple[int, int] = (3, 3)
-    anchor: tuple[int, int] = (1, 1)
-    border: Border = Border.ZERO
+    channels: int = 1  # interleaved channels that are filtered, 1 to 4
+    dtype: str = "float32"  # sample type of the picture: "uint8", "uint16" or "float32"
+    mask_shape: tuple[int, int] = (3, 3)  # (rows, columns) of the mask
+    anchor: tuple[int, int] = (1, 1)  # (row, column) of the mask cell that lies on the pixel
+    border: Border = Border.ZERO  # the rule for ghost cells
+    # Value of a ghost cell for a border that takes one (`Border.CONSTANT`), in the picture's own units.
     cval: float = 0.0
+    # Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32 one
+    # with the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
     result_dtype: str = "float32"
 
     def __post_init__(self) -> None:

@@ -15,30 +15,15 @@ from engine.mask.mask import Mask
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterOptions:
-    """How to filter, whatever the mask.
-
-    Parameters
-    ----------
-    cval : float
-        Value of the cells outside for a constant border.
-    variant : str
-        Key, or "auto".
-    block : Block, optional
-        None: the variant's default.
-    device : str
-        "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works.
-    layout : Layout
-        Of the rows on a CUDA device.
-    result_type : str
-        What the kernel writes: "float32", or "same": samples of the picture's type.
-    """
+    """How to filter, whatever the mask."""
 
     border: Border = Border.ZERO
-    cval: float = 0.0
-    variant: str = AUTO
-    block: Block | None = None
-    device: str = AUTO
-    layout: Layout = Layout.PITCHED
+    cval: float = 0.0  # value of the cells outside for a constant border
+    variant: str = AUTO  # key, or "auto"
+    block: Block | None = None  # None: the variant's default
+    device: str = AUTO  # "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works
+    layout: Layout = Layout.PITCHED  # of the rows on a CUDA device
+    # What the kernel writes: "float32", or "same": samples of the picture's type.
     result_type: str = "float32"
 
     @property

@@ -1,4 +1,4 @@
-"""The task of filtering, as the pipeline asks it: one mask, or a bank of masks in one launch."""
+"""The task of filtering for the pipeline: one mask, or a bank of masks in one launch."""
 
 import math
 from collections.abc import Callable
@@ -109,12 +109,7 @@ FILTERING = Filtering()
 
 
 def refuse_strange_samples(variant: "Variant", samples: np.ndarray) -> None:
-    """Refuse a picture with NaN or infinity where a variant cannot keep them in their place.
-
-    Raises
-    ------
-    UnsupportedVariant
-    """
+    """Raise UnsupportedVariant for a picture with NaN or infinity that a variant would spread."""
     refusal = variant.refuse_samples(samples)
     if refusal is not None:
         raise UnsupportedVariant(f"variant '{variant.key}'", refusal.reason, refusal.remedy)

@@ -1,4 +1,4 @@
-"""What a filtering asks of the machine, counted by construction: a model, and shown as one."""
+"""The model of work of filterings, counted by construction."""
 
 from engine.tasks.filtering.problem import Problem
 from engine.tasks.work import FLOAT_BYTES, Work

@@ -1,8 +1,8 @@
 """What the lecture on memories and performance computes about products of matrices. Pure functions.
 
 Source: COSC 407, "CUDA Memories and Performance Revisited", slides "CGMA", "Problem!" and "Computing CGMA
-when Tiling is used": a kernel that asks global memory for one float each 1/CGMA operations can do no more
-operations than the memory delivers floats, times CGMA. Caches are left out, so a real device may do better.
+when Tiling is used": a kernel that does CGMA operations per float from global memory is limited to CGMA times
+the rate at which memory delivers floats. Caches are left out, so a real device may do better.
 """
 
 LECTURE_DEVICE = "G80"

@@ -16,10 +16,7 @@ def as_matrix(name: str, values: ArrayLike) -> Matrix:
 
     `name` is "A" or "B", for the errors; real numbers of any type become float32.
 
-    Raises
-    ------
-    BadValue
-        Not two axes, an empty axis, rows that differ in length, or not real numbers.
+    Raises BadValue: not two axes, an empty axis, rows that differ in length, or not real numbers.
     """
     try:
         array = np.asarray(values)

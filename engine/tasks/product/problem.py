@@ -15,10 +15,7 @@ MAX_SIDE = 1 << 20
 class MatrixProduct:
     """The shapes of C = A B: A is rows x inner, B is inner x columns, C is rows x columns; all float32.
 
-    Raises
-    ------
-    BadValue
-        A size below 1, or beyond 1,048,576.
+    Raises BadValue for a size below 1 or beyond 1,048,576.
     """
 
     task: ClassVar[str] = "product"

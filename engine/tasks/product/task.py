@@ -1,4 +1,4 @@
-"""The task of multiplying matrices, C = A B, as the pipeline asks it. The tile is the square block."""
+"""The task of multiplying matrices, C = A B, for the pipeline. The tile is the square block."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar

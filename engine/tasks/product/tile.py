@@ -21,12 +21,9 @@ _RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
 
 
 def as_tile(value: object) -> int:
-    """Return a tile's side that a person gave: a whole number, or a text of one.
+    """Return a tile's side, given as a whole number or as text.
 
-    Raises
-    ------
-    BadValue
-        Not a whole number, or outside 2 to 32; the remedy names the nearest legal one.
+    Raises BadValue where it is not a whole number from 2 to 32; the remedy names the nearest legal one.
     """
     if isinstance(value, str):
         text = value.strip()

@@ -1,4 +1,4 @@
-"""The model of work of products of matrices: what a kernel asks of the machine, counted by construction."""
+"""The model of work of products of matrices, counted by construction."""
 
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.work import FLOAT_BYTES, Work
@@ -14,13 +14,8 @@ def product_work(
 ) -> Work:
     """Return the work of one product; each element of C is stored once.
 
-    Parameters
-    ----------
-    global_loads : int
-        Elements of A and B that threads ask of global memory.
-    multiply_adds : int, optional
-        Those that are really done, where a kernel also multiplies zeros that fill a tile; None: those of the
-        definition.
+    `global_loads` counts elements of A and B that threads load from global memory, `multiply_adds` includes
+    those with zeros that fill a tile; None: those of the definition.
     """
     return Work(
         flops=product.flops if multiply_adds is None else 2 * multiply_adds,

@@ -39,7 +39,7 @@ from engine.variants.box.box_shape import LANES, SHARED_BYTES, BoxShape
 from engine.variants.box.tile_sums import column_summer, row_summer, sums_store
 from engine.variants.contract import Growth, MaskClass, Variant
 from engine.variants.ir.device_function import waiter
-from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
+from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
 
@@ -109,9 +109,8 @@ def strip_rows(problem: Problem, shape: BoxShape) -> int:
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
     shape = box_shape(problem)
-    across = blocks_along(problem.width * problem.channels, shape.out_samples)
-    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
-    return (Launch(grid, (LANES, shape.warps, 1), shape.shared_bytes),)
+    block_of = (shape.out_samples, strip_rows(problem, shape), shape.warps)
+    return (launch_of_samples(problem, *block_of, shape.shared_bytes),)
 
 
 def work(problem: Problem, block: Block) -> Work:

@@ -57,25 +57,11 @@ def as_floats(typingctx, source, sample, floats, count):
 def sum_along(typingctx, source, sample, factor, taps, mirrored, step, width, sums, sums_at):
     """Correlate a row of float32 samples with a factor of the mask.
 
-    Parameters
-    ----------
-    source : int64
-        Address of the first result's first sample, a float32.
-    sample : flat array
-        Of the type of the picture's samples, from which these were made; nothing else about it is used.
-    factor : flat float32 array
-    taps : int64
-        Its length.
-    mirrored : int64
-        Whether the factor is symmetric. Then integer samples under equal weights are added first, which takes
-        half the multiply-adds; float32 samples might overflow.
-    step : int64
-        Samples from one tap to the next, at most VECTOR.
-    width : int64
-        Sums.
-    sums : flat float32 array
-    sums_at : int64
-        Element of the first sum.
+    `source` is the address of the first of `width` results' first sample; the flat array `sample` has the
+    type of the picture's samples, from which these were made. `factor` has `taps` weights for samples `step`
+    apart, at most VECTOR. If it is `mirrored`, integer samples under equal weights are added first, which
+    takes half the multiply-adds; float32 samples might overflow. The sums go to the flat float32 array `sums`
+    from element `sums_at` on.
     """
     integer = types.int64
     signature = types.void(integer, sample, factor, *(integer,) * 4, sums, integer)
@@ -173,26 +159,10 @@ def sum_down(
 ):
     """Correlate the columns of rows of sums with a factor of the mask.
 
-    Parameters
-    ----------
-    sums : flat float32 array
-    sums_at, sums_pitch : int64
-        Element of the first result's first sum; elements from one row to the next.
-    factor : flat float32 array
-    taps : int64
-        Its length.
-    width : int64
-        Results per row.
-    offset : float32
-        Added to every result.
-    results : int64
-        Rows of results: 1, or RESULTS_AT_ONCE if there are at least as many taps.
-    out : int64
-        Address of the first result.
-    out_sample : flat array
-        Of the results' type; nothing else about it is used.
-    out_pitch : int64
-        Results from one row to the next.
+    The first result's first sum is element `sums_at` of the flat float32 array `sums`, whose rows are
+    `sums_pitch` apart. `factor` has `taps` weights. There are 1 or, if there are at least as many taps,
+    RESULTS_AT_ONCE rows of `width` `results`, each with `offset` added; the first goes to the address `out`,
+    the next rows `out_pitch` further on, in the type of the flat array `out_sample`.
     """
     integer = types.int64
     numbers = (integer, integer, types.float32, integer, integer)

@@ -203,41 +203,30 @@ def sum_rows(
 ):  # fmt: skip
     """Add input rows to the totals of results.
 
-    Parameters
-    ----------
-    source, out : int64
-        Address of the first input cell (mask column 0 of the first result) and of the first result.
-    source_sample, out_sample : flat arrays
-        Of the types of the samples there; nothing else about them is used.
-    source_pitch, out_pitch : int64
-        Samples from one row to the next.
-    input_rows : int64
+    source, out
+        Address of the first input cell (mask column 0 of the first result) and of the first result; the flat
+        arrays source_sample and out_sample have the types of the samples there, source_pitch and out_pitch
+        samples lie between rows.
+    input_rows
         Rows that are added, one after another; more than one only where all mask rows are taken.
-    totals : flat float32 array
-        Rows of sums; those of row m have all mask rows below m. Row 0 is always zero.
-    totals_at, totals_pitch : int64
-        Element of the first sum of the first mask row taken; elements from one row to the next.
-    weights : flat float32 array
-        Column after column.
-    weights_at, weights_pitch : int64
-        Element of the first weight taken; elements from one column to the next (the mask's rows).
-    row_factor : flat float32 array or None
-        The row of a mask that is a column times a row; then `weights` is the column.
-    pairs : int64
-        Of a symmetric row factor the samples from one end that are added to those from the other first, which
-        takes half the multiply-adds; 0 for float32 samples, which might overflow.
-    rows : int64
+    totals, totals_at, totals_pitch
+        Rows of float32 sums; those of row m have all mask rows below m, and row 0 is always zero. The first
+        sum of the first mask row taken, and elements from one row to the next.
+    weights, weights_at, weights_pitch
+        Flat float32, column after column. The first weight taken, and elements from one column to the next
+        (mask rows).
+    row_factor, pairs
+        The row of a mask that is a column times a row, or None; then `weights` is the column. Of a symmetric
+        row, the samples from one end that are added to those from the other first, which takes half the
+        multiply-adds; 0 for float32 samples, which might overflow.
+    rows
         Mask rows taken, at most MOST_ROWS; of a column times a row always all, one of `product_rows`.
-    mask_columns : int64
-    step : int64
+    mask_columns, step
         Samples from one mask column to the next: the number of interleaved channels.
-    width : int64
-        Results per row. Whole vectors are read and written, so up to VECTOR - 1 more.
-    offset : float32
-        Added to every result.
-    completes : int64
-        Whether the last mask row is taken: then `out` gets results, else totals. With a row factor it is.
-    past_cache : int64
+    width, offset
+        Results per row; whole vectors are read and written, so up to VECTOR - 1 more. Added to every result.
+    completes, past_cache
+        Whether the last mask row is taken: then `out` gets results, else totals; with a row factor it is.
         Whether results are stored past the cache; then they begin at whole vectors.
     """
     given = {"source_sample": source_sample, "totals": totals, "weights": weights, "row_factor": row_factor,

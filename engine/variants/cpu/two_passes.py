@@ -12,8 +12,7 @@ from engine.device.cpu_code_cache import kept_on_disk
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut
-from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
 from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
 from engine.variants.cpu.shared_call import TAKEN, finish, row_of, share
@@ -24,14 +23,12 @@ from engine.variants.ir.cpu_vectors import VECTOR
 # stretches of memory.
 TILE_FLOATS = 1 << 16
 MOST_TILE_SAMPLES = 4096
-# Rows of results between two moves of the sums that are still needed to the top of their buffer, at least.
+# Least rows of results between two moves of sums that are still needed to the top of their buffer.
 BLOCK_ROWS = 32
-# Rows between the one that is read and the one that is asked for: 8-bit RGB takes a fifth less time with it.
-# The rows of results are asked for too: 15 x 15 float32 takes a fifth less with both in the second cache (a
-# row fills an eighth of the first one).
+# Rows between the one that is read and the one that is prefetched: 8-bit RGB takes a fifth less time with it,
+# and 15 x 15 float32 with rows of results in the second cache too (a row fills an eighth of the first one).
 ROWS_AHEAD = 2
-# What a band costs beside its own rows, in rows for each mask row but one: half a row, and the sums' way out
-# of the cache.
+# What a band costs beside its own rows, in rows per mask row but one: half a row, and sums leaving the cache.
 COST_OF_MASK_ROWS = 1.0
 
 

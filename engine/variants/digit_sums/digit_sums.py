@@ -46,7 +46,7 @@ from engine.variants.digit_sums.digit_layout import fragments_of
 from engine.variants.digit_sums.digit_shape import WARPS, DigitShape
 from engine.variants.digit_sums.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.ir.device_function import waiter
-from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
+from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 
 uint8, uint32 = types.uint8, types.uint32
@@ -72,12 +72,7 @@ def _shape_of(problem: Problem) -> DigitShape:
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
     shape = _shape_of(problem)
-    grid = (
-        blocks_along(problem.width * problem.channels, shape.out_samples),
-        blocks_along(problem.height, shape.out_rows),
-        1,
-    )
-    return (Launch(grid, (32, WARPS, 1), shape.shared_bytes),)
+    return (launch_of_samples(problem, shape.out_samples, shape.out_rows, WARPS, shape.shared_bytes),)
 
 
 def work(problem: Problem, block: Block) -> Work:

@@ -17,7 +17,7 @@ Limit
     itself into the instruction, as an immediate, and where it knows every index it leaves the array out. Left
     alone it unrolls some small masks and not others, depending on the border. Here the source decides, so
     that the plan can say it: a mask of at most 3 x 3 becomes immediates and takes no constant memory at all
-    (loops of known length around next to nothing, which are unrolled always); a larger one takes 4 bytes a
+    (loops of known length around next to nothing, which are unrolled always); a larger one takes 4 bytes per
     weight (the lengths of the loops are arguments, so that no index is known).
 
 Sources: CENG443, "Constant Memory", "Constant Memory Usage"; Drexel ECEC-622, assignment 3, the optimised

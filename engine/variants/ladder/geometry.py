@@ -26,6 +26,14 @@ def one_launch(
     return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
 
 
+def launch_of_samples(
+    problem: Problem, samples: int, rows: int, warps: int, shared_bytes: int, constant_bytes: int = 0
+) -> Launch:
+    """Return the launch of blocks of `warps` warps that have `rows` rows of `samples` results each."""
+    grid = (blocks_along(problem.width * problem.channels, samples), blocks_along(problem.height, rows), 1)
+    return Launch(grid, (32, warps, 1), shared_bytes, constant_bytes)
+
+
 def loads_of_tiles(
     problem: Problem, lefts: Sequence[int], samples: int, bands: Sequence[tuple[int, int]]
 ) -> int:

@@ -72,7 +72,7 @@ def bank_plan(problem: Problem, block: Block, masks: int) -> tuple[Launch, ...]:
 
 
 def bank_work(problem: Problem, block: Block, masks: int) -> Work:
-    """Return the work of a bank: X is built once for every block.y masks, W once a block.
+    """Return the work of a bank: X is built once for every block.y masks, W once per block.
 
     Loads of weights include the mask's offset, once per result.
     """

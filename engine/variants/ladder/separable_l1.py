@@ -12,7 +12,7 @@ What it saves
     Against `separable-l0`: (bx + columns - 1) / bx instead of `columns` loads per result along the rows, and
     (by + rows - 1) / by instead of `rows` along the columns. The tiles are far smaller than that of `tiled`.
 Limit
-    A flat block has few rows to share its vertical apron with: 32 x 8 threads and 15 rows load 2.75 cells a
+    A flat block has few rows to share its vertical apron with: 32 x 8 threads and 15 rows load 2.75 cells per
     result.
 
 Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.2, L1. Its borders are zero only.

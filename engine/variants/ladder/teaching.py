@@ -27,6 +27,24 @@ from engine.variants.ladder.geometry import blocks_along, one_launch, refuse_lau
 DEFAULT_BLOCK = Block(32, 8)
 
 
+def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
+    """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
+    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
+    return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
+
+
+def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
+    """Return the one pass of a 1-D kernel.
+
+    It takes the image, weights (1-D), width, anchor column, ghost value, offset and out.
+    """
+    numbers = (types.int64, types.int64, types.float32, types.float32)
+    signature = (image_type(problem), types.Array(types.float32, 1, "C"), *numbers, result_type(problem))
+    constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
+    arguments = (Operand.IMAGE, mask.weights32[0], problem.width, problem.anchor[1], *constants, Operand.OUT)
+    return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
+
+
 def teaching_variant(
     passes: Callable[[Problem, Mask, Block], tuple[Pass, ...]],
     *,
@@ -53,13 +71,13 @@ def one_pass_variant(
     *,
     tile: Callable[[tuple[int, int], Block], Block] = lambda mask_shape, block: block,
     unsupported: Callable[[Problem, Mask, Block, Limits], Refusal | None] | None = None,
-    pass_of: Callable[..., tuple[Pass, ...]] | None = None,
+    pass_of: Callable[..., tuple[Pass, ...]] = one_pass,
     **traits: Any,
 ) -> Variant:
     """Return the variant of one kernel in one launch.
 
     `shared_bytes` and `tile` say, for a mask shape and a block, how much static shared memory a block uses,
-    and which results it computes: by default one per thread. `pass_of` makes the pass, by default `one_pass`.
+    and which results it computes: by default one per thread. `pass_of` makes the pass.
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -70,8 +88,7 @@ def one_pass_variant(
         return refuse_launch(problem, mask, block, limits, partial(shared_bytes, problem.mask_shape))
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        make = pass_of or one_pass
-        return make(problem, mask, plan(problem, block), kernel_of(problem, block))
+        return pass_of(problem, mask, plan(problem, block), kernel_of(problem, block))
 
     return teaching_variant(passes, plan=plan, unsupported=unsupported or refuse, **traits)
 
@@ -98,24 +115,6 @@ def row_variant(
 
     traits |= {"default_block": Block(256, 1), "masks": MaskClass.ONE_ROW}
     return one_pass_variant(kernel_of, shared_bytes, unsupported=refuse, pass_of=row_pass, **traits)
-
-
-def one_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
-    """Return the one pass of a kernel that takes what every 2-D filter kernel takes (`filter_arguments`)."""
-    signature, arguments = filter_signature(problem), filter_arguments(problem, mask)
-    return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
-
-
-def row_pass(problem: Problem, mask: Mask, launches: tuple[Launch, ...], kernel: Any) -> tuple[Pass, ...]:
-    """Return the one pass of a 1-D kernel.
-
-    It takes the image, weights (1-D), width, anchor column, ghost value, offset and out.
-    """
-    numbers = (types.int64, types.int64, types.float32, types.float32)
-    signature = (image_type(problem), types.Array(types.float32, 1, "C"), *numbers, result_type(problem))
-    constants = (np.float32(problem.ghost_value), np.float32(mask.offset))
-    arguments = (Operand.IMAGE, mask.weights32[0], problem.width, problem.anchor[1], *constants, Operand.OUT)
-    return (Pass(kernel.py_func.__name__, kernel, signature, launches[0], arguments),)
 
 
 def bytes_of_own_cells(mask_shape: tuple[int, int], block: Block) -> int:

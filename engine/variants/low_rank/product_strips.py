@@ -29,9 +29,8 @@ from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter,
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.separable_fused.fused_pass import fused_pass
 from engine.variants.strips.streaming_accumulator import streaming_accumulator
-from engine.variants.strips.strip_grid import StripGrid
 from engine.variants.strips.strip_loader import strip_columns, strip_loader
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, FactorStripShape, StripGrid
 from engine.variants.strips.strip_storer import strip_storer
 
 MOST_ROWS = 33

@@ -1,4 +1,4 @@
-"""What a way to multiply matrices has beside what every variant has. No Numba in here."""
+"""The contract of a variant that multiplies matrices. No Numba in here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,16 +14,11 @@ DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatmulVariant(AnyVariant[MatrixProduct, None]):
-    """One way to compute C = A B; its tile is its square block, and `Prepared.launch` takes the pair (A, B).
-
-    Parameters
-    ----------
-    roundings : callable of (MatrixProduct, Block) -> int
-        The most roundings that a product of two elements goes through on its way into C: the rounding bound
-        counts with it.
-    """
+    """One way to compute C = A B; the tile is the square block, `Prepared.launch` takes the pair (A, B)."""
 
     task: ClassVar[str] = MatrixProduct.task
 
+    # The most roundings that a product of two elements goes through on its way into C: the rounding bound
+    # counts with it.
     roundings: Callable[[MatrixProduct, Block], int]
     default_block: Block = DEFAULT_BLOCK

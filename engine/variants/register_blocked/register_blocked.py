@@ -43,7 +43,7 @@ from engine.variants.contract import Variant
 from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
 from engine.variants.ir.register_tile import TileShape, whole_vectors
-from engine.variants.ladder.geometry import blocks_along, loads_of_tiles, refuse_rows
+from engine.variants.ladder.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.variants.register_blocked.accumulator import accumulator, byte_accumulator
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import ByteTileShape, byte_tile_shape
@@ -129,12 +129,8 @@ def _shape_of(problem: Problem) -> TileShape:
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
     shape = _shape_of(problem)
-    grid = (
-        blocks_along(problem.width * problem.channels, shape.out_samples),
-        blocks_along(problem.height, shape.out_rows),
-        1,
-    )
-    return (Launch(grid, (32, shape.warps, 1), shape.shared_bytes, 4 * shape.weights),)
+    block_of = (shape.out_samples, shape.out_rows, shape.warps)
+    return (launch_of_samples(problem, *block_of, shape.shared_bytes, 4 * shape.weights),)
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -209,7 +205,7 @@ def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int
                 beyond += STEP_ROWS
             else:
                 wait_for_all()
-            # Nobody may read a cell before whoever copies it has it there.
+            # No thread may read a cell before the one that copies it has it there.
             cuda.syncthreads()
             row = step * STEP_ROWS + warp * ROWS
             results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
@@ -238,7 +234,7 @@ def byte_kernel(border: Border, shape: ByteTileShape):
         left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
         load(tile, image, samples, top, lane, warp, left, ghost_value)
         wait()
-        # Nobody may read a cell before whoever copies it has it there.
+        # No thread may read a cell before the one that copies it has it there.
         cuda.syncthreads()
         row = warp * ROWS
         results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)

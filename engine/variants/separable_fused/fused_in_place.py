@@ -25,7 +25,7 @@ from engine.tasks.work import Work
 from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
-from engine.variants.ladder.geometry import blocks_along, loads_of_tiles
+from engine.variants.ladder.geometry import blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.accumulator import accumulator, row_store
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
@@ -37,7 +37,7 @@ OUT_SAMPLES = 128
 SHARED_BYTES = 48 * 1024
 # Mask rows up to which memory is the limit.
 MOST_ROWS_OF_FOUR = 13
-# Mask rows from which two vectors a thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and
+# Mask rows from which two vectors per thread are better than four: 21 x 21 takes 52 and 50 us, 25 x 25 57 and
 # 65 (H200).
 LEAST_ROWS_OF_TWO = 22
 LEAST_RING_ROWS = 27
@@ -119,7 +119,7 @@ def in_place_shape(problem: Problem) -> InPlaceShape | None:
     if rows > MOST_RING_ROWS or (problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL):
         return None
     span = (columns - 1) * problem.channels
-    # Integers cost more for each row that waits to be filtered, so that fewer lanes a row are better earlier.
+    # Integers cost more for each row that waits to be filtered: fewer lanes per row are better earlier.
     narrow, medium = (4, 8) if problem.itemsize == 4 else (0, 3)
     vectors = 1 if span <= narrow else 2 if span <= medium or rows >= LEAST_ROWS_OF_TWO else 4
     if rows >= LEAST_RING_ROWS and _steps(problem, 4 * WARPS) > 1:
@@ -144,7 +144,7 @@ def _shape(problem: Problem, vectors: int, rows: int, *, is_ring: bool) -> InPla
 
 
 def _multiply_adds(shape: InPlaceShape) -> float:
-    """Return about how many multiply-adds a result takes, with those of warps that are idle meanwhile."""
+    """Return about how many multiply-adds per result takes, with those of warps that are idle meanwhile."""
     filtered = shape.rounds * shape.along.warps * shape.warp_rows
     return filtered * shape.along.mask_columns / shape.step_rows + shape.mask_rows
 
@@ -162,9 +162,8 @@ def strip_rows(problem: Problem, shape: InPlaceShape) -> int:
 
 def launch_of(problem: Problem, shape: InPlaceShape) -> Launch:
     """Return the launch: blocks of 32 threads across."""
-    across = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
-    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
-    return Launch(grid, (32, WARPS, 1), shape.shared_bytes, 4 * shape.weights)
+    rows = strip_rows(problem, shape)
+    return launch_of_samples(problem, OUT_SAMPLES, rows, WARPS, shape.shared_bytes, 4 * shape.weights)
 
 
 def work_of(problem: Problem, shape: InPlaceShape) -> Work:
@@ -229,7 +228,7 @@ def kernel(border: Border, shape: InPlaceShape, itemsize: int, result_itemsize: 
                 wait_for_earlier()
             else:
                 wait_for_all()
-            # Nobody may read a cell before whoever copies it has it there.
+            # No thread may read a cell before the one that copies it has it there.
             cuda.syncthreads()
             if SIMULATED:
                 # Its barrier is for the whole block: all threads must come to it equally often.

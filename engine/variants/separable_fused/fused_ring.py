@@ -24,7 +24,7 @@ from engine.variants.box.tile_sums import sums_store
 from engine.variants.ir.cuda_code import WEIGHTS
 from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
 from engine.variants.ir.register_tile import whole_vectors
-from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, loads_of_tiles
+from engine.variants.ladder.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
 from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
 from engine.variants.separable_fused.fused_pass import Factors32, fused_pass
@@ -100,9 +100,8 @@ def strip_rows(problem: Problem, shape: RingShape) -> int:
 
 def launch_of(problem: Problem, shape: RingShape) -> Launch:
     """Return the launch: blocks of 32 threads across."""
-    across = blocks_along(problem.width * problem.channels, shape.out_samples)
-    grid = (across, blocks_along(problem.height, strip_rows(problem, shape)), 1)
-    return Launch(grid, (LANES, shape.warps, 1), shape.shared_bytes, 4 * shape.weights)
+    block_of = (shape.out_samples, strip_rows(problem, shape), shape.warps)
+    return launch_of_samples(problem, *block_of, shape.shared_bytes, 4 * shape.weights)
 
 
 def work_of(problem: Problem, shape: RingShape) -> Work:
@@ -164,8 +163,8 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
         there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
         for lot in range(lots):
             wait()
-            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still
-            # read.
+            # No thread may read a cell before the one that copies it has it there, or replace a row that
+            # others still read.
             cuda.syncthreads()
             values = filter_along(tile, lot_row * PITCH + across, along)
             kept = there + lot_row

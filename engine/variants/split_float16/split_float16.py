@@ -13,8 +13,8 @@ Who loads what
 What it saves
     Against `register-blocked`: multiply-adds, which are what that waits for with masks from 7 x 7 on.
 Limit
-    Registers leave two warps a scheduler, which hardly hide what one of them waits for: tensor cores work for
-    half of the time.
+    Registers leave two warps per scheduler, which hardly hide what one of them waits for: tensor cores work
+    for half of the time.
 
 What is rounded stands in `weight_halves.py`. Groups of rows with NaN, infinity, or samples too far apart for
 float16 are multiplied in float32 instead, so that NaN and infinity are where a direct sum has them; such
@@ -67,9 +67,8 @@ from engine.variants.split_float16.weight_halves import (
     may_be_exact,
     roundings_of,
 )
-from engine.variants.strips.strip_grid import StripGrid
 from engine.variants.strips.strip_loader import strip_columns, strip_loader
-from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES
+from engine.variants.strips.strip_shape import LANES, STRIP_SAMPLES, StripGrid
 
 uint32 = types.uint32
 
@@ -117,53 +116,50 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the device, the mask or the picture do not suit; None if all do."""
-    if limits.compute_capability is not None and limits.compute_capability < LEAST_CAPABILITY:
-        has = ".".join(map(str, limits.compute_capability))
-        return Refusal(
-            f"It needs tensor cores and copies of compute capability 8.0; this device has {has}. Use "
-            "register-blocked."
-        )
-    if (problem.dtype, problem.channels) != ("float32", 1):
+    shape, (rows, columns), capability = shape_of(problem), problem.mask_shape, limits.compute_capability
+    if capability is not None and capability < LEAST_CAPABILITY:
+        has = ".".join(map(str, capability))
+        reason = f"It needs tensor cores and copies of compute capability 8.0; this device has {has}"
+    elif (problem.dtype, problem.channels) != ("float32", 1):
         channels = f"{problem.channels} channel{'s' if problem.channels > 1 else ''}"
-        return Refusal(
-            f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}. Use "
-            "register-blocked, which is faster with these."
+        reason = (
+            f"It takes float32 pictures of one channel, not {problem.dtype} with {channels}, where "
+            "register-blocked is faster"
         )
-    shape = shape_of(problem)
-    rows, columns = problem.mask_shape
-    if registers_of(rows, shape.eights) > MOST_REGISTERS:
-        return Refusal(
+    elif registers_of(rows, shape.eights) > MOST_REGISTERS:
+        reason = (
             f"The weights of {rows} x {columns} cells and the sums that wait do not fit into a thread's "
-            "registers; those of 17 x 17 and 9 x 31 do. Use register-blocked."
+            "registers; those of 17 x 17 and 9 x 31 do"
         )
-    if shape.shared_bytes > limits.shared_bytes:
-        return Refusal(
-            f"It needs {shape.shared_bytes:,} bytes of shared memory; a block has {limits.shared_bytes:,}. "
-            "Use register-blocked."
+    elif shape.shared_bytes > limits.shared_bytes:
+        reason = (
+            f"It needs {shape.shared_bytes:,} bytes of shared memory; a block has {limits.shared_bytes:,}"
         )
-    return _refuse_weights(mask, shape)
+    else:
+        reason = _why_not_weights(mask, shape)
+    return Refusal(f"{reason}. Use register-blocked.") if reason else None
 
 
-def _refuse_weights(mask: Mask, shape: SplitShape) -> Refusal | None:
+def _why_not_weights(mask: Mask, shape: SplitShape) -> str:
     if not is_in_range(mask):
-        return Refusal(
+        return (
             "The largest weight is not between 2^-30 and 2^30: units of the sums could be too small or too "
-            "large for float32. Use register-blocked."
+            "large for float32"
         )
     if may_be_exact(mask):
-        return Refusal(
+        return (
             "The weights have so few digits that sums of them over whole numbers are exact, and promised bit "
-            "for bit; samples of more than 22 bits would lose their last one here. Use register-blocked."
+            "for bit; samples of more than 22 bits would lose their last one here"
         )
     steps = min(shape.group_rows, shape.mask_rows) * len(shape.products)
     additions = -(-shape.mask_rows // shape.group_rows) + 1
     needed, granted = roundings_of(mask, steps, additions), mask.taps + 2
-    if needed > granted:
-        return Refusal(
-            f"Weights and samples as two float16 each could round as {needed:.0f} additions do; a direct sum "
-            f"of {mask.taps} cells is granted {granted}. Use register-blocked."
-        )
-    return None
+    if needed <= granted:
+        return ""
+    return (
+        f"Weights and samples as two float16 each could round as {needed:.0f} additions do; a direct sum of "
+        f"{mask.taps} cells is granted {granted}"
+    )
 
 
 # What the compiler must know: few of them are in use at a time.

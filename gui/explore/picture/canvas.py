@@ -26,15 +26,9 @@ _PAN_STEP = 64
 
 
 class PictureCanvas(QWidget):
-    """Original and result at one place and zoom.
+    """Original and result at one place and zoom."""
 
-    Signals
-    -------
-    pixel_hovered(object)
-        (row, column) under the cursor, or None.
-    """
-
-    pixel_hovered = Signal(object)
+    pixel_hovered = Signal(object)  # (row, column) under the cursor, or None
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

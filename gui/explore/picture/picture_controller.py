@@ -22,18 +22,10 @@ Then = Callable[[bool], None]
 
 
 class PictureController(QObject):
-    """Opens and saves by the engine; the newest picture that was asked for wins.
+    """Opens and saves by the engine; the newest picture that was asked for wins."""
 
-    Signals
-    -------
-    opened(object)
-        The PictureHandle that is shown now.
-    open_failed(object)
-        The EngineError.
-    """
-
-    opened = Signal(object)
-    open_failed = Signal(object)
+    opened = Signal(object)  # the PictureHandle that is shown now
+    open_failed = Signal(object)  # the EngineError
 
     def __init__(
         self,

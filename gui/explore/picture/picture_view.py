@@ -18,17 +18,10 @@ from gui.widgets.panel_parts import column
 
 
 class PictureView(QWidget):
-    """Shows the workspace's picture and the newest result; holds views of shared memory, never copies.
+    """Shows the workspace's picture and the newest result; holds views of shared memory, never copies."""
 
-    Signals
-    -------
-    files_dropped(list)
-        Local paths, as str, that were dropped here.
-    open_requested(), sample_requested()
-        A button of the empty pane was pressed.
-    """
-
-    files_dropped = Signal(list)
+    files_dropped = Signal(list)  # local paths, as str, that were dropped here
+    # A button of the empty pane was pressed.
     open_requested = Signal()
     sample_requested = Signal()
 

@@ -15,15 +15,9 @@ _LARGE_STEP = 0.1
 
 
 class SplitHandle(QWidget):
-    """A vertical line with a grip over the picture; its place is a part of its parent's width.
+    """A vertical line with a grip over the picture; its place is a part of its parent's width."""
 
-    Signals
-    -------
-    moved(float)
-        The new place, 0 (left edge) to 1.
-    """
-
-    moved = Signal(float)
+    moved = Signal(float)  # the new place, 0 (left edge) to 1
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -21,15 +21,9 @@ _RANGES = "How results below 0 or above full scale are shown (the numbers stay a
 
 
 class PictureToolbar(QWidget):
-    """Modes, zoom and range mode.
+    """Modes, zoom and range mode."""
 
-    Signals
-    -------
-    mode_chosen(object)
-        A ViewMode.
-    """
-
-    mode_chosen = Signal(object)
+    mode_chosen = Signal(object)  # a ViewMode
 
     def __init__(self, workspace: Workspace, view: ViewState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -89,15 +89,9 @@ def next_zoom(zoom: float, steps: float) -> float:
 
 
 class ViewState(QObject):
-    """Keeps the picture in its pane through zooming, panning, new sizes and new pictures.
+    """Keeps the picture in its pane through zooming, panning, new sizes and new pictures."""
 
-    Signals
-    -------
-    changed()
-        The picture lies elsewhere or has another size on the screen.
-    """
-
-    changed = Signal()
+    changed = Signal()  # the picture lies elsewhere or has another size on the screen
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

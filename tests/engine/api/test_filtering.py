@@ -267,9 +267,9 @@ def test_that_devices_and_variants_are_listed():
         (lambda: engine.save_image(np.zeros((3, 4), np.uint8), 3), "3 is no path"),
         (lambda: engine.preset(None), "preset None"),
         (lambda: engine.parse_mask(5), "it is no text but of type int"),
-        (lambda: engine.apply(IMAGE, "box:3", budget_s=None), "it is no number of seconds"),
-        (lambda: engine.apply(IMAGE, "box:3", budget_s=-1), "it is no number of seconds"),
-        (lambda: engine.apply(IMAGE, "box:3", budget_s=float("nan")), "it is no number of seconds"),
+        (lambda: engine.apply(IMAGE, "box:3", budget_s=None), "it is not a number of seconds"),
+        (lambda: engine.apply(IMAGE, "box:3", budget_s=-1), "it is not a number of seconds"),
+        (lambda: engine.apply(IMAGE, "box:3", budget_s=float("nan")), "it is not a number of seconds"),
     ],
 )
 def test_that_values_of_another_kind_are_refused_in_words(call, words):

@@ -46,7 +46,7 @@ def test_that_a_photograph_agrees_with_the_oracle(command, tmp_path, variant, sa
     answer = command("filter", photo, out, options)
     assert (answer.status, answer.err) == (0, "")
     assert f"by {variant} on CPU" in answer.out
-    assert "verified on every pixel" in answer.out
+    assert "verified: every pixel" in answer.out
     assert_agrees(out, engine.open_image(photo), resolve_mask(mask), Border.MIRROR, variant)
 
 

@@ -91,7 +91,9 @@ def test_that_the_json_form_is_plain_and_has_raw_samples_and_medians():
 
 
 def test_that_a_proof_says_how_much_of_the_picture_it_covers():
-    assert replace(PROOF, exact=True).sentence() == "verified on every pixel, equal to the float64 oracle"
+    exact = replace(PROOF, exact=True).sentence()
+    assert exact == "verified: every pixel matches the float64 reference exactly"
     part = replace(PROOF, checked_pixels=1000, total_pixels=4000)
-    assert part.sentence() == "verified on 1,000 of 4,000 pixels, max error 1e-07, rounding bound 3e-07"
+    errors = "max error 1e-07, rounding bound 3e-07"
+    assert part.sentence() == f"verified: 1,000 of 4,000 pixels within rounding, {errors}"
     assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"

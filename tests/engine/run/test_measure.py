@@ -96,7 +96,7 @@ def test_that_a_filter_and_a_product_record_what_is_theirs():
     assert (filtered.verification.exact, filtered.verification.checked_pixels) == (True, 600)
     assert (filtered.mask_name, filtered.chosen_because) == ("smooth", "because")
     multiplied = measure(PRODUCT_JOB, CPU, QUICK).result
-    assert multiplied.status.startswith("verified on every element")
+    assert multiplied.status.startswith("verified: every element")
     assert multiplied.kernel_ms is not None
     assert number_of(multiplied, "gflops") == 2 * 6 * 9 * 5 / multiplied.kernel_ms / 1e6
     # Nobody can say what a BLAS loads.

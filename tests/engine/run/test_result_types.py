@@ -71,7 +71,7 @@ def test_that_a_signed_mask_gives_the_rounded_oracle(key, dtype):
     assert applied.values.dtype == dtype
     assert np.array_equal(applied.values, np.clip(wanted, 0, np.iinfo(dtype).max))
     assert applied.result.problem.result_dtype == dtype
-    assert applied.result.status == "verified on every pixel, equal to the float64 oracle, rounded"
+    assert applied.result.status == "verified: every pixel matches the rounded float64 reference exactly"
     assert applied.result.work.minimum_bytes == 2 * picture.nbytes
 
 
@@ -118,7 +118,7 @@ def test_that_filter_saves_what_the_kernel_rounded(tmp_path, capsys):
     assert main(["filter", str(source), str(out), *arguments]) == 0
     said = capsys.readouterr().out
     assert ", uint8 results" in said
-    assert "equal to the float64 oracle, rounded" in said
+    assert "matches the rounded float64 reference exactly" in said
     wanted = np.clip(np.rint(oracle.correlate(PICTURE, engine.Mask([[0.5, -0.5]]))), 0, 255)
     assert np.array_equal(engine.open_image(out).pixels, wanted)
     assert main(["filter", str(source), str(out), *arguments, "--range", "absolute"]) == 2

@@ -7,7 +7,7 @@ from tests.made_runs import make_failure, make_result, make_simulated
 @pytest.mark.parametrize(
     ("result", "words"),
     [
-        (make_result("tiled", 0.04), "Last run: Tiled, 0.0400 ms, verified on every pixel"),
+        (make_result("tiled", 0.04), "Last run: Tiled, 0.0400 ms, verified: every pixel"),
         (make_failure("tiled", "The device failed: illegal address."), "illegal address"),
         (make_simulated("naive"), "its times mean nothing"),
         (make_failure("cpu-fft", "variant 'cpu-fft' here: row 50 is nan."), "Cpu-fft: Row 50 is nan."),

@@ -111,7 +111,7 @@ def test_that_f5_multiplies_and_fills_table_plot_and_status_line(open_page, qtbo
     assert lines[-1].endswith("verified")
     last = status(haloscope)
     assert last.startswith(
-        "Last product: numpy (BLAS), 1024 x 1024 x 1024, 2.00 ms, 1,074 GFLOPS, verified on every"
+        "Last product: numpy (BLAS), 1024 x 1024 x 1024, 2.00 ms, 1,074 GFLOPS, verified: every"
     )
     # It names its size, so it stays true when another is chosen.
     haloscope.matmul.change(product=MatrixProduct(64, 64, 64))
@@ -260,7 +260,7 @@ def test_that_the_status_line_waits_for_the_engine_and_tells_products_without_a_
     haloscope.state.set_status("restarting")
     assert status(haloscope) == "No product yet: matrices are multiplied once the engine is up."
     haloscope.matmul.add(made_product(made_rows(product, (8,), "simulator")[1]))
-    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified on every"
+    told = "Last product: matmul-tiled, tile 8, 1024 x 1024 x 1024, verified: every"
     assert status(haloscope).startswith(told)
     assert status(haloscope).endswith("simulated: its times mean nothing")
     haloscope.matmul.add(made_rows(product, (8,))[0])

@@ -223,7 +223,7 @@ def whole(image: np.ndarray, mask: Mask) -> np.ndarray:
 def test_that_the_rounded_oracle_is_accepted_as_equal(image):
     found = judged_whole(whole(image, HALVES), image, HALVES)
     assert (found.passed, found.exact, found.in_steps, found.max_error) == (True, True, True, 0.0)
-    assert found.sentence() == "verified on every pixel, equal to the float64 oracle, rounded"
+    assert found.sentence() == "verified: every pixel matches the rounded float64 reference exactly"
 
 
 def test_that_a_tie_to_the_odd_side_is_refused_in_the_exact_class():
@@ -264,7 +264,7 @@ def test_that_both_neighbours_of_a_sum_beside_a_tie_are_accepted_and_no_third():
     assert {seven.exact, eight.exact} == {True, False}
     inexact = seven if eight.exact else eight
     assert (inexact.max_error, inexact.bound) == (1.0, 1.0)
-    assert inexact.sentence() == "verified on every pixel, max error 1 step, within rounding"
+    assert inexact.sentence() == "verified: every pixel within rounding, max error 1 step"
 
 
 @pytest.mark.parametrize("value", [0, 255])

@@ -49,22 +49,6 @@ def test_that_weights_unequal_in_float32_are_refused_with_the_one_that_differs(k
         assert variant(key).unsupported(problem, mask, BLOCK, LIMITS) is None
 
 
-@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 21, 60, 63, 64, 65, 127])
-def test_that_every_number_of_columns_is_put_together_from_its_digits(columns: int) -> None:
-    image = np.random.default_rng(columns).integers(0, 1000, (2, 90, 3), np.uint16)
-    out = filtered(image, Mask(np.ones((1, columns))))
-    beside = (columns // 2, columns - 1 - columns // 2)
-    wanted = np.pad(image.astype(float), ((0, 0), beside, (0, 0)), "reflect")
-    assert np.array_equal(out, np.stack([wanted[:, k : k + 90] for k in range(columns)]).sum(axis=0))
-
-
-@pytest.mark.parametrize("rows", [1, 2, 3, 31, 63])
-def test_that_strips_meet_without_a_seam(rows: int) -> None:
-    for height in (1, 127, 129, 300):
-        image = np.random.default_rng(rows).integers(0, 256, (height, 1030, 1), np.uint8)
-        filtered(image, Mask(np.ones((rows, 3))))
-
-
 def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_windows_only() -> None:
     image = np.ones((40, 50, 1), np.float32)
     image[20, 25], image[5, 5] = np.nan, np.inf
@@ -80,7 +64,7 @@ def test_that_sums_do_not_drift_or_overflow_and_nan_and_infinity_reach_their_win
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 63])
-@pytest.mark.parametrize("columns", [1, 2, 4, 5, 16, 21, 64, 127])
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 15, 16, 17, 20, 21, 60, 63, 64, 65, 127])
 def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(
     rows: int, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,12 +141,12 @@ def test_that_less_shared_memory_is_refused_in_words_and_the_highest_picture_fit
         (33, 140, 1, (3, 3), Border.REFLECT),
         (33, 9, 4, (2, 3), Border.ZERO),
         (9, 200, 1, (1, 127), Border.ZERO),
-        (49, 50, 3, (16, 33), Border.CONSTANT),
+        (33, 45, 3, (16, 33), Border.CONSTANT),
         # Rings: 128 and 64 samples wide; 16 and 8 rows per thread; mask rows - 1 of whole steps, and not.
-        (50, 130, 1, (33, 2), Border.MIRROR),
+        (34, 130, 1, (33, 2), Border.MIRROR),
         (34, 131, 1, (24, 9), Border.CONSTANT),
         (40, 12, 1, (63, 63), Border.MIRROR),
-        (37, 30, 3, (63, 63), Border.WRAP),
+        pytest.param(34, 23, 3, (63, 63), Border.WRAP, marks=pytest.mark.slow),
         (50, 20, 1, (127, 1), Border.REPLICATE),
         (3, 3, 4, (1, 127), Border.ZERO),
     ],

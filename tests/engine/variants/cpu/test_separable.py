@@ -29,6 +29,9 @@ def test_that_tiles_are_of_whole_vectors_and_their_sums_fit(sums_rows: int, samp
 @pytest.mark.parametrize("border", list(Border))
 def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Border) -> None:
     random = np.random.default_rng(10)
+    # There is code for few rows of integers only.
+    assert set(product_rows(whole_numbers=True)) <= set(product_rows(whole_numbers=False)) & set(range(8))
+    assert max(product_rows(whole_numbers=False)) <= MOST_ROWS
     for dtype in ("float32", "uint8"):
         # Heights with and without rows that are taken together; widths with and without a middle part.
         for shape in ((3, 5, 2), (29, 150, 1), (60, 47, 3)):
@@ -39,12 +42,7 @@ def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Bord
                 filtered(separable, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
 
 
-def test_that_there_is_code_for_few_rows_of_integers_only() -> None:
-    assert set(product_rows(whole_numbers=True)) <= set(product_rows(whole_numbers=False)) & set(range(8))
-    assert max(product_rows(whole_numbers=False)) <= MOST_ROWS
-
-
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("taps", range(1, 10))
 def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: int, channels: int) -> None:
     random = np.random.default_rng(9)

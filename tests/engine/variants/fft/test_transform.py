@@ -43,14 +43,12 @@ def test_that_tiles_cover_each_result_once() -> None:
     assert (covered == 1).all()
 
 
-def test_that_whole_numbers_are_equal_bit_for_bit() -> None:
+def test_that_whole_numbers_are_equal_bit_for_bit_and_black_stays_black() -> None:
     image = RANDOM.integers(0, 256, (90, 80, 3), np.uint8)
     mask = Mask(RANDOM.integers(-8, 9, (31, 31)), offset=7.0)
     assert cpu_fft.VARIANT.added_error(describe_problem(image, mask, "zero", 0.0), mask) == 0.0
     assert np.array_equal(filtered(image, mask), oracle.correlate(image, mask, Border.MIRROR, 0.0))
 
-
-def test_that_black_places_of_whole_numbers_stay_black() -> None:
     image = np.zeros((200, 200, 1), np.uint16)
     image[:50, :50] = 65535
     assert not filtered(image, Mask(np.full((9, 9), 1 / 64)))[70:, 70:].any()

@@ -15,6 +15,7 @@ from engine.variants.registry import variant
 from tests.engine.variants.counting import count
 
 CONSTANT_MEMORY = 64 * 1024
+LARGEST, LONGEST = ((MAX_SIDE, MAX_SIDE), 15_876), ((1, MAX_LINE), 508)
 BLOCK = Block(8, 4)
 
 
@@ -25,17 +26,21 @@ def kernel_for(mask: Mask, border: Border = Border.ZERO):
 
 @pytest.mark.parametrize(
     ("shape", "wanted"),
-    [((1, 1), 0), ((3, 3), 0), ((1, 3), 0), ((1, 4), 16), ((4, 1), 16), ((5, 5), 100), ((63, 63), 15_876)],
+    [
+        ((1, 1), 0),
+        ((3, 3), 0),
+        ((1, 3), 0),
+        ((1, 4), 16),
+        ((4, 1), 16),
+        ((5, 5), 100),
+        ((MAX_SIDE, MAX_SIDE), 15_876),
+        ((1, MAX_LINE), 508),
+    ],
 )
 def test_that_masks_beyond_3_by_3_take_4_bytes_a_weight(shape: tuple[int, int], wanted: int) -> None:
     (launch,) = constant.VARIANT.plan(Problem(9, 9, mask_shape=shape, anchor=(0, 0)), BLOCK)
-    assert launch.constant_bytes == wanted
+    assert launch.constant_bytes == wanted <= CONSTANT_MEMORY
     assert launch.shared_bytes == 0
-
-
-def test_that_the_largest_masks_fit_constant_memory() -> None:
-    assert constant.constant_bytes((MAX_SIDE, MAX_SIDE)) <= CONSTANT_MEMORY
-    assert constant.constant_bytes((1, MAX_LINE)) <= CONSTANT_MEMORY
 
 
 def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not() -> None:
@@ -45,9 +50,7 @@ def test_that_an_edited_mask_is_compiled_anew_and_an_equal_one_is_not() -> None:
     assert kernel_for(mask) is not kernel_for(edited)
     assert kernel_for(mask) is not kernel_for(mask, Border.WRAP)
     assert kernel_for(Mask(np.ones((1, 4)))) is not kernel_for(Mask(np.ones((4, 1))))
-
-
-def test_that_no_more_than_the_last_few_kernels_are_kept() -> None:
+    # Only the last few are kept.
     for number in range(40):
         kernel_for(Mask([[float(number)]]))
     assert constant.kernel.cache_info().currsize <= 32

@@ -30,7 +30,7 @@ def random_bank(masks: int, shape: tuple[int, int], anchor: tuple[int, int] | No
 
 
 def counted(bank: Bank, problem: Problem, block: Block, image: np.ndarray) -> tuple[Counts, np.ndarray]:
-    """Run the kernel over a bank and return what it asked for and its results, one a mask."""
+    """Run the kernel over a bank and return what it asked for and its results, one per mask."""
     counts = Counts()
     height, width, channels = image.shape
     padded = CountingArray(np.pad(image, ((0, 0), (0, 2), (0, 0)), constant_values=77), counts, "picture")

@@ -72,9 +72,7 @@ def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one() 
     inner = [8, 16, 9, 17, 10, 11, 12, 13, 6, 14, 7, 15]
     last = [16, 17, 18, 19, 20, 21, 14, 22, 15, 23]
     assert columns_loaded(FIVE) == first + inner + last
-
-
-def test_that_each_halo_is_as_wide_as_the_anchor_says() -> None:
+    # Each halo is as wide as the anchor says.
     to_the_right = columns_loaded(Mask([[1, 2, 3, 4]], (0, 0)))
     assert to_the_right[:11] == [0, 8, 1, 9, 2, 10, 3, 4, 5, 6, 7]
     to_the_left = columns_loaded(Mask([[1, 2, 3, 4]], (0, 3)))

@@ -5,7 +5,6 @@ import pytest
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, Refusal
-from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
 from engine.variants.ladder import tiled_input
@@ -15,8 +14,8 @@ LIMITS = Limits()
 TILED_INPUT, TILED = variant("tiled-input"), variant("tiled")
 
 
-def problem_for(mask: Mask, height: int = 100, width: int = 100, border: Border = Border.ZERO) -> Problem:
-    return Problem(height, width, mask_shape=mask.shape, anchor=mask.anchor, border=border)
+def problem_for(mask: Mask, height: int = 100, width: int = 100) -> Problem:
+    return Problem(height, width, mask_shape=mask.shape, anchor=mask.anchor)
 
 
 def ones(rows: int, columns: int) -> Mask:
@@ -48,14 +47,6 @@ def test_that_as_many_threads_idle_as_the_docstring_says(side: int, percent: int
     results = tiled_input.output_tile((side, side), Block(32, 32)).threads
     assert round(100 * (1 - results / 1024)) == percent
     assert f"{percent} %" in str(tiled_input.__doc__)
-
-
-@pytest.mark.parametrize("border", [Border.CONSTANT, Border.MIRROR])
-def test_that_it_loads_and_computes_what_tiled_does_with_the_output_tile_as_block(border: Border) -> None:
-    problem = problem_for(Mask(np.ones((5, 4)), anchor=(0, 3)), 61, 47, border)
-    ours, theirs = tiled_input.VARIANT.work(problem, Block(32, 32)), TILED.work(problem, Block(29, 28))
-    assert ours == theirs
-    assert ours.picture_loads < TILED.work(problem, Block(8, 8)).picture_loads
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,11 @@ from engine.tasks.filtering.problem import Problem
 from engine.variants.auto.planner import holds_bound, why_not
 from engine.variants.contract import Variant
 from engine.variants.low_rank import low_rank_2, low_rank_3
+from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of
 from engine.variants.registry import VARIANTS
+from engine.variants.strips.strip_shape import LANES
 from tests.engine.variants.counting import count
-from tests.engine.variants.ir.emitted import refused
+from tests.engine.variants.ir.emitted import multiply_adds, needs_nvvm, ptx_of, refused
 
 TWO, THREE = low_rank_2.VARIANT, low_rank_3.VARIANT
 RANDOM = np.random.default_rng(23)
@@ -54,8 +56,8 @@ def reason_for(variant: Variant, mask: Mask, dtype: str = "float32") -> str:
         (TWO, Mask(np.zeros((9, 9))), "one column times one row. Use separable-fused"),
         (THREE, Mask(np.ones((1, 31))), "one column times one row. Use separable-fused"),
         (TWO, Mask(np.ones((127, 1))), "one column times one row. Use separable-l1"),
-        (TWO, sum_of(2, 5, 5), "take 20 multiply-adds a result; the mask itself takes 25"),
-        (THREE, sum_of(3, 7, 8), "take 45 multiply-adds a result; the mask itself takes 56"),
+        (TWO, sum_of(2, 5, 5), "take 20 multiply-adds per result; the mask itself takes 25"),
+        (THREE, sum_of(3, 7, 8), "take 45 multiply-adds per result; the mask itself takes 56"),
         (TWO, sum_of(2, 34, 9), "the sums of up to 33 rows. Use tiled or fft."),
         (TWO, Mask(np.eye(9) * 3e38), "rank is 9"),
     ],
@@ -158,7 +160,7 @@ def test_that_the_bound_grows_where_weights_cancel_and_not_where_all_are_positiv
     whole = Problem(50, 60, dtype="uint8", mask_shape=together.shape, anchor=together.anchor)
     assert holds_bound(TWO, whole, together)
     assert not holds_bound(TWO, whole, apart)
-    # Nobody has looked for infinity yet.
+    # The samples have not been searched for infinity yet.
     assert not holds_bound(TWO, problem, together)
 
 
@@ -174,3 +176,32 @@ def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant: V
     magnitudes = np.abs(mask.weights32.astype(np.float64)).sum()
     granted = float(rounding_bound(np.array(magnitudes), mask.taps))
     assert float(left_out) <= granted + variant.added_error(problem, mask)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_anchor(channels: int) -> None:
+    for rows, columns, rank in itertools.product((1, 3, 15, 33), range(1, 64), (1, 2, 3)):
+        for anchor in {0, columns // 2, columns - 1}:
+            shape = shape_of(Problem(99, 99, channels, "uint8", (rows, columns), (0, anchor)), rank)
+            along = shape.along
+            assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
+            # A thread's window begins on a vector, ends within the row, and holds every sample it needs.
+            assert along.before % 4 == along.window % 4 == along.tile_samples % 4 == 0
+            assert along.shift + 4 + (columns - 1) * channels <= along.window
+            assert 4 * (LANES - 1) + along.window <= along.tile_samples
+            assert min(shape.ahead, shape.group_rows) >= 1
+
+
+@needs_nvvm
+@pytest.mark.parametrize(("side", "channels"), [(7, 1), (13, 2)])
+def test_that_a_warp_loads_whole_vectors_and_waits_for_no_other_one(side: int, channels: int) -> None:
+    factors = RANDOM.uniform(0.1, 1, (2, 2, side))
+    mask = Mask(sum(np.outer(column, row) for column, row in factors))
+    problem = Problem(500, 700, channels, "float32", mask.shape, mask.anchor)
+    ptx, shape = ptx_of(TWO, problem, mask), shape_of(problem, 2)
+    assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
+    assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {str(shape.ahead - 1)}
+    for words in ("ld.shared.v4.f32", "st.global.v4.f32", "bar.warp.sync"):
+        assert words in ptx
+    assert "bar.sync" not in ptx
+    assert multiply_adds(ptx) == 4 * 2 * 2 * side * shape.group_rows

@@ -1,4 +1,4 @@
-"""The loaders of tiles of float32 and of bytes on this machine's processor, against the border's rule."""
+"""The loaders of tiles of float32 and of bytes, against the border's rule, and what stores results."""
 
 from typing import Any
 
@@ -7,10 +7,12 @@ import pytest
 from numba import njit
 
 from engine.geometry.border import Border
+from engine.variants.ir.plain import PLAIN
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.register_blocked.accumulator import row_store
 from engine.variants.register_blocked.byte_loader import byte_tile_loader
 from engine.variants.register_blocked.byte_tile_shape import PIECE, WORD, ByteTileShape, byte_shape
+from engine.variants.register_blocked.result_storer import result_storer
 from engine.variants.register_blocked.tile_loader import tile_loader
 from tests.engine.variants.ir.emitted import GHOST, RANDOM, cells_by_rule
 from tests.engine.variants.on_processor import on_the_processor
@@ -138,3 +140,35 @@ def test_that_every_load_of_a_window_is_aligned_and_they_cover_what_is_needed(sh
     assert first == shape.before - shape.left
     last_needed = first + 31 * shape.across + shape.across - 1 + (shape.mask_columns - 1) * shape.channels
     assert last_needed < WORD * (shape.first_word + 31 * shape.vectors) + shape.window <= shape.tile_samples
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
+@pytest.mark.parametrize(("rows", "across"), [(3, 4), (2, 8), (1, 12), (2, 16), (8, 1)])
+def test_that_results_are_stored_where_they_belong_and_nothing_past_the_picture(
+    rows: int, across: int, dtype: str
+) -> None:
+    store = result_storer(rows, across, np.dtype(dtype).itemsize)
+    run = on_the_processor(store)
+    values = RANDOM.integers(0, 256, rows * across)
+    results = tuple(np.float32(value) for value in values)
+    # Rows of whole vectors; rows that begin anywhere; a picture of fewer rows and columns than a thread has;
+    # one that ends before a thread's last sample, and one that ends before its last row.
+    pictures = ((9, 64, 64, 2), (9, 63, 63, 2), (2, 3, 16, 0))
+    pictures += ((9, 3 * across - 1, 64, 2), (rows, 64, 64, 2), (rows + 1, 64, 64, 2))
+    for height, width, row_pixels, first in pictures:
+        # Three rows more than the picture has.
+        wanted = np.full((height + 3, row_pixels, 1), 99, dtype)
+        emitted, plain, sample = wanted.copy(), wanted.copy(), first * across
+        inside = wanted[1 : min(1 + rows, height), sample : min(sample + across, width), 0]
+        inside[:] = values.reshape(rows, across)[: inside.shape[0], : inside.shape[1]]
+        run(emitted[:height], 1, sample, width, results)
+        store.py_func(plain[:height], 1, sample, width, results)
+        assert np.array_equal(emitted, wanted)
+        assert np.array_equal(plain, wanted)
+
+
+@pytest.mark.parametrize(
+    ("value", "byte"), [(0.5, 0), (1.5, 2), (254.5, 254), (255.5, 255), (-3.0, 0), (1e30, 255), (np.nan, 0)]
+)
+def test_that_a_result_becomes_the_nearest_even_byte_and_nan_becomes_0(value: float, byte: int) -> None:
+    assert PLAIN.quantised(np.float32(value), 1) == byte

@@ -5,7 +5,7 @@ import pytest
 from engine.tasks.filtering.problem import Problem
 from engine.variants.low_rank import product_strips
 from engine.variants.split_float16 import split_float16
-from engine.variants.strips.strip_grid import StripGrid
+from engine.variants.strips.strip_shape import StripGrid
 
 MOST_WARPS = split_float16.WARPS * split_float16.BLOCKS * 132
 
