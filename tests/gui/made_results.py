@@ -35,7 +35,9 @@ VARIANTS = (
     VariantInfo("cpu-serial", "CPU, one thread", "cpu", "The textbook loops.", CPU_BLOCK, False),
     VariantInfo("cpu-parallel", "CPU, all cores", "cpu", "Every core and its vectors.", CPU_BLOCK, False),
     VariantInfo("naive", "Naive", "cuda", "One thread a pixel, all from global memory.", GPU_BLOCK, True),
-    VariantInfo("tiled", "Tiled", "cuda", "The input tile in shared memory.", Block(32, 8), True, REMARK),
+    VariantInfo(
+        "tiled", "Tiled", "cuda", "The input tile with its halo in shared memory.", Block(32, 8), True, REMARK
+    ),
     VariantInfo("cached", "Cached", "cuda", "A tile of a block; the halo comes from L2.", GPU_BLOCK, True),
 )
 
