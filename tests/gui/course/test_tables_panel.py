@@ -30,7 +30,7 @@ COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 
 
 def test_that_a_panel_without_a_table_says_what_will_be_there_and_how_to_fill_it(panel, course, state, qtbot):
-    empty = TablesPanel(CourseModel(read_papers=lambda: PAPERS), state)
+    empty = TablesPanel(CourseModel(PAPERS), state)
     qtbot.addWidget(empty)
     assert "Choose a paper" in empty.words
     assert not empty.measure.isEnabled()
