@@ -120,8 +120,8 @@ def _parser() -> Parser:
         "batch",
         "Results keep the names of their pictures. Each is verified before it is saved (large ones on edges "
         "and rectangles), and appears whole or not at all; nothing is replaced without --overwrite. A file "
-        "that fails is listed with its reason, the others go on, and the exit status is not 0. On a GPU the "
-        "pictures go through in one stream, copies beside kernels.",
+        "that fails is listed with its reason and does not stop the others; the exit status is not 0 then. "
+        "On a GPU the pictures go through in one stream, copies beside kernels.",
         _EXAMPLES,
     )
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 The calling thread filters. On a GPU all pictures go through one stream (`engine.filter_stream`), so that
 copies run beside kernels; elsewhere each is filtered alone. A file that fails is left out with its reason,
-and the others go on.
+and the others are filtered.
 """
 
 import argparse
@@ -41,7 +41,7 @@ AFFORDABLE_MULTIPLY_ADDS = 20_000_000
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The outcome of one file: why there is no result, or its notes and, if asked for, its verification."""
+    """The outcome of one file: why there is no result, or its notes and, if checked, its verification."""
 
     task: Task
     error: EngineError | None = None
@@ -182,7 +182,7 @@ class Batch:
         self._settle(self._most_waiting())
 
     def _settle(self, most_waiting: int) -> None:
-        """Report the oldest results until no more than so many are still being saved."""
+        """Report the oldest results until at most `most_waiting` are still being saved."""
         while len(self._saving) > most_waiting:
             task, future = self._saving[0]
             try:

@@ -90,7 +90,7 @@ def depth_of_result(picture: Picture, options: argparse.Namespace) -> np.dtype[A
 def check_format(path: str, channels: int, dtype: np.dtype[Any], quality: int) -> None:
     """Refuse a file whose format does not exist, or cannot hold pictures of so many channels and this type.
 
-    One pixel is encoded in memory, so whatever `save_image` refuses is refused here, with the same message.
+    One pixel is encoded in memory, so all that `save_image` refuses is refused here, with the same message.
     """
     encoded_image(np.zeros((1, 1) if channels == 1 else (1, 1, channels), dtype), path, quality=quality)
 

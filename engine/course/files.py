@@ -12,12 +12,7 @@ from engine.files.atomic_write import atomic_write, undivided
 
 
 def make_folder(folder: str) -> None:
-    """Make the folder for the files if it is not there; the folder around it must be.
-
-    Raises
-    ------
-    FileWriteError
-    """
+    """Make the folder for the files, if needed, in one that exists; raises FileWriteError."""
     what = f"{folder} cannot be used for the files"
     try:
         os.mkdir(folder)
@@ -34,13 +29,9 @@ def make_folder(folder: str) -> None:
 def write_paper(
     folder: str, paper: Paper, tables: Sequence[CourseTable], machine: Sequence[tuple[str, str]]
 ) -> tuple[str, ...]:
-    """Write a paper's files into a folder that exists, and return their names.
+    """Write a paper's files into a folder that exists, and return their names; raises FileWriteError.
 
     The head of each file has `machine`: names and values of what was measured on.
-
-    Raises
-    ------
-    FileWriteError
     """
     contents: dict[str, bytes] = {}
     pictures: dict[str, str] = {}

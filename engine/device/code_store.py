@@ -2,10 +2,10 @@
 
 One file per entry, named after its key, begins with the SHA-256 of the rest: a damaged, cut or foreign one is
 noticed before it is used, removed, and counts as absent. The code is executed, so the folder must be the
-person's own and nobody else may write in it. Where nothing can be kept, the code is used all the same, and
+user's own and writable by no other user. Where nothing can be kept, the code is used all the same, and
 one `CodeNotKept` says so.
 
-What a function compiles to depends on all that it calls, in whatever file: a folder named after a digest of
+What a function compiles to depends on all that it calls, in any file: a folder named after a digest of
 the sources, in the person's cache or in `NUMBA_CACHE_DIR`, makes a stale entry impossible.
 """
 
@@ -88,7 +88,7 @@ class CodeStore:
         code = self.load(kind, key)
         try:
             return None if code is None else build(code)
-        except Exception:  # noqa: BLE001 - whatever is wrong with it, it is compiled again
+        except Exception:  # noqa: BLE001 - any unusable code is compiled again
             with suppress(OSError):
                 self._path(kind, key).unlink()
             return None
@@ -97,7 +97,7 @@ class CodeStore:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"
 
     def _is_trusted(self) -> bool:
-        """Return whether the folder exists, is the person's own, and nobody else may write in it."""
+        """Return whether the folder exists, is the user's own, and writable by no other user."""
         try:
             facts = self._folder.stat()
         except OSError:

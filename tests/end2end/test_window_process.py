@@ -28,8 +28,8 @@ def test_that_the_window_shows_a_first_result_measures_its_start_and_never_loads
     code = """
 import sys
 if __name__ == "__main__":
-    from gui.shell.launch import main
-    status = main(["--measure-startup"])
+    import main
+    status = main.main(["--measure-startup"])
     import gui.course.page
     import gui.plots.figure_plot
     from gui.course.course_model import CourseModel
@@ -40,7 +40,8 @@ if __name__ == "__main__":
     answer = start(code=code)
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
-    assert 0 < found["first_paint_ms"] < found["first_result_ms"]
+    assert 0 < found["first_paint_ms"] < min(5_000, found["first_result_ms"])
+    assert found["first_result_ms"] < 30_000
 
 
 def test_that_a_screenshot_of_the_window_is_written_whole(tmp_path):

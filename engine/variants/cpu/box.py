@@ -33,8 +33,7 @@ from engine.tasks.filtering.work import filter_work
 from engine.tasks.work import Work
 from engine.variants.box.box_mask import refuse_other_masks
 from engine.variants.contract import Growth, MaskClass, Variant
-from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut, prepared
-from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut, cut, prepared, workers_for
 from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
 from engine.variants.cpu.shared_call import TAKEN, finish, row_of, share
 from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row

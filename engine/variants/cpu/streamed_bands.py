@@ -11,8 +11,7 @@ from numba import njit
 from engine.device.core_count import cores
 from engine.device.cpu_code_cache import kept_on_disk
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut
-from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
 from engine.variants.cpu.row_sums import MOST_ROWS, sum_rows
 from engine.variants.cpu.shared_call import TAKEN, finish, row_of, share

@@ -12,8 +12,7 @@ from engine.device.cpu_code_cache import kept_on_disk
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.tasks.filtering.problem import Problem
-from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut
-from engine.variants.cpu.bands import cut, workers_for
+from engine.variants.cpu.banded_filter import BandedFilter, Buffers, Cut, cut, workers_for
 from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
 from engine.variants.cpu.factor_sums import RESULTS_AT_ONCE, as_floats, sum_along, sum_down
 from engine.variants.cpu.shared_call import TAKEN, finish, row_of, share

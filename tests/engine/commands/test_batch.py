@@ -1,4 +1,4 @@
-"""`batch`: many files in, a folder of results out, whatever becomes of single ones."""
+"""`batch`: many files in, a folder of results out, even if some fail."""
 
 from pathlib import Path
 

@@ -39,7 +39,7 @@ def is_alone() -> bool:
 
 
 class Witness:
-    """Stands for calls that concern the whole device; each checks that it is the only one."""
+    """Records calls that concern the whole device; each checks that it is the only one."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

@@ -18,11 +18,11 @@ SIGNATURE = (float32[:, ::1], int64)
 
 
 class Kernel:
-    """Stands for a dispatcher."""
+    """A made-up dispatcher."""
 
 
 class Copy:
-    """Stands for a copy of the code: what its constant array holds, and what its launches read there."""
+    """A made-up copy of the code: what its constant array holds, and what its launches read there."""
 
     def __init__(self) -> None:
         self.contents = np.zeros((1, 1), np.float32)
@@ -40,7 +40,7 @@ class Copy:
 
 
 class Loads:
-    """Stands in for a device: the copies that were loaded, and the values that were written, in order."""
+    """A made-up device: the copies that were loaded, and the values that were written, in order."""
 
     def __init__(self, device: SimpleNamespace) -> None:
         self.copies: list[Copy] = []

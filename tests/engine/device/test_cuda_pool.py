@@ -13,7 +13,7 @@ from engine.device.uploads import MOST_KEPT, uploaded
 
 
 class Array:
-    """Stands for an array of a device, and for whoever owns one."""
+    """A made-up array of a device, or its owner."""
 
     def __init__(self, shape: tuple[int, ...] = (), dtype: Any = np.uint8) -> None:
         self.shape, self.dtype = shape, np.dtype(dtype)

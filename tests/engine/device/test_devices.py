@@ -19,7 +19,7 @@ NO_LIBRARY = CudaSupportError("Error at driver init: \nCUDA driver library canno
 
 
 class Cuda:
-    """Stands for Numba's CUDA target: its GPUs, or what asking for them raises."""
+    """Numba's CUDA target, made up: its GPUs, or what listing them raises."""
 
     def __init__(self, gpus: Any) -> None:
         self._gpus = gpus

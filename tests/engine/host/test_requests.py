@@ -14,6 +14,7 @@ from engine.errors import (
     CodeNotKept,
     EngineError,
     FileWriteError,
+    ImageReadError,
     UnknownName,
 )
 from engine.geometry.block import Block
@@ -142,6 +143,8 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(calm, 
 def test_that_a_check_is_answered_while_something_runs(calm, picture):
     run = calm.begin(Run(job_of(picture, LONG, variant="cpu-serial"), 60.0), "sampling")
     found = reasons(calm, job_of(picture, block=Block(64, 32), device="cuda:99"))
+    assert calm.ask(CountCourse("lab"))
+    assert calm.ask(CountMatmul(SMALL, (4,)))
     assert not run.done()
     assert found["cpu-serial"] == found["cpu-parallel"] == ""
     assert "no such device" in found["naive"]
@@ -228,8 +231,15 @@ def test_that_what_cannot_be_done_is_reported_and_the_host_lives(calm, picture, 
     for request, error, words in refused:
         with pytest.raises(error, match=words):
             calm.ask(request)
-    assert len(calm.hosts) == 1
-    assert calm.lost == []
+    missing = str(tmp_path / "missing.png")
+    with pytest.raises(ImageReadError) as here:
+        open_image(missing)
+    with pytest.raises(ImageReadError) as there:
+        calm.ask(OpenPicture(missing))
+    # What, why and the remedy: all three cross the pipe.
+    assert there.value.args == here.value.args
+    assert all(there.value.args)
+    assert (len(calm.hosts), calm.lost) == (1, [])
 
 
 @pytest.mark.slow

@@ -97,11 +97,14 @@ def test_that_an_orientation_that_does_not_exist_changes_nothing(orientation):
     assert np.array_equal(canvas.pixels, UPRIGHT)
 
 
-def test_that_alpha_is_turned_with_the_colours(opened):
-    image = np.zeros((2, 3, 4), np.uint8)
-    image[0, 0] = (1, 2, 3, 4)
-    picture = opened(with_pillow(image, "PNG", exif=exif(3)))
-    assert [*picture.pixels[1, 2], picture.alpha[1, 2]] == [1, 2, 3, 4]
+@pytest.mark.parametrize("held_bytes", [1 << 30, 0], ids=["whole", "in bands"])
+def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch, held_bytes):
+    monkeypatch.setattr("engine.image.png._HELD_BYTES", held_bytes)
+    monkeypatch.setattr("engine.image.scratch._BAND_BYTES", 16)
+    image = np.arange(5 * 3 * 4, dtype=np.uint8).reshape(5, 3, 4)
+    image[::2, 1, 3] = 0  # a clear pixel keeps its colours
+    picture = opened(with_pillow(image, "PNG", exif=exif(6)))
+    assert np.array_equal(np.dstack((picture.pixels, picture.alpha)), np.rot90(image, -1))
 
 
 def test_that_exif_counts_before_xmp(opened):

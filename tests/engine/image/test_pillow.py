@@ -58,6 +58,7 @@ def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
     buffer = io.BytesIO()
     frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], duration=20, **options)
     picture = opened(buffer.getvalue())
+    assert picture.format == {"MPO": "JPEG", "WEBP": "WebP"}.get(kind, kind)
     assert (picture.pixels == 10).all()
     (note,) = picture.notes
     assert "3 frames" in note

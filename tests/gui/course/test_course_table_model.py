@@ -1,5 +1,6 @@
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.course.paper import Cell, CourseTable
 from engine.course.sheet import Part, columns_of, tabs_of
@@ -12,6 +13,7 @@ TIMES, LOADS = made_tables(measured=True)
 @pytest.fixture
 def model(qtbot):
     model = CourseTableModel()
+    model.tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     model.show(TIMES)
     return model
 

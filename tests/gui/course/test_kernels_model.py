@@ -1,5 +1,6 @@
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.course.paper import Configuration
 from engine.geometry.block import Block
@@ -47,9 +48,11 @@ def test_that_a_configuration_is_described_in_a_line():
 
 def test_that_a_row_says_what_is_which_what_differs_and_why_it_cannot_be_loaded(course):
     kernels = KernelsModel(course, make_engine_state())
+    kernels.tester = QAbstractItemModelTester(kernels, QAbstractItemModelTester.FailureReportingMode.Fatal)
     assert kernels.rowCount() == len(PAPER.kernels)
     paper, here, difference = (kernels.index(1, column) for column in list(Column)[:3])
     assert (paper.data(), paper.data(SECOND_ROLE)) == ("ConvolutionKernel", "2.) Device Function")
+    assert paper.data(Qt.ItemDataRole.AccessibleTextRole) == "ConvolutionKernel, 2.) Device Function"
     assert here.data() == here.data(VARIANT_ROLE) == "naive"
     assert here.data(SECOND_ROLE) == "gaussian:5:1, 32 x 8, border replicate"
     assert here.data(Qt.ItemDataRole.AccessibleTextRole) == f"naive, {here.data(SECOND_ROLE)}"

@@ -55,6 +55,8 @@ def test_that_counted_tables_appear_with_reasons_and_measured_figures_come_into_
     assert panel.table.cells.index(0, 3).data() == "0.0121"
     assert NO_GPU in panel.notes.text
     assert panel.measure.text() == "Measure again"
+    course.set_problem(PAPER.key, "The disk is full")
+    assert course.known(PAPER.key).tables == MEASURED
 
 
 def test_that_tables_of_another_paper_leave_the_one_that_is_shown(panel, course):

@@ -42,7 +42,7 @@ def test_that_a_column_times_a_row_is_right_for_all_numbers_of_rows(border: Bord
                 filtered(separable, image, gaussian(rows) if rows % 2 else mask, border, result_dtype=dtype)
 
 
-@pytest.mark.parametrize("channels", [1, 3, 4])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("taps", range(1, 10))
 def test_that_factors_that_are_the_same_from_both_ends_are_folded_rightly(taps: int, channels: int) -> None:
     random = np.random.default_rng(9)

@@ -86,6 +86,7 @@ def test_that_exactly_the_verified_runs_of_the_newest_problem_are_drawn_and_the_
     assert "tiled: not verified" in omitted
     assert "naive: simulated" in omitted
     assert omitted in plot.accessibleDescription()
+    assert plot.accessibleName() == "Plot"
 
 
 def test_that_times_stand_at_their_median_and_older_runs_stay(times, results):
