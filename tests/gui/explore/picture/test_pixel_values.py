@@ -30,9 +30,7 @@ def test_that_the_numbers_are_those_of_the_pixel_at_every_corner(share, place):
     values = PixelValues(handle_of(pixels, share))
     values.set_result(share(pixels.astype(np.float32) + 0.5))
     assert values.texts("original", *place) == tuple(str(value) for value in pixels[place])
-    assert [float(text) for text in values.texts("result", *place)] == [
-        value + 0.5 for value in pixels[place]
-    ]
+    assert [float(text) for text in values.texts("result", *place)] == list(pixels[place] + 0.5)
 
 
 def test_that_alpha_and_result_are_read_where_there_are_any(share):
