@@ -146,7 +146,7 @@ class MainWindow(QMainWindow):
         status = page.status
         self.status_line.show_page(status)
         self._run_actions.show_page(status)
-        self.top_bar.show_caption(status.caption, status.caption_tip)
+        self.top_bar.caption.show_text(status.caption, status.caption_tip)
         self.setWindowTitle(f"{status.document} – Haloscope" if status.document else "Haloscope")
 
     def _page(self, number: int) -> Page:

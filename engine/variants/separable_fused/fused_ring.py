@@ -163,8 +163,8 @@ def kernel(border: Border, shape: RingShape, itemsize: int, result_itemsize: int
         there, begin = (RING_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
         for lot in range(lots):
             wait()
-            # Nobody may read a cell before whoever copies it has it there, or replace a row that others still
-            # read.
+            # No thread may read a cell before the one that copies it has it there, or replace a row that
+            # others still read.
             cuda.syncthreads()
             values = filter_along(tile, lot_row * PITCH + across, along)
             kept = there + lot_row

@@ -11,7 +11,7 @@ Who loads what
     that is written when a mask is prepared.
 What it saves
     Against the two-pass variants: the scratch picture in global memory, written once and read at least once.
-    Against `register-blocked`: rows + columns multiply-adds a result instead of rows x columns.
+    Against `register-blocked`: rows + columns multiply-adds per result instead of rows x columns.
 Limit
     Memory up to about 15 x 15. The rows that the mask reaches over a block are filtered again by the next
     one: 8 beside 32 of a mask of 9 rows, 32 beside 256 of one of 31, 62 beside 416 of one of 63 (4096 x

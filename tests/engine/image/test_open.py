@@ -1,8 +1,6 @@
 import os
 import re
 import struct
-import subprocess
-import sys
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +24,9 @@ from tests.engine.image.encoded import (
     with_pillow,
     with_tifffile,
 )
+from tests.fresh_python import ROOT, fresh_python
 
 FILES = one_of_each()
-ROOT = Path(__file__).resolve().parents[3]
 
 BMP = with_pillow(smooth_rgb(), "BMP")
 BOMBS = {
@@ -173,7 +171,7 @@ assert not {{"PIL", "tifffile", "imagecodecs"}} & set(sys.modules)
 engine.image.open.open_image({str(sample_path("impulse"))!r})
 assert not {{"PIL", "tifffile"}} & set(sys.modules)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    fresh_python("-c", code)
 
 
 def test_that_nothing_is_printed_for_an_interlaced_or_damaged_file(refused, capfd):
