@@ -33,21 +33,11 @@ def _first_size() -> QSize:
 
 
 class MainWindow(QMainWindow):
-    """Top bar, page bar, pages with the messages over them, status line.
+    """Top bar, page bar, pages with the messages over them, status line."""
 
-    Signals
-    -------
-    painted()
-        The first paint is done.
-    close_wanted(object)
-        The QCloseEvent; whoever needs the window open calls its `ignore`.
-    closing()
-        The window is about to close; its layout can still be read.
-    """
-
-    painted = Signal()
-    close_wanted = Signal(object)
-    closing = Signal()
+    painted = Signal()  # the first paint is done
+    close_wanted = Signal(object)  # the QCloseEvent; a receiver calls `ignore` to keep the window open
+    closing = Signal()  # the window is about to close; its layout can still be read
 
     def __init__(self, services: Services) -> None:
         super().__init__()
