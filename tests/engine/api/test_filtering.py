@@ -1,8 +1,5 @@
 import doctest
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +16,8 @@ from engine.tasks.filtering import oracle
 from engine.tasks.filtering.agreement import rounding_bound
 from engine.variants.registry import VARIANTS
 from tests.engine.commands.wrong_variant import make_every_variant_wrong
+from tests.fresh_python import ROOT, fresh_python
 
-ROOT = Path(engine.__file__).parents[1]
 RANDOM = np.random.default_rng(3)
 IMAGE = RANDOM.normal(size=(13, 11)).astype(np.float32)
 
@@ -48,8 +45,7 @@ def test_that_importing_the_package_loads_nothing_heavy():
         "import sys, engine; assert 'numpy' not in sys.modules; engine.Mask; engine.open_image; "
         f"engine.Picture; assert not {heavy} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("", "")
+    assert fresh_python("-c", code) == ""
 
 
 def test_that_every_public_name_exists_and_is_documented_and_no_module_has_it():

@@ -1,12 +1,8 @@
 """The call for large pictures and batches, on the CPU and in the simulator."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +15,8 @@ from engine.geometry.border import Border
 from engine.results.progress import Progress
 from engine.streams.timeline import Queue
 from engine.variants.registry import VARIANTS, variant
+from tests.fresh_python import fresh_python
 
-ROOT = Path(__file__).parents[3]
 CPU = [v for v in VARIANTS if v.device is DeviceKind.CPU and v.band_invariant]
 GOOD = np.eye(3, dtype=np.float32)
 
@@ -71,16 +67,7 @@ def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(ke
 
 @pytest.mark.slow
 def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator():
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.engine.streams.bands_in_simulator"],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env=os.environ | {"NUMBA_ENABLE_CUDASIM": "1"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = json.loads(fresh_python("-m", "tests.engine.streams.bands_in_simulator", simulated=True))
     band_invariant = {v.key for v in VARIANTS if v.has_kernels and v.band_invariant}
     assert {entry["variant"] for entry in found} == band_invariant
     assert {"register-blocked"} <= {entry["variant"] for entry in found if entry["dtype"] == "uint8"}

@@ -182,6 +182,7 @@ def test_that_large_masks_agree_and_are_counted(name: str, monkeypatch: pytest.M
     counted(picture, product(rows, columns, anchor), border)
 
 
+@pytest.mark.slow
 def test_that_a_ring_ends_where_the_strip_below_begins_or_the_picture_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
