@@ -153,18 +153,12 @@ def apply(
 
     Parameters
     ----------
-    image, mask, border, cval, anchor, variant, block, device
+    image, mask, border, cval, anchor, variant, block, device, layout, result
         As for `correlate`.
     flip : bool
         Convolution instead of correlation.
     budget_s : float
         Time to spend on samples, seconds.
-    layout, result
-        As for `correlate`.
-
-    Returns
-    -------
-    Applied
 
     Raises
     ------

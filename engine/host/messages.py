@@ -27,7 +27,7 @@ class VariantInfo:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The host is up: what it can do."""
+    """The host is up, with these variants and devices."""
 
     variants: tuple[VariantInfo, ...]
     devices: tuple[DeviceInfo, ...]
@@ -43,14 +43,14 @@ class ToHost:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop request `id` between two launches or samples."""
+    """Cancel request `id` between two launches or samples."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The client needs these segments of shared memory no longer."""
+    """The client has released these segments of shared memory."""
 
     names: tuple[str, ...]
 

@@ -30,12 +30,8 @@ DEFAULT_RING = 4
 class Streamed:
     """Filtered pictures with their timeline.
 
-    Parameters
-    ----------
-    values : ndarray, or tuple of ndarray
-        Each of its picture's shape, float32 or of the picture's type, as requested; a tuple for a batch,
-        empty with `receive`.
-    timeline : Timeline
+    `values` is an array for one picture, a tuple of arrays for a batch (empty with `receive`), each of its
+    picture's shape, float32 or of the picture's type as requested.
     """
 
     values: np.ndarray | tuple[np.ndarray, ...]
@@ -89,10 +85,6 @@ def filter_stream(
         Chunks that are on the device at once, 2 to 16.
     checkpoint : callable of Progress
         Called before each chunk; may raise `Cancelled`.
-
-    Returns
-    -------
-    Streamed
 
     Raises
     ------
@@ -149,19 +141,10 @@ def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.nd
     It takes about a millisecond for 2 MB to make, and the system cannot swap it out: make few and use them
     again.
 
-    Parameters
-    ----------
-    shape : int or tuple of int
-    dtype : data type
-
-    Returns
-    -------
-    ndarray
-
     Raises
     ------
     DeviceUnavailable
-        There is no CUDA device: ordinary arrays do as well there.
+        There is no CUDA device: use ordinary arrays there.
     OutOfDeviceMemory
         The system does not let that much memory be locked.
     """

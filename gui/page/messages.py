@@ -94,7 +94,7 @@ class Messages(QObject):
             self._page = page
             self.changed.emit()
 
-    def tell_copied(self, count: int) -> None:
+    def report_copied(self, count: int) -> None:
         """Report that so many rows were copied to the clipboard."""
         self.show(Message("copy", Severity.INFO, f"{count} row{'s' if count != 1 else ''} copied"))
 
