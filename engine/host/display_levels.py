@@ -137,11 +137,11 @@ def render(
     range_mode: str = "clip",
     alpha: np.ndarray | None = None,
 ) -> None:
-    """Fill the levels of a picture for the screen, of `level_shapes`, with premultiplied blue, green, red, alpha.
+    """Fill the levels of a picture, of `level_shapes`, with premultiplied blue, green, red, alpha.
 
     Of `values`, H x W x C, 1 channel is shown grey, 3 or more as red, green, blue; `white` is shown as white,
-    values outside 0 .. white as `range_mode` says ("clip", "absolute", "offset" or "rescale"). `alpha`, H x W,
-    is straight, in the picture's own units.
+    values outside 0 .. white as `range_mode` says ("clip", "absolute", "offset" or "rescale"). `alpha`,
+    H x W, is straight, in the picture's own units.
     """
     scale, shift, absolute = scale_and_shift(values, white, range_mode)
     numbers = np.float32(scale), np.float32(shift), absolute

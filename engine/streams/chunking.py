@@ -60,7 +60,9 @@ class Stream:
     _prepared: dict[tuple[Problem, str], Prepared] = field(default_factory=dict, init=False)
     # When the last result was written and the device was idle.
     _end_s: float = field(default=0.0, init=False)
-    _activate: Callable[[], object] = field(default=lambda: None, init=False)
+
+    def __post_init__(self) -> None:
+        self._activate: Callable[[], None] = lambda: None
 
     def run(self, pictures: Iterable[Image]) -> Timeline:
         """Filter all pictures and return when each chunk was in which queue."""
