@@ -46,7 +46,7 @@ class CourseController(QObject):
         self._offer = offer
         self._counting: set[str] = set()
         course.paper_changed.connect(self.count)
-        # A host that was lost took the request along; its successor is asked again.
+        # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self.count)
 
     def load(self, kernel: CourseKernel) -> None:

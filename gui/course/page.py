@@ -125,6 +125,4 @@ def _under(head: QWidget, body: QWidget) -> QWidget:
     return whole
 
 
-def build(services: Services) -> CoursePage:
-    """Make the page."""
-    return CoursePage(services)
+build = CoursePage

@@ -1,4 +1,4 @@
-"""Products of matrices: counted whenever something changes, run cell by cell when the person says so."""
+"""Products of matrices: counted whenever something changes, run cell by cell on request."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ SOURCE = "products"
 
 
 class MatmulController(QObject):
-    """Does what the page Matrices asks for."""
+    """Counts and runs the products of the page Matrices."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class MatmulController(QObject):
         self._counting: CountMatmul | None = None
         matmul.count_wanted.connect(self._shown)
         matmul.settings_changed.connect(self._settings_changed)
-        # A host that was lost does not reply; its successor is asked again.
+        # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self._count)
 
     def run(self) -> None:

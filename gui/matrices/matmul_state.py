@@ -1,4 +1,4 @@
-"""The state of the page Matrices: the product that was chosen, and a row per way to multiply it."""
+"""The state of the page Matrices: the product that was chosen, and a row per variant and tile."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ _FIRST_PRODUCT = MatrixProduct(1024, 1024, 1024)
 _FIRST_COLUMNS = ("variant", "tile", KERNEL)
 
 Cell = tuple[str, int | None]
-"""The key of a way to multiply, and its tile."""
+"""The key of a variant, and its tile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class MatmulSettings:
 
 
 class MatmulState(QObject):
-    """Settings, and a row for each way to multiply with each tile."""
+    """Settings, and a row for each variant with each tile."""
 
     settings_changed = Signal(object)  # the new MatmulSettings
     # `rows`, `running` or `loaded` changed.

@@ -115,6 +115,4 @@ def _product_sentence(result: ProductResult) -> str:
     return f"{what}, {ms_text(result.kernel_ms)}, {rate}, {result.status}"
 
 
-def build(services: Services) -> MatricesPage:
-    """Make the page."""
-    return MatricesPage(services)
+build = MatricesPage

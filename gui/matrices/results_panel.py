@@ -9,7 +9,7 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import centred_text, column, row, text_button
 from gui.widgets.runs_table import RunsTable
 
-_EMPTY = "The ways to multiply are listed here once the engine is up, with what can be counted of each."
+_EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
 _TRY_SMALL = f"Try {SMALL_SIDE} x {SMALL_SIDE} in the simulator"
 
 # What the page is about; the columns of the others are in the header's menu.
@@ -23,7 +23,7 @@ _SHOWN = {
 
 
 class MatmulResultsPanel(QWidget):
-    """Every way to multiply with every tile; `copied` says how many rows lie on the clipboard."""
+    """Every variant with every tile; `copied` has the number of rows copied to the clipboard."""
 
     copied = Signal(int)
 

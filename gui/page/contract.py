@@ -63,7 +63,7 @@ class Page(QMainWindow):
     """Docks around a middle."""
 
     status_changed = Signal()
-    settled = Signal(object)  # what it was asked to show is shown (None), or cannot be (the EngineError)
+    settled = Signal(object)  # the requested content is shown (None), or cannot be (the EngineError)
 
     def __init__(self) -> None:
         super().__init__()

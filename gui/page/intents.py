@@ -25,7 +25,7 @@ class OpenFiles:
 class Begin:
     """What the window is opened with; settings that are not empty override those of the session."""
 
-    first: FirstPicture | None = None  # asked for before there was a window
+    first: FirstPicture | None = None  # requested before there was a window
     session: str = ""  # a file
     mask: str = ""
     variant: str = ""

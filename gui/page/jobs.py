@@ -23,7 +23,7 @@ class Job:
     replied: Callable[[Any], None]  # called with the reply; it may add further jobs to the queue
     # Called with the error of a job that was not stopped; the error is shown besides.
     failed: Callable[[EngineError], None] = lambda error: None
-    is_counted: bool = True  # one of the jobs that a person asked for, not the question which jobs these are
+    is_counted: bool = True  # False for the request that finds out which jobs there are
 
 
 class JobQueue(QObject):
@@ -67,7 +67,7 @@ class JobQueue(QObject):
             self._planned += sum(job.is_counted for job in jobs)
 
     def cancel(self) -> None:
-        """Stop the job that goes on and those that wait."""
+        """Stop the current job and those that wait."""
         if self._current is not None and not self._state.cancelling:
             self._waiting.clear()
             self._state.set_running(True, cancelling=True)

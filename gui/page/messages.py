@@ -38,7 +38,7 @@ def error_message(
 
 
 class Speaker:
-    """Takes messages: `Messages` what answers the person, `PageMessages` what goes on behind a page."""
+    """Takes messages: `Messages` answers to the person, `PageMessages` the news of a page."""
 
     def show(self, message: Message) -> None:
         """Show a message in place of the last one of its source."""

@@ -15,15 +15,9 @@ WIDTH = 56 * GRID
 
 
 class SavingDialog(QDialog):
-    """Shows what is being saved, and asks whether to wait for it; Esc and Cancel keep the window open.
+    """Shows what is being saved, and asks whether to wait for it; Esc and Cancel keep the window open."""
 
-    Signals
-    -------
-    discarded()
-        The window is to close at once, without the files.
-    """
-
-    discarded = Signal()
+    discarded = Signal()  # the window is to close at once, without the files
 
     def __init__(self, names: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -83,14 +77,9 @@ class Closing(QObject):
     """Asks before closing would lose a file that is being saved, and closes by itself when it is written.
 
     If the save fails, the window stays open and shows the error.
-
-    Signals
-    -------
-    interrupted()
-        Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread.
     """
 
-    interrupted = Signal()
+    interrupted = Signal()  # Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread
 
     def __init__(self, window: MainWindow, link: EngineLink) -> None:
         super().__init__(window)

@@ -91,10 +91,8 @@ def _show(
 
 
 def _open_first(engine: StartedEngine, options: WindowOptions | ScreenshotOptions) -> FirstPicture:
-    if options.image:
-        request = OpenPicture(path=str(Path(options.image).resolve()))
-    else:
-        request = OpenPicture(sample=FIRST_SAMPLE)
+    path = str(Path(options.image).resolve()) if options.image else ""
+    request = OpenPicture(path=path, sample="" if path else FIRST_SAMPLE)
     return FirstPicture(request, engine.client.submit(request))
 
 

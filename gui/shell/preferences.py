@@ -32,24 +32,13 @@ LARGEST_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What is kept from one start to the next.
+    """What is kept from one start to the next."""
 
-    Parameters
-    ----------
-    theme : str
-        "light", "dark" or "system".
-    geometry : str
-        Qt's description of the window's place, as hexadecimal text; empty for the default.
-    layouts : dict of str to str
-        Qt's description of the docks, by page key, as hexadecimal text.
-    last_folder : str
-        Where the file dialogs begin.
-    """
-
-    theme: str = "system"
-    geometry: str = ""
+    theme: str = "system"  # "light", "dark" or "system"
+    geometry: str = ""  # Qt's description of the window's place, as hexadecimal text; empty for the default
+    # Qt's description of the docks, by page key, as hexadecimal text.
     layouts: dict[str, str] = field(default_factory=dict)
-    last_folder: str = ""
+    last_folder: str = ""  # where the file dialogs begin
 
 
 def default_path() -> Path:

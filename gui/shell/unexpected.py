@@ -13,15 +13,9 @@ SOURCE = "unexpected"
 
 
 class UnexpectedErrors(QObject):
-    """Catches exceptions that nobody handled, on the GUI thread and on every other.
+    """Catches unhandled exceptions on every thread."""
 
-    Signals
-    -------
-    happened(str)
-        The error in one line.
-    """
-
-    happened = Signal(str)
+    happened = Signal(str)  # the error in one line
 
     def __init__(self, messages: Messages, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -96,11 +96,8 @@ def test_that_json_is_strict_and_keeps_every_raw_sample():
     assert first["environment"]["versions"]["numpy"] == "2.4.6"
     assert (second["verification"]["max_error"], second["max_error"]) == ("NaN", "NaN")
     assert second["verification"]["bound"] == "Infinity"
-    assert (document["format"], document["version"], document["baseline"]) == (
-        "haloscope-results",
-        2,
-        "naive",
-    )
+    kind = (document["format"], document["version"], document["baseline"])
+    assert kind == ("haloscope-results", 2, "naive")
     assert document["environment"]["devices"][0]["key"] == "cpu"
 
 

@@ -190,9 +190,13 @@ def compare(result: np.ndarray, samples: np.ndarray, mask: Mask, case: Case, add
     same = (result == wanted) | (np.isnan(result) & np.isnan(wanted))
     with np.errstate(invalid="ignore"):
         fine = same | (finite & (np.abs(result - wanted) <= bound))
-    places = np.argwhere(~fine)
-    assert not places.size, (
-        f"{len(places)} of {result.size} samples are wrong, first (row, column, channel) "
-        f"{tuple(places[0].tolist())}: "
-        f"{result[tuple(places[0])]} instead of {wanted[tuple(places[0])]} within {bound[tuple(places[0])]}"
+    assert_everywhere(fine, result, wanted, bound)
+
+
+def assert_everywhere(fine: np.ndarray, result: np.ndarray, wanted: np.ndarray, bound: np.ndarray) -> None:
+    """Raise AssertionError with the first place where a result is not fine."""
+    places = [tuple(place) for place in np.argwhere(~fine).tolist()]
+    assert not places, (
+        f"{len(places)} of {result.size} are wrong, first at {places[0]}: {result[places[0]]} instead of "
+        f"{wanted[places[0]]} within {bound[places[0]]}"
     )

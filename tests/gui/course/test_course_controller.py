@@ -15,7 +15,7 @@ class Course:
 
     def __init__(self, bench):
         self.bench, self.fake, self.state = bench, bench.fake, bench.state
-        self.model = CourseModel(lambda: PAPERS)
+        self.model = CourseModel(PAPERS)
         self.offered = []
         self.is_taken = True
         self.controller = CourseController(
@@ -60,14 +60,6 @@ def test_that_what_cannot_be_loaded_is_reported_and_offered_to_nobody(course, ke
     course.controller.load(kernel)
     assert course.offered == []
     assert kernel.name in course.message.what
-
-
-def test_that_papers_are_read_when_they_are_first_needed(qtbot):
-    read = []
-    model = CourseModel(read_papers=lambda: read.append("read") or PAPERS)
-    assert (read, model.paper) == ([], None)
-    assert model.papers == model.papers == PAPERS
-    assert read == ["read"]
 
 
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
