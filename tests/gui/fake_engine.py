@@ -41,8 +41,7 @@ from engine.tasks.filtering.problem import Problem
 from engine.tasks.filtering.work import filter_work
 from tests.gui.made_course import made_tables
 from tests.gui.made_results import CPU_DEVICE, MISSING_CUDA_DEVICE, NO_CUDA, SIMULATOR_DEVICE, VARIANTS
-from tests.made_products import made_product, made_rows
-from tests.made_runs import make_result
+from tests.made_runs import made_product, made_rows, make_result
 
 READY = Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE))
 KERNEL_MS = {"cpu-serial": 18.4, "cpu-parallel": 0.92, "naive": 0.11, "tiled": 0.06, "cached": 0.07}
@@ -58,17 +57,7 @@ class Asked:
 
 
 class FakeEngineClient:
-    """Answers like the engine.
-
-    Parameters
-    ----------
-    automatic : bool
-        Answer each request at once.
-    ready : bool
-        Say so when started.
-    unavailable : dict of str to str
-        Reasons by variant.
-    """
+    """Answers like the engine; `unavailable` has reasons by variant, and `ready` says so when started."""
 
     def __init__(
         self,

@@ -5,8 +5,15 @@ import pytest
 from engine.geometry.border import Border
 from engine.results.compare import Compared, comparable, compared
 from engine.tasks.product.problem import MatrixProduct
-from tests.made_products import made_product, made_rows
-from tests.made_runs import PROBLEM, make_failure, make_result, make_simulated, make_unverified
+from tests.made_runs import (
+    PROBLEM,
+    made_product,
+    made_rows,
+    make_failure,
+    make_result,
+    make_simulated,
+    make_unverified,
+)
 
 
 def speed_ups(results, baseline, chosen=None):

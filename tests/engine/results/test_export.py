@@ -13,10 +13,11 @@ from engine.results.spreadsheet import harmless
 from engine.results.strict_json import json_text
 from engine.tasks.product.problem import MatrixProduct
 from tests.gui.made_results import CPU_DEVICE
-from tests.made_products import made_product, made_rows
 from tests.made_runs import (
     PROVED,
     WORK,
+    made_product,
+    made_rows,
     make_failure,
     make_result,
     make_simulated,
