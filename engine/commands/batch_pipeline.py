@@ -62,7 +62,7 @@ class Batch:
     """The files of one command.
 
     `on_finished` is called for each file once it is saved or has failed, on the calling thread. `variants`
-    and `devices` are the keys of the variants that ran, and the titles of their devices.
+    and `devices` have the keys of the variants that ran, and the titles of their devices, in order.
     """
 
     def __init__(
@@ -72,8 +72,8 @@ class Batch:
         tasks: Sequence[Task],
         on_finished: Callable[[Finished], None],
     ) -> None:
-        self.variants: list[str] = []
-        self.devices: list[str] = []
+        self.variants: dict[str, None] = {}
+        self.devices: dict[str, None] = {}
         self._options = options
         self._mask = mask
         self._tasks = tasks
@@ -120,7 +120,7 @@ class Batch:
 
         begin: Job | None = first
         while begin is not None:
-            _add_once(first.request.device.title, self.devices)
+            self.devices[first.request.device.title] = None
             try:
                 streamed = filter_stream(
                     pictures(begin),
@@ -129,8 +129,7 @@ class Batch:
                     **filter_arguments(self._options),
                     receive=lambda _, values: self._hand_over(under_way.popleft(), values),
                 )
-                for key in streamed.timeline.variant.split(", "):
-                    _add_once(key, self.variants)
+                self.variants |= dict.fromkeys(streamed.timeline.variant.split(", "))
             except DeviceFault:
                 raise
             except (EngineError, MemoryError):
@@ -140,8 +139,8 @@ class Batch:
             begin = next(jobs, None)
 
     def _filter_alone(self, job: Job) -> None:
-        _add_once(job.request.device.title, self.devices)
-        _add_once(job.request.choice.variant.key, self.variants)
+        self.devices[job.request.device.title] = None
+        self.variants[job.request.choice.variant.key] = None
         try:
             values = job.request.filter()
         except DeviceFault:
@@ -246,11 +245,6 @@ def make_folder(folder: str) -> None:
         raise FileWriteError(
             f"The folder {folder!r} for the results cannot be made", reason, "Choose another folder."
         ) from error
-
-
-def _add_once(word: str, words: list[str]) -> None:
-    if word not in words:
-        words.append(word)
 
 
 def _as_engine_error(error: Exception) -> EngineError:

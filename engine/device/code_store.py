@@ -28,7 +28,6 @@ from engine.files.atomic_write import atomic_write, write_error
 
 MOST_BYTES = 256 * 1024 * 1024
 _DIGEST_BYTES = 32
-_LENGTH_BYTES = 4
 _REMEDY = "Mend that, or name another folder in NUMBA_CACHE_DIR."
 
 _ENGINE = Path(__file__).parents[1]
@@ -152,18 +151,14 @@ def report_code_not_kept(report: Callable[[CodeNotKept], None]) -> Iterator[None
 
 
 def _packed(key: str, code: bytes) -> bytes:
-    header = key.encode()
-    body = len(header).to_bytes(_LENGTH_BYTES, "big") + header + code
+    body = key.encode() + b"\0" + code
     return hashlib.sha256(body).digest() + body
 
 
 def _unpacked(content: bytes, key: str) -> bytes | None:
-    digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
-    header = key.encode()
-    expected = len(header).to_bytes(_LENGTH_BYTES, "big") + header
-    if hashlib.sha256(body).digest() != digest or not body.startswith(expected):
-        return None
-    return body[len(expected) :]
+    digest, body, head = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:], key.encode() + b"\0"
+    is_whole = hashlib.sha256(body).digest() == digest and body.startswith(head)
+    return body[len(head) :] if is_whole else None
 
 
 def source_digest() -> str:

@@ -182,7 +182,7 @@ class EngineClient:
             link = HostLink(options, self._receive, self._ended, lambda: self._seconds_left(simulator))
             host = Host(link)
             link.start()
-            # Only now that it has been started: of one that was not, nobody would report the end.
+            # Only after its start: the end of a process that was not started is never reported.
             self._hosts[simulator] = host
         return host
 

@@ -62,7 +62,7 @@ class Faults:
         self._lost_twice.clear()
 
     def note_lost_twice(self, request: Request, reason: str) -> HostLostTwice:
-        """Note that two hosts ended with a request; return its error, now and each time it is asked for."""
+        """Note that two hosts ended with a request; return its error, now and at each later request."""
         error = HostLostTwice(
             f"{_process_name(request.wants_simulator)} ended twice in the same work",
             reason,

@@ -72,7 +72,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Request `id` goes on."""
+    """Progress of request `id`."""
 
     id: int
     progress: Progress

@@ -40,7 +40,7 @@ class Pending:
 
     @property
     def may_be_sent_again(self) -> bool:
-        """Whether a successor may have it, once: not begun, or a preview, which nobody asks for anew."""
+        """Whether a successor may have it, once: not begun, or a preview, which callers do not repeat."""
         return (self.is_preview or not self.begun) and not self.cancelled and self.sent_again < 1
 
 

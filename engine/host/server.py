@@ -82,7 +82,7 @@ class Worker:
             return False
 
     def _leave_save(self) -> None:
-        """End the process while it encodes a file that nobody waits for; one being written becomes whole."""
+        """End the process while it encodes an unwanted file; one being written becomes whole."""
         with self._changed:
             is_saving = self._current is not None and bool(self._current.request.written_path)
         if is_saving:

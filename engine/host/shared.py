@@ -72,7 +72,7 @@ def create(*arrays: tuple[tuple[int, ...], str]) -> tuple[SharedArray, ...]:
     Raises
     ------
     NotEnoughSharedMemory
-        Touching memory that the system cannot give would kill the process, so it is asked for beforehand.
+        Touching memory that the system cannot give would kill the process, so it is reserved beforehand.
     """
     offsets, size = [], 0
     for shape, dtype in arrays:

@@ -129,7 +129,7 @@ class Stream:
                 queues.close()
 
     def _jobs(self, requests: Iterator[Request], chunk_bytes: int, total: int) -> Iterator[ChunkJob]:
-        """Give the chunks of all pictures, each when it is asked for."""
+        """Yield the chunks of all pictures."""
         for picture, request in enumerate(requests):
             problem, samples = request.problem, request.samples
             result = self.outputs.take(request, picture + 1)

@@ -123,7 +123,7 @@ class CudaQueues:
         return view
 
     def is_pinned(self, array: np.ndarray) -> bool:
-        """Return whether the driver knows the first and the last byte as page-locked, whoever locked them."""
+        """Return whether the driver knows the first and the last byte as page-locked, by us or by others."""
         begin = array.ctypes.data
         return all(self._is_host_memory(address) for address in (begin, begin + array.nbytes - 1))
 
@@ -138,7 +138,7 @@ class CudaQueues:
 
     def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
         if not isinstance(prepared, PreparedPasses):
-            # A library takes back what it allocated for a launch, and a graph would go on writing to it.
+            # A library takes back what it allocated for a launch, and a graph would still write to it.
             prepared.launch(image, out, self._streams[Queue.KERNEL])
             return
         key = id(prepared), id(image)

@@ -61,7 +61,7 @@ class DeviceQueues(Protocol):
         """Return a mark at the end of a queue; it has a time once the queue has reached it."""
 
     def after(self, queue: Queue, mark: Any) -> None:
-        """Let a queue go on only after a mark of another one."""
+        """Let a queue continue only after a mark of another one."""
 
     def wait(self, mark: Any) -> None:
         """Wait until a mark was reached. Called on: any thread."""

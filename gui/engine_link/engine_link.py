@@ -37,7 +37,7 @@ class SegmentKeeper:
     """Reference counts of segments of shared memory; `release` gets the names that have no user any more.
 
     A picture is used by the state that shows it and by every request that has not been answered; a result by
-    the state and by a save that goes on.
+    the state and by a save in progress.
     """
 
     def __init__(self, release: Callable[..., None]) -> None:

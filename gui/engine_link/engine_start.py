@@ -18,7 +18,7 @@ Event = Ready | HostLost | CodeNotKept
 
 
 class StartedEngine:
-    """A client that is being started, and its events that nobody has received yet.
+    """A client that is being started, and its events that have no receiver yet.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ class EngineState(QObject):
         """Why nothing can be run now, whatever it is; empty if something can."""
         if not self.is_ready:
             return f"Not now: the engine is {self.status}."
-        return "Not now: a run goes on; Esc cancels it." if self.running else ""
+        return "Not now: a run is in progress; Esc cancels it." if self.running else ""
 
     def variant(self, key: str) -> VariantInfo | None:
         """Return what is known of a variant."""
@@ -102,7 +102,7 @@ class EngineState(QObject):
             self.availability_changed.emit()
 
     def set_running(self, running: bool, cancelling: bool = False) -> None:
-        """Note whether runs go on (previews are not runs), and whether they have been asked to stop."""
+        """Note whether runs are in progress (previews are not runs), and whether they are being stopped."""
         if (running, cancelling) != (self.running, self.cancelling):
             self.running, self.cancelling = running, cancelling
             self.running_changed.emit()

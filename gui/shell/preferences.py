@@ -133,7 +133,7 @@ class PreferencesController(QObject):
         try:
             save_preferences(self._path, self.preferences)
         except EngineError as error:
-            # The window is closing: there is nobody to tell.
+            # The window is closing: a message would not be seen.
             note_error(error)
 
     def _choose_theme(self, name: ThemeName) -> None:

@@ -189,15 +189,9 @@ def test_that_the_layout_of_the_rows_reaches_the_device_and_changes_nothing_else
         assert engine.open_image(out).pixels.tolist() == [[10, 25, 50], [14, 9, 5]]
 
 
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [("4097", 4097), ("3KiB", 3 * 2**10), ("2m", 2 * 2**20), ("8 GiB", 8 * 2**30), ("1TB", 2**40)],
-)
-def test_that_the_limit_on_pictures_is_taken_in_bytes_or_larger_units(text, count):
-    assert size_in_bytes("--max-bytes")(text) == count
-
-
-def test_that_the_limit_on_pictures_can_be_raised(command, grey, tmp_path):
+def test_that_the_limit_on_pictures_can_be_raised_in_bytes_or_larger_units(command, grey, tmp_path):
+    sizes = {"4097": 4097, "3KiB": 3 * 2**10, "2m": 2 * 2**20, "8 GiB": 8 * 2**30, "1TB": 2**40}
+    assert {text: size_in_bytes("--max-bytes")(text) for text in sizes} == sizes
     arguments = ("filter", grey([[5] * 40] * 40), tmp_path / "out.png", "--mask 1")
     assert command(*arguments, "--max-bytes 1KiB").status == 2
     assert command(*arguments, "--max-bytes 1MiB").status == 0
@@ -205,7 +199,7 @@ def test_that_the_limit_on_pictures_can_be_raised(command, grey, tmp_path):
 
 def test_that_a_wrong_result_has_status_4_and_is_not_saved(refused, monkeypatch, tmp_path):
     make_every_variant_wrong(monkeypatch)
-    says = "'cpu-serial' ... row 0, column 0, channel 0 is 1.0 ... the oracle"
+    says = "'cpu-serial' ... row 0, column 0, channel 0 is 1.0 ... the float64 reference"
     options = "--mask box-3 --variant cpu-serial"
     refused("filter", sample_path("impulse"), tmp_path / "out.png", options, status=4, says=says)
 

@@ -14,10 +14,6 @@ from tests.fresh_python import fresh_python
 KERNELS = [(one.key, kernel) for one in PAPERS for kernel in one.kernels]
 
 
-def test_that_the_keys_are_stable():
-    assert [one.key for one in PAPERS] == ["report", "cnn", "lab", "convolution", "performance"]
-
-
 NEAREST = {"reprot": "Did you mean report? ", "Lab": "Did you mean lab? ", "lecture": ""}
 
 
