@@ -11,14 +11,14 @@ LOADING_S = 5.0
 
 def count_course(request: CountCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what can be counted."""
-    # Imported late: the host starts sooner.
+    # Imported with the first request, so that the host is up earlier.
     from engine.course.tables import counted_tables
 
     return counted_tables(request.paper)
 
 
 def measure_course(request: MeasureCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
-    """Measure a paper's tables; a request that was stopped ends between two cells."""
+    """Measure a paper's tables; a cancelled request ends between two cells."""
     from engine.course.measure import tables_of
 
     def report_cell(text: str, fraction: float, expected_s: float) -> None:

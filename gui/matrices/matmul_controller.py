@@ -12,7 +12,7 @@ from engine.results.measurement import ProductResult
 from gui.engine_link.engine_link import Ask, EngineLink, is_reported_by_link
 from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job, JobQueue
-from gui.page.messages import Message, Severity, Speaker
+from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "products"
 
@@ -25,7 +25,7 @@ class MatmulController(QObject):
         matmul: MatmulState,
         link: EngineLink,
         jobs: JobQueue,
-        messages: Speaker,
+        messages: PageMessages,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)

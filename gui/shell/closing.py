@@ -35,7 +35,7 @@ class SavingDialog(QDialog):
         self._bar.setRange(0, 0)
         self._bar.setTextVisible(False)
         self._bar.setFixedHeight(GRID)
-        self._bar.setAccessibleName("Saving goes on")
+        self._bar.setAccessibleName("Saving is in progress")
         self._meaning = QLabel("Wait until it is written, or discard it and close now.")
         self._meaning.setWordWrap(True)
         buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
@@ -49,7 +49,7 @@ class SavingDialog(QDialog):
         discard.setAutoDefault(False)
         discard.clicked.connect(self.discarded)
         self._cancel = buttons.addButton("Cancel", role.RejectRole)
-        self._cancel.setToolTip("Keep the window open. Saving goes on. (Esc)")
+        self._cancel.setToolTip("Keep the window open. Saving continues. (Esc)")
         self._cancel.clicked.connect(self.reject)
         column = QVBoxLayout(self)
         column.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)

@@ -34,10 +34,9 @@ LARGEST_BYTES = 1 << 20
 class Preferences:
     """What is kept from one start to the next."""
 
-    theme: str = "system"  # "light", "dark" or "system"
+    theme: str = "system"  # or "light", "dark"
     geometry: str = ""  # Qt's description of the window's place, as hexadecimal text; empty for the default
-    # Qt's description of the docks, by page key, as hexadecimal text.
-    layouts: dict[str, str] = field(default_factory=dict)
+    layouts: dict[str, str] = field(default_factory=dict)  # those of the docks, by page key
     last_folder: str = ""  # where the file dialogs begin
 
 
@@ -104,12 +103,8 @@ def _bad(why: str) -> EngineError:
 class PreferencesController(QObject):
     """Theme and layout from one session to the next.
 
-    Parameters
-    ----------
-    path : Path, optional
-        None: nothing is read and nothing kept (tests, screenshots, measurements).
-    theme : str
-        Overrides the kept one, this time only; empty for none.
+    Without a path nothing is read and nothing kept (tests, screenshots, measurements). A theme that is given
+    overrides the kept one, this time only.
     """
 
     def __init__(
@@ -138,7 +133,7 @@ class PreferencesController(QObject):
         try:
             save_preferences(self._path, self.preferences)
         except EngineError as error:
-            # The window is closing: there is nobody to tell.
+            # The window is closing: a message would not be seen.
             note_error(error)
 
     def _choose_theme(self, name: ThemeName) -> None:

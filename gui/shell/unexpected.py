@@ -40,7 +40,7 @@ class UnexpectedErrors(QObject):
             return  # the window is gone already; the log has it
 
     def _show(self, line: str) -> None:
-        remedy = f"Your work is kept: go on, or save the session. The details are in {log_path()}"
+        remedy = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
         self._messages.everywhere.show(
             Message(SOURCE, Severity.ERROR, "Something went wrong in the window", line, remedy)
         )

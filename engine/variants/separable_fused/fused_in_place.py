@@ -4,7 +4,7 @@ What `separable-fused` does wherever shared memory has room for the tile. The bl
 shared memory. Each row is filtered along itself by one warp, which puts the values in the place of the
 samples; 8 or 16 neighbouring results per thread share what they read, so a warp has two or four rows at once.
 Then each thread goes down its column with 4 results of several rows in registers. The rows above and below
-the output tile are filtered again by the neighbouring blocks: for masks of many rows a block goes on down
+the output tile are filtered again by the neighbouring blocks: for masks of many rows a block moves down
 instead, and fills one half of its tile while the other one still has the rows above.
 """
 
@@ -59,7 +59,7 @@ class InPlaceShape:
     along: TileShape  # Of an input row: a mask of one row, `lanes` threads side by side.
     mask_rows: int
     rows: int  # Rows of results of a thread in one step.
-    is_ring: bool  # Whether the block goes on down, half of its tile at a time; else it takes one step.
+    is_ring: bool  # whether the block moves down, half of its tile at a time; else it takes one step.
 
     @property
     def step_rows(self) -> int:
@@ -150,7 +150,7 @@ def _multiply_adds(shape: InPlaceShape) -> float:
 
 
 def _steps(problem: Problem, step_rows: int) -> int:
-    """Return the steps of a block that goes on down: as many as leave about as many blocks as run at once."""
+    """Return the steps of a block that moves down: as many as leave about as many blocks as run at once."""
     strips = blocks_along(problem.width * problem.channels, OUT_SAMPLES)
     return min(MOST_STEPS, strips * blocks_along(problem.height, step_rows) // BLOCKS_AT_ONCE)
 

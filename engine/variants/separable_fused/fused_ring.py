@@ -1,4 +1,4 @@
-"""Rows and columns in one kernel, for masks of many rows: a block goes on down, with filtered rows in a ring.
+"""Rows and columns in one kernel, for masks of many rows: a block moves down, with filtered rows in a ring.
 
 What `separable-fused` does where a tile has no room. A block takes 16 or 32 input rows at a time. Four or
 eight threads filter each of them along itself, 16 neighbouring results per thread, into a ring of rows, of

@@ -6,7 +6,7 @@ Idea
 Who loads what
     A block copies its input tile into shared memory with 16-byte copies that no thread waits for, filters
     each of its rows where it lies, and then its columns with the results of several rows in registers
-    (`fused_in_place.py`). Where the tile of a large mask has no room, a block goes on down the picture, and
+    (`fused_in_place.py`). Where the tile of a large mask has no room, a block moves down the picture, and
     has a few input rows and a ring of filtered ones (`fused_ring.py`). The factors lie in constant memory
     that is written when a mask is prepared.
 What it saves

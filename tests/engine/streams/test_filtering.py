@@ -154,7 +154,7 @@ def test_that_whole_numbers_of_numpy_are_taken():
     ],
     ids=lambda value: ", ".join(f"{k}={v}" for k, v in value.items()) if isinstance(value, dict) else "",
 )
-def test_that_what_is_wrong_with_the_call_is_not_blamed_on_a_picture(options, words):
+def test_that_errors_of_the_call_are_not_reported_for_a_picture(options, words):
     def pictures() -> Iterator[np.ndarray]:
         taken.append(1)
         yield GOOD
@@ -224,7 +224,7 @@ APART = np.empty((3, 6), np.float32)[:, ::2]
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_that_an_array_that_cannot_take_a_result_is_refused_in_words(pictures, out, words):
+def test_that_an_array_that_cannot_hold_a_result_is_refused_with_the_reason(pictures, out, words):
     with pytest.raises(BadValue, match=words):
         engine.filter_stream(pictures, "gaussian:5:1", device="cpu", out=out)
     assert np.array_equal(LARGE.ravel(), np.arange(2400))
@@ -255,9 +255,7 @@ def test_that_a_stream_reports_its_progress_and_can_be_stopped():
     assert [step.fraction for step in steps] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
 
 
-def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(
-    monkeypatch,
-):
+def test_that_a_variant_whose_sums_run_through_the_picture_is_not_cut(monkeypatch):
     running = replace(variant("cpu-serial"), band_invariant=False)
     monkeypatch.setattr("engine.variants.auto.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
@@ -298,9 +296,9 @@ def test_that_pinned_memory_without_a_gpu_is_refused_in_words():
 
 def test_that_a_large_picture_on_the_cpu_goes_in_many_chunks():
     picture = np.zeros((4096, 8192), np.float32)
-    told: list[float] = []
+    fractions: list[float] = []
     timeline = engine.filter_stream(
-        picture, [[1, 2]], device="cpu", checkpoint=lambda step: told.append(step.fraction)
+        picture, [[1, 2]], device="cpu", checkpoint=lambda step: fractions.append(step.fraction)
     ).timeline
-    assert len(timeline.chunks) == len(told) == 32
+    assert len(timeline.chunks) == len(fractions) == 32
     assert max(chunk.bytes_in for chunk in timeline.chunks) <= 4 << 20

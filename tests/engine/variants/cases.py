@@ -22,23 +22,7 @@ SMALL_BLOCK = Block(8, 4)
 
 @dataclass(frozen=True)
 class Case:
-    """One filtering: picture, mask, border, block; pixels and weights follow from the name.
-
-    Parameters
-    ----------
-    pixels : str
-        "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
-    weights : str
-        "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after
-        "rank 1 " of a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many;
-        after "equal " one such number in every cell.
-    layout : str
-        Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
-    rows : Layout
-        Of the rows on a CUDA device.
-    is_quantised : bool
-        Whether the result has the picture's own type, of 8 or 16 bit.
-    """
+    """One filtering: picture, mask, border, block; pixels and weights follow from the name."""
 
     name: str
     height: int = 9
@@ -51,11 +35,16 @@ class Case:
     cval: float = 0.0
     offset: float = 0.0
     block: Block = SMALL_BLOCK
+    # "even" (random), "strange" (NaN and infinity among them) or "whole" (integers in a float32 picture).
     pixels: str = "even"
+    # "even" (random, both signs), "whole" (integers), "halves", "sixteenths" or "holes" (many zeros); after
+    # "rank 1 " of a mask that is a column times a row, after "rank 2 " and "rank 3 " of a sum of so many;
+    # after "equal " one such number in every cell.
     weights: str = "even"
+    # Of the caller's array: "C", "Fortran", "mirrored", "every second", "big-endian" or "read-only".
     layout: str = "C"
-    rows: Layout = Layout.PITCHED
-    is_quantised: bool = False
+    rows: Layout = Layout.PITCHED  # of the rows on a CUDA device
+    is_quantised: bool = False  # whether the result has the picture's own type, of 8 or 16 bit
 
     def _random(self) -> np.random.Generator:
         return np.random.default_rng([ord(letter) for letter in self.name])

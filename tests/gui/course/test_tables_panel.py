@@ -83,7 +83,7 @@ def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
     assert panel.measure.isEnabled()
     state.set_running(True)
     assert not panel.measure.isEnabled()
-    assert "a run goes on" in panel.measure.toolTip()
+    assert "a run is in progress" in panel.measure.toolTip()
     state.set_running(False)
     state.set_status(STARTING)
     assert "starting" in panel.measure.toolTip()

@@ -19,23 +19,16 @@ from tests.engine.variants.cases import assert_everywhere
 
 @dataclass(frozen=True)
 class Case:
-    """One product; the numbers follow from the sizes.
-
-    Parameters
-    ----------
-    numbers : str
-        "even" (random, both signs), "whole" (integers), "strange" (NaN and infinity among them) or "tiny"
-        (products below the smallest normal float32).
-    layout : str
-        Of the caller's arrays: "C", "Fortran", "every second" or "float64".
-    """
+    """One product; the numbers follow from the sizes."""
 
     rows: int
     inner: int
     columns: int
     tile: int = 4
+    # "even" (random, both signs), "whole" (integers), "strange" (NaN and infinity among them) or "tiny"
+    # (products below the smallest normal float32).
     numbers: str = "even"
-    layout: str = "C"
+    layout: str = "C"  # of the caller's arrays: "C", "Fortran", "every second" or "float64"
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.inner}x{self.columns} tile {self.tile} {self.numbers} {self.layout}"
