@@ -22,7 +22,8 @@ from engine.commands.filter_options import filter_arguments
 from engine.commands.filter_steps import Opened, finished_result, open_for, request_for
 from engine.device.core_count import cores
 from engine.device_info import AUTO
-from engine.errors import DeviceFault, EngineError, FileWriteError, VerificationFailed
+from engine.errors import DeviceFault, EngineError, VerificationFailed
+from engine.files.output_checks import make_folder
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.run.device_choice import refuse_unsuitable
@@ -213,7 +214,7 @@ def verify_and_save(options: argparse.Namespace, job: Job, values: np.ndarray) -
     target = job.task.target
     verification = _verified(job, values) if options.verify else None
     finished, lost = finished_result(options, job.opened, values)
-    make_folder(os.path.dirname(target))
+    make_folder(os.path.dirname(target) or ".", with_parents=True)
     left_out = save_image(finished, target, quality=options.quality)
     return Finished(job.task, None, (*job.opened.picture.notes, *lost, *left_out), verification)
 
@@ -234,17 +235,6 @@ def _verified(job: Job, values: np.ndarray) -> Verification:
         what = f"The result of '{variant.key}'"
         raise VerificationFailed(what, verification.reason, "Choose another variant.")
     return verification
-
-
-def make_folder(folder: str) -> None:
-    """Make a folder for results, and those around it."""
-    try:
-        os.makedirs(folder or ".", exist_ok=True)
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise FileWriteError(
-            f"The folder {folder!r} for the results cannot be made", reason, "Choose another folder."
-        ) from error
 
 
 def _as_engine_error(error: Exception) -> EngineError:

@@ -7,23 +7,7 @@ from engine.course.figures import svg_of
 from engine.course.markdown import markdown_of
 from engine.course.paper import CourseTable, Paper
 from engine.course.sheet import csv_of
-from engine.errors import FileWriteError
 from engine.files.atomic_write import atomic_write, undivided
-
-
-def make_folder(folder: str) -> None:
-    """Make the folder for the files, if needed, in one that exists; raises FileWriteError."""
-    what = f"{folder} cannot be used for the files"
-    try:
-        os.mkdir(folder)
-    except FileExistsError:
-        if not os.path.isdir(folder):
-            raise FileWriteError(what, "it is a file", "Choose another name.") from None
-    except FileNotFoundError as error:
-        raise FileWriteError(what, "the folder around it does not exist", "Create that one first.") from error
-    except (OSError, ValueError) as error:
-        why = (getattr(error, "strerror", None) or str(error)).lower()
-        raise FileWriteError(what, why, "Choose another folder.") from error
 
 
 def write_paper(

@@ -1,6 +1,7 @@
 """What the host does for the course. Called on: its main thread; counting on the pipe's thread."""
 
 from engine.course.paper import CourseTable
+from engine.files.output_checks import make_folder
 from engine.host.protocol import CountCourse, MeasureCourse, SaveCourse, Saved
 from engine.results.progress import Checkpoint, Progress
 
@@ -32,7 +33,7 @@ def save_course(request: SaveCourse, report: Checkpoint) -> Saved:
     # matplotlib, which draws the figures, takes a second to load.
     report(Progress("saving the paper's tables", 0.0, 10.0))
     from engine.course.bench import machine_lines
-    from engine.course.files import make_folder, write_paper
+    from engine.course.files import write_paper
     from engine.course.papers import paper
 
     make_folder(request.folder)

@@ -14,26 +14,18 @@ from engine.image.faults import cause_of_damage, unsupported_kind
 from engine.image.formats import FORMATS
 from engine.image.open import open_image
 from engine.image.samples import sample_path
-from tests.engine.image.encoded import (
-    jpeg_header,
-    one_of_each,
-    png_header,
-    retagged,
-    smooth_rgb,
-    tiff_header,
-    with_pillow,
-    with_tifffile,
-)
+from tests.engine.image import encoded
+from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
 from tests.fresh_python import ROOT, fresh_python
 
-FILES = one_of_each()
+FILES = encoded.one_of_each()
 
 BMP = with_pillow(smooth_rgb(), "BMP")
 BOMBS = {
-    "png": png_header(200_000, 200_000),
+    "png": encoded.png_header(200_000, 200_000),
     "bmp": BMP[:18] + b"\xff\xff\x00\x00\xff\xff\x00\x00" + BMP[26:],
-    "tiff": tiff_header(200_000, 200_000),
-    "jpeg": jpeg_header(65_500, 65_500),
+    "tiff": encoded.tiff_header(200_000, 200_000),
+    "jpeg": encoded.jpeg_header(65_500, 65_500),
     "gif": with_pillow(smooth_rgb()[..., 0], "GIF").replace(
         b"GIF87a\x29\x00\x25\x00", b"GIF87a\xff\xff\xff\xff"
     ),
@@ -53,7 +45,7 @@ def bmp(bits=24, compression=0, header_bytes=40):
 
 
 def tiff(**tags):
-    return retagged(with_tifffile(SMALL, photometric="rgb"), **tags)
+    return encoded.retagged(with_tifffile(SMALL, photometric="rgb"), **tags)
 
 
 @pytest.mark.parametrize("kind", FILES)

@@ -69,7 +69,7 @@ def test_that_the_result_that_is_shown_is_saved_with_what_the_format_could_not_k
     assert message.severity is Severity.WARNING
 
 
-def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
+def test_that_a_result_is_kept_until_it_is_saved_or_reported_why_it_cannot_be(slow_bench, tmp_path):
     values = slow_bench.state.last_result.values.name
     slow_bench.pictures.save_result(tmp_path / "out.png")
     slow_bench.workspace.change(border=Border.WRAP)
@@ -78,9 +78,6 @@ def test_that_a_result_is_kept_until_it_is_saved(slow_bench, tmp_path):
     assert values not in slow_bench.fake.released
     answer(slow_bench, SaveResult)
     assert values in slow_bench.fake.released
-
-
-def test_that_a_place_that_cannot_be_written_is_reported(slow_bench, tmp_path):
     slow_bench.pictures.save_result(tmp_path / "out.png")
     error = FileWriteError("out.png cannot be written", "the disk is full", "Free some space.")
     slow_bench.fake.fail(error, slow_bench.fake.waiting(SaveResult)[0])
